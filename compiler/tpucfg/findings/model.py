@@ -1,0 +1,73 @@
+"""A finding is a value: it is collected, sorted and printed, never raised."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, Self
+
+from tpucfg.findings.rules import RULES
+
+Level = Literal["error", "warning", "note"]
+
+GRAVITY: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
+"""The gravest level first."""
+
+
+class Place(NamedTuple):
+    """A stretch of a file. Lines and columns count from 1, in characters; the end is exclusive."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+    end_line: int = 1
+    end_column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Finding(NamedTuple):
+    """One mistake, with what its reader needs to mend it."""
+
+    id: str
+    """The rule's id, `TPU021`; the page about it is docs/findings/TPU021.md."""
+    level: Level
+    """An error stops; a warning and a note do not."""
+    message: str
+    """One sentence with the value that was found and the numbers of the rule."""
+    place: Place
+    """The key or value at fault."""
+    help: str = ""
+    """The exact edit or command that ends it."""
+    details: tuple[str, ...] = ()
+    """Facts beside it: what would be allowed, whose list says so."""
+    related: tuple[tuple[Place, str], ...] = ()
+    """The other places of a disagreement, each with what stands there."""
+
+    @classmethod
+    def of(
+        cls,
+        id: str,  # noqa: A002 - the word that users see
+        message: str,
+        place: Place,
+        *,
+        help: str = "",  # noqa: A002 - likewise
+        details: Iterable[str] = (),
+        related: Iterable[tuple[Place, str]] = (),
+        level: Level | None = None,
+    ) -> Self:
+        """A finding whose level is its rule's, unless the case at hand has another."""
+        return cls(id, level or RULES[id].level, message, place, help, tuple(details), tuple(related))
+
+    def allowed(self, reason: str) -> Self:
+        """The same finding as a note that carries the spec's reason for allowing it."""
+        return self._replace(level="note", details=(*self.details, f"allowed by the spec: {reason}"))
+
+
+def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings in the order of their places, the graver first, each of them once."""
+    unique = dict.fromkeys(findings)
+    return tuple(sorted(unique, key=lambda it: (it.place, GRAVITY[it.level], it.id, it.message)))
+
+
+def errors(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Those of level error."""
+    return tuple(finding for finding in findings if finding.level == "error")

@@ -1,0 +1,171 @@
+"""Project and selection to Plan: pure arithmetic, no file, no clock, no network."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding, collect, errors
+from tpucfg.plan.model import Job, Plan, Rung, Selection
+from tpucfg.plan.names import account_email, job_name
+from tpucfg.plan.rung import figures, flag_of, make_rung, program_args
+from tpucfg.plan.storage import outside_findings
+from tpucfg.plan.warnings import rung_warnings
+from tpucfg.plan.where import environment_findings, zone_of
+from tpucfg.plan.whole import bucket_of, whole_findings
+from tpucfg.schemas import nearest
+from tpucfg.spec.model import Environment, Project
+from tpucfg.spec.placeholders import fill
+from tpucfg.targets import Target, target_named
+
+
+class SelectionError(Exception):
+    """The command asks for an environment or a size that the spec does not have."""
+
+
+def select(project: Project, selection: Selection) -> tuple[tuple[Environment, tuple[str, ...]], ...]:
+    """The selected environments with their selected sizes, in the spec's order.
+
+    Raises:
+        SelectionError: An environment or size is unknown, or an environment named beside a size lacks it.
+    """
+    _known_environments(project, selection)
+    chosen = [
+        (environment, tuple(size for size in environment.sizes if not selection.sizes or size in selection.sizes))
+        for environment in project.environments.values()
+        if not selection.environments or environment.name in selection.environments
+    ]
+    for size in selection.sizes:
+        lacking = [environment.name for environment, _ in chosen if size not in environment.sizes]
+        if lacking and (selection.environments or len(lacking) == len(chosen)):
+            raise SelectionError(_no_such_size(project, size, lacking if selection.environments else []))
+    return tuple((environment, sizes) for environment, sizes in chosen if sizes)
+
+
+def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
+    """The selected jobs with all figures worked out, and every finding about them.
+
+    Raises:
+        SelectionError: As `select` says.
+    """
+    chosen = select(project, selection := selection or Selection())
+    found = collect(whole_findings(project, catalog))
+    if not errors(found):
+        found = collect([*found, *_environments(project, catalog, chosen, selection)])
+    found = _judged(project, found, complete=selection == Selection())
+    jobs = () if errors(found) else tuple(_jobs(project, catalog, chosen, selection))
+    return Plan(project, jobs, found)
+
+
+def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
+    """The rungs of these sizes, which the catalogue must know."""
+    tuned_on = _slice(catalog, project.training.tuned_on)
+    return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
+
+
+def _environments(
+    project: Project,
+    catalog: Catalog,
+    chosen: Sequence[tuple[Environment, tuple[str, ...]]],
+    selection: Selection,
+) -> Iterator[Finding]:
+    for environment, sizes in chosen:
+        target = target_named(selection.target or environment.target)
+        yield from environment_findings(project, catalog, environment, sizes, target.NAME)
+        yield from target.spec_findings(project, environment, [_slice(catalog, size) for size in sizes])
+    rungs = ladder(project, catalog, list(dict.fromkeys(size for _, sizes in chosen for size in sizes)))
+    yield from rung_warnings(project, rungs)
+    yield from outside_findings(project, [environment for environment, _ in chosen])
+
+
+def _judged(project: Project, found: Sequence[Finding], *, complete: bool) -> tuple[Finding, ...]:
+    """With the findings that the spec allows as notes; a complete check also says which of them did not occur."""
+    judged = [item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found]
+    unused = [id_ for id_ in project.allow if complete and id_ not in {item.id for item in found}]
+    for id_ in unused:
+        place = project.document.key(("allow", id_))
+        judged.append(Finding.of("TPU013", f"{id_} is allowed and did not occur", place, help=f"delete allow.{id_}"))
+    return collect(judged)
+
+
+def _jobs(
+    project: Project,
+    catalog: Catalog,
+    chosen: Sequence[tuple[Environment, tuple[str, ...]]],
+    selection: Selection,
+) -> Iterator[Job]:
+    for environment, sizes in chosen:
+        target = target_named(selection.target or environment.target)
+        for rung in ladder(project, catalog, sizes):
+            yield _job(project, environment, rung, target, selection.run)
+
+
+def _job(project: Project, environment: Environment, rung: Rung, target: Target, run: str | None) -> Job:
+    bucket = bucket_of(project, environment)
+    job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
+    values = {
+        "project": environment.project,
+        "name": project.name,
+        "env": environment.name,
+        "region": environment.region,
+        "bucket": f"gs://{bucket}",
+        "job_dir": job_dir,
+        "size": rung.size,
+        "cores": str(rung.slice.cores),
+        "hosts": str(rung.slice.hosts),
+    }
+    trainer = project.trainer
+    filled: dict[str, Any] = {
+        key: fill(text, values) if (text := getattr(trainer, key)) else None
+        for key in ("image", "worker_image", "package")
+    }
+    return Job(
+        project=project.name,
+        environment=environment,
+        rung=rung,
+        target=target.NAME,
+        run=run,
+        name=job_name(name=project.name, environment=environment.name, size=rung.size, run=run),
+        bucket=bucket,
+        job_dir=job_dir,
+        zone=zone_of(environment, rung.slice),
+        account=account_email(project=environment.project, name=project.name, environment=environment.name),
+        module=trainer.module,
+        runtime=trainer.runtime,
+        python=trainer.python,
+        args=tuple(_args(project, rung, values)),
+        env=tuple((key, fill(text, values)) for key, text in trainer.env),
+        options=project.targets.get(target.NAME, {}),
+        **filled,
+    )
+
+
+def _args(project: Project, rung: Rung, values: dict[str, str]) -> Iterator[str]:
+    """The program's own flags, then the rung's figures."""
+    for arg in program_args(project, rung.size):
+        for value in arg.values:
+            yield f"--{arg.key}" if value is None else f"--{arg.key}={fill(value, values)}"
+    for key, text in figures(rung):
+        if (flag := flag_of(project.training, key)) is not None:
+            yield f"--{flag}={text}"
+
+
+def _slice(catalog: Catalog, size: str) -> Slice:
+    slice_ = catalog.find(size)
+    if slice_ is None:
+        raise LookupError(size)  # whole_findings has refused it before anything is planned
+    return slice_
+
+
+def _known_environments(project: Project, selection: Selection) -> None:
+    for name in selection.environments:
+        if name not in project.environments:
+            near = nearest(name, tuple(project.environments))
+            hint = f"; did you mean {near}?" if near else ""
+            raise SelectionError(f"there is no environment {name}{hint} There are: {', '.join(project.environments)}")
+
+
+def _no_such_size(project: Project, size: str, lacking: Sequence[str]) -> str:
+    ladders = [f"  {name}: {', '.join(environment.sizes)}" for name, environment in project.environments.items()]
+    where = f"the ladder of {' and '.join(lacking)}" if lacking else "no ladder"
+    said = f"{size} is not in {where}" if lacking else f"{size} is in {where}"
+    return "\n".join([f"{said}. The ladders are:", *ladders])

@@ -1,0 +1,78 @@
+"""A size of the ladder to a Rung: the scaling rules applied to the spec's training, with the rung's overrides."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tpucfg.catalog import Slice
+from tpucfg.plan.model import Rung
+from tpucfg.plan.scaling import scale_batch, scale_learning_rate, scale_steps
+from tpucfg.spec.model import Arg, Override, Project, Training
+
+NONE = Override()
+
+
+def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
+    """Every figure of one rung. The batch is taken to divide over the cores; `rules` says where it does not."""
+    training = project.training
+    override = project.overrides.get(slice_.size, NONE)
+    cores_scale = Fraction(slice_.cores, tuned_on.cores)
+    batch = override.batch_size or int(scale_batch(training.batch_size, cores_scale))
+    scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
+    fixed = dict(override.steps or {})
+    return Rung(
+        slice=slice_.on(override.machine) if override.machine in {machine.name for machine in slice_.machines} else slice_,
+        cores_scale=cores_scale,
+        scale=scale,
+        batch_size=batch,
+        steps={key: fixed.get(key) or scale_steps(count, scale) for key, count in _step_figures(training)},
+        epochs=training.epochs.text if training.epochs else None,
+        learning_rate=_learning_rate(training, override, scale),
+        overridden=frozenset(_overridden(override)),
+    )
+
+
+def figures(rung: Rung) -> Iterator[tuple[str, str]]:
+    """The rung's figures as the trainer gets them, in the order of its flags."""
+    yield "batch_size", str(rung.batch_size)
+    if rung.train_steps is not None:
+        yield "train_steps", str(rung.train_steps)
+    if rung.epochs is not None:
+        yield "epochs", rung.epochs
+    if rung.learning_rate is not None:
+        yield "learning_rate", rung.learning_rate
+    yield from ((key, str(count)) for key, count in rung.steps.items() if key != "train_steps")
+
+
+def flag_of(training: Training, figure: str) -> str | None:
+    """The flag that the program knows a figure by; None where the spec leaves it out."""
+    return training.flags.get(figure, figure)
+
+
+def program_args(project: Project, size: str) -> tuple[Arg, ...]:
+    """The program's own flags on this size: an override takes its flag's place, a new flag comes last."""
+    override = {arg.key: arg for arg in project.overrides.get(size, NONE).args}
+    own = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
+    return (*own, *override.values())
+
+
+def _step_figures(training: Training) -> Iterator[tuple[str, int]]:
+    if training.train_steps is not None:
+        yield "train_steps", training.train_steps
+    yield from training.steps.items()
+
+
+def _learning_rate(training: Training, override: Override, scale: Fraction) -> str | None:
+    if override.learning_rate:
+        return override.learning_rate.text
+    rate = training.learning_rate
+    if rate is None or scale == 1 or training.learning_rate_rule == "keep":
+        return rate.text if rate else None
+    return scale_learning_rate(rate.value, scale, training.learning_rate_rule)
+
+
+def _overridden(override: Override) -> Iterator[str]:
+    if override.batch_size:
+        yield "batch_size"
+    if override.learning_rate:
+        yield "learning_rate"
+    yield from override.steps or ()

@@ -1,0 +1,145 @@
+"""Warnings about the arithmetic of the selected rungs: one for each rule, with the numbers of every rung it is about.
+
+They are judgements, so each has a threshold, and `allow:` in the spec can turn each into a note.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+from tpucfg.findings import Finding
+from tpucfg.plan.model import Rung
+from tpucfg.schemas import listed
+from tpucfg.spec.document import Path
+from tpucfg.spec.model import Project
+
+BATCH_GREW: Final = 8
+"""Times: beyond a batch of 8,192 from 1,024 even a warmed-up linear rule lost accuracy (https://arxiv.org/abs/1706.02677, figure 1)."""
+FEWEST_STEPS: Final = 100
+"""Steps: a run shorter than this leaves a schedule hardly any steps to act in."""
+LARGEST_WARMUP: Final = Fraction(1, 4)
+"""Share of the run."""
+RATE_KEPT_FROM: Final = 2
+"""Times that the batch grew, from where a learning rate that stays is worth a word."""
+
+
+def rung_warnings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    """The warnings of these rungs, each rung given once."""
+    if rungs:
+        for rule in _RULES:
+            yield from rule(project, rungs)
+
+
+def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    tuned = project.training.batch_size
+    grown = [rung for rung in rungs if rung.batch_size >= BATCH_GREW * tuned]
+    if grown:
+        said = _each(grown, lambda rung: f"{rung.batch_size:,} ({rung.batch_size / tuned:g}×) on {rung.size}")
+        yield _finding(
+            project,
+            "TPU041",
+            f"the global batch grows from {tuned:,} to {said}",
+            ("training", "batch_size"),
+            f"compare the final metric with the rung below before you climb on; the threshold is {BATCH_GREW}×",
+        )
+
+
+def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    few = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < FEWEST_STEPS]
+    if few:
+        said = _each(few, lambda rung: f"{rung.train_steps} steps on {rung.size}")
+        hint = f"train longer, or stop the ladder below; the threshold is {FEWEST_STEPS} steps"
+        yield _finding(project, "TPU042", f"few steps are left: {said}", ("training", "train_steps"), hint)
+
+
+def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    for key in project.training.steps:
+        long = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > LARGEST_WARMUP]
+        if long:
+            said = _each(long, lambda rung, key=key: f"{float(_share(rung, key)):.0%} on {rung.size}")  # type: ignore[misc]
+            message = f"{key} covers much of the run: {said} ({long[0].steps[key]:,} of {long[0].train_steps:,} steps)"
+            hint = f"shorten {key}, or train longer; the threshold is {float(LARGEST_WARMUP):.0%}"
+            yield _finding(project, "TPU043", message, ("training", "steps", key), hint)
+
+
+def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    for key in project.training.steps:
+        late = [rung for rung in rungs if "checkpoint" in key.lower() and _share(rung, key) > 1]
+        if late:
+            said = _each(late, lambda rung, key=key: f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}")  # type: ignore[misc]
+            hint = f"shorten {key}: a slice that is taken away loses everything since the last checkpoint"
+            path = ("training", "steps", key)
+            yield _finding(project, "TPU044", f"{key} is longer than the run: {said}", path, hint)
+
+
+def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    training = project.training
+    if training.learning_rate is None or training.learning_rate_rule != "keep":
+        return
+    kept = [rung for rung in rungs if rung.scale >= RATE_KEPT_FROM and "learning_rate" not in rung.overridden]
+    if kept:
+        said = _each(kept, lambda rung: f"{float(rung.scale):g}× on {rung.size}")
+        yield _finding(
+            project,
+            "TPU045",
+            f"the learning rate stays {training.learning_rate.text} while the batch grows {said}",
+            ("training", "learning_rate_rule" if "learning_rate_rule" in _keys(project) else "learning_rate"),
+            "set learning_rate_rule to linear or sqrt, or allow TPU045 with your reason",
+        )
+
+
+def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    tuned_on = project.training.tuned_on
+    generation = tuned_on.partition("-")[0]
+    others = [rung for rung in rungs if rung.size.partition("-")[0] != generation]
+    if others:
+        said = listed([rung.size for rung in others])
+        hint = "check batch and memory on the first rung, then set tuned_on to it; or allow TPU046 with your reason"
+        message = f"the figures were tuned on {tuned_on}; {said} {'has' if len(others) == 1 else 'have'} other cores and memory"
+        yield _finding(project, "TPU046", message, ("training", "tuned_on"), hint)
+
+
+def _per_core(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    for rung in rungs:
+        if rung.scale == rung.cores_scale:
+            continue
+        tuned = rung.per_core * rung.cores_scale / rung.scale
+        consequence = (
+            "so its cores are fed less and scaling is not linear"
+            if rung.per_core < tuned
+            else "so each core needs more memory"
+        )
+        changed = "falls" if rung.per_core < tuned else "rises"
+        path = ("overrides", rung.size, "batch_size")
+        message = f"the batch per core {changed} from {float(tuned):g} to {float(rung.per_core):g} on {rung.size}, {consequence}"
+        hint = f"a batch of {int(tuned * rung.slice.cores):,} keeps the batch per core"
+        yield _finding(project, "TPU047", message, path, hint)
+
+
+_RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] = (
+    _batch_grew,
+    _few_steps,
+    _long_warmup,
+    _late_checkpoint,
+    _rate_kept,
+    _other_generation,
+    _per_core,
+)
+
+
+def _finding(project: Project, id_: str, message: str, path: Path, hint: str) -> Finding:
+    return Finding.of(id_, message, project.document.value(path), help=hint)
+
+
+def _each(rungs: Sequence[Rung], say: Callable[[Rung], str]) -> str:
+    return listed([say(rung) for rung in rungs])
+
+
+def _share(rung: Rung, key: str) -> Fraction:
+    """The share of the run that a figure covers; 0 where the run is counted in epochs and its steps are not known."""
+    return Fraction(rung.steps[key], rung.train_steps) if rung.train_steps else Fraction(0)
+
+
+def _keys(project: Project) -> dict[str, object]:
+    keys: dict[str, object] = project.document.data["training"]
+    return keys

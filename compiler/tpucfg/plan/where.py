@@ -1,0 +1,121 @@
+"""Rules about an environment: does its region have the rungs, do its zones, does its bucket's name do."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.plan.names import bucket_mistake
+from tpucfg.plan.whole import bucket_of
+from tpucfg.schemas import dotted, listed
+from tpucfg.spec.model import Environment, Project
+
+OWN_LIST: Final = ("cloud-tpu",)
+"""Targets for which Google publishes zones by size; for the others Cloud TPU's list decides, and a finding says so."""
+ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
+
+
+def environment_findings(project: Project, catalog: Catalog, environment: Environment, target: str) -> Iterator[Finding]:
+    """Everything about where an environment is; `target` is the service that its jobs go to."""
+    slices = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
+    yield from _bucket(project, environment)
+    for slice_ in slices:
+        if target not in slice_.targets:
+            continue
+        if slice_.size in environment.zones:
+            yield from _zone(project, environment, slice_)
+        else:
+            yield from _region(project, environment, slices, slice_, target)
+
+
+def zone_of(environment: Environment, slice_: Slice) -> str | None:
+    """The zone for a slice: the spec's, else the first of the region in Google's list, else in another's."""
+    in_region = [zone for zone in slice_.zones if zone.region == environment.region]
+    best = sorted(in_region, key=lambda zone: not zone.official)
+    return environment.zones.get(slice_.size) or (best[0].name if best else None)
+
+
+def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
+    bucket = bucket_of(project, environment)
+    if mistake := bucket_mistake(bucket):
+        path = (*environment.path, "bucket")
+        message = f"the bucket of {environment.name} would be called {bucket}: {mistake}"
+        yield Finding.of("TPU028", message, project.document.value(path), help=f"set {dotted(path)} to a name that does")
+
+
+def _region(
+    project: Project, environment: Environment, ladder: list[Slice], slice_: Slice, target: str
+) -> Iterator[Finding]:
+    offers = [zone for zone in slice_.zones if zone.region == environment.region]
+    if any(zone.official for zone in offers) or not slice_.zones:
+        return
+    place = project.document.value((*environment.sizes_path, environment.sizes.index(slice_.size)))
+    if offers:
+        yield Finding.of(
+            "TPU021",
+            f"{slice_.size} in {environment.region} is listed by {offers[0].source}, not by Google",
+            place,
+            level="warning",
+            help=f"ask for quota there first, or choose a region of Google's list: {listed(_official(slice_))}",
+            details=(f"Google's list: {ZONES_URL}",),
+        )
+        return
+    everywhere = _with_every_rung(ladder)
+    yield Finding.of(
+        "TPU021",
+        f"{slice_.size} is not offered in {environment.region}",
+        place,
+        help=_move(environment, slice_, everywhere),
+        details=_lists(slice_, everywhere, [rung.size for rung in ladder], target),
+        related=((project.document.value((*environment.path, "region")), f"the region of {environment.name}"),),
+    )
+
+
+def _lists(slice_: Slice, everywhere: list[str], ladder: list[str], target: str) -> Iterator[str]:
+    rungs = ", ".join(ladder)
+    if everywhere:
+        verb = "offers" if len(everywhere) == 1 else "offer"
+        yield f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
+    else:
+        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {listed(_official(slice_))}"
+    if target not in OWN_LIST:
+        yield f"by Cloud TPU's list, as {target} publishes none: {ZONES_URL}"
+
+
+def _move(environment: Environment, slice_: Slice, everywhere: list[str]) -> str:
+    leave = f"leave {slice_.size} out"
+    if everywhere:
+        return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
+    return f"{leave} here and give it to an environment in {_official(slice_)[0]}" if _official(slice_) else leave
+
+
+def _official(slice_: Slice) -> list[str]:
+    return list(dict.fromkeys(zone.region for zone in slice_.zones if zone.official))
+
+
+def _with_every_rung(ladder: list[Slice]) -> list[str]:
+    regions = [_official(slice_) for slice_ in ladder]
+    return [region for region in regions[0] if all(region in others for others in regions)]
+
+
+def _zone(project: Project, environment: Environment, slice_: Slice) -> Iterator[Finding]:
+    name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
+    place = project.document.value(path)
+    region = name.rpartition("-")[0]
+    known = {zone.name: zone for zone in slice_.zones}
+    if region != environment.region:
+        yield Finding.of(
+            "TPU022",
+            f"the zone {name} is in {region}, and {environment.name} is in {environment.region} with its bucket",
+            place,
+            help=f"choose a zone of {environment.region}, or move the environment",
+            related=((project.document.value((*environment.path, "region")), f"the region of {environment.name}"),),
+        )
+    elif slice_.zones and name not in known:
+        message = f"{slice_.size} is not offered in the zone {name}"
+        hint = f"zones with it: {listed(list(known))}"
+        yield Finding.of("TPU022", message, place, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
+    elif known and not known[name].official:
+        message = f"{slice_.size} in {name} is listed by {known[name].source}, not by Google"
+        hint = "ask for quota there first"
+        yield Finding.of("TPU022", message, place, level="warning", help=hint, details=(f"Google's list: {ZONES_URL}",))

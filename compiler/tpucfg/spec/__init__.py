@@ -1,0 +1,1 @@
+"""The spec: tpucfg.yaml, from its text to frozen values."""

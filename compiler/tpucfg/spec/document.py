@@ -1,0 +1,96 @@
+"""YAML (and JSON) with the place of every key and value.
+
+The text is read as a stream of libyaml's events, so nothing in it is ever constructed or evaluated, and size, depth and
+repetition are bounded while it is read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from tpucfg.findings import Finding, Place
+
+Path = tuple[str | int, ...]
+"""The keys and indices that lead from the root to a value."""
+
+MISSING: Final = "missing"
+
+
+class Node:
+    """One value of the document, where it stands, and what lies below it."""
+
+    __slots__ = ("children", "end", "keys", "start", "text", "value")
+
+    def __init__(self, start: Any, end: Any, value: Any, text: str = "") -> None:
+        self.start = start
+        """Mark of its first character."""
+        self.end = end
+        """Mark behind its last character."""
+        self.value = value
+        """Plain data: dict, list, str, int, float, bool or None."""
+        self.text = text
+        """A scalar as it is written, without quotes."""
+        self.children: Mapping[str, Node] | Sequence[Node] = ()
+        """By key, or in order."""
+        self.keys: Mapping[str, Node] = {}
+        """The keys of a mapping, as nodes."""
+
+
+class Document(NamedTuple):
+    """A text that was read: its data and the place of everything in it."""
+
+    file: str
+    """The name it goes by in findings."""
+    text: str
+    """Read as UTF-8, without a byte order mark."""
+    root: Node | None
+    """None where the text could not be read to its end."""
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the text itself."""
+
+    @property
+    def data(self) -> Any:
+        """The whole document as plain data; None where it could not be read."""
+        return self.root.value if self.root else None
+
+    def node(self, path: Path) -> Node | None:
+        """The value at the path, or None where nothing stands there."""
+        node = self.root
+        for step in path:
+            children: Any = node.children if node else ()
+            known = step in children if isinstance(children, dict) else isinstance(step, int) and step < len(children)
+            node = children[step] if known else None
+        return node
+
+    def value(self, path: Path) -> Place:
+        """Where the value at the path stands; where it is missing, the key it would stand under."""
+        node = self.node(path)
+        if node is None or (isinstance(node.children, dict) and node.start.line != node.end.line):
+            return self.key(path) if path else self._place(None)
+        return self._place(node)
+
+    def key(self, path: Path) -> Place:
+        """Where the last key of the path stands; where it is missing, or an index, the nearest place above it."""
+        while path:
+            above = self.node(path[:-1])
+            if above is not None and path[-1] in above.keys:
+                return self._place(above.keys[path[-1]])  # type: ignore[index] # a str: it is among the keys
+            if isinstance(path[-1], int) and (node := self.node(path)) is not None:
+                return self._place(node)
+            path = path[:-1]
+        return self._place(None)
+
+    def written(self, path: Path) -> str:
+        """A scalar as the text has it: `1e-3` stays `1e-3`."""
+        node = self.node(path)
+        return node.text if node else ""
+
+    def _place(self, node: Node | None) -> Place:
+        if node is None:
+            return Place(self.file)
+        start, end = node.start, node.end
+        return Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
+def lines(text: str) -> Iterator[str]:
+    """The lines as libyaml counts them: not at the further separators that `str.splitlines` knows."""
+    yield from text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -1,0 +1,183 @@
+"""Document to Project: the schema first, then what no schema can say of the structure."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from tpucfg import schemas
+from tpucfg.findings import RULES, Finding, collect, errors
+from tpucfg.spec.document import Document, Path
+from tpucfg.spec.model import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
+from tpucfg.spec.placeholders import check_placeholders
+from tpucfg.spec.reader import read_file
+
+OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
+"""What an override may hold besides the keys of training.steps."""
+
+
+def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
+    """The project in a file, and every finding about its text and structure. No project where one of them is an error."""
+    return from_document(read_file(path))
+
+
+def from_document(document: Document) -> tuple[Project | None, tuple[Finding, ...]]:
+    """The same for a text that was read before."""
+    if document.root is None or errors(document.findings):
+        return None, collect(document.findings)
+    if not schemas.valid("tpucfg", document.data):
+        return None, collect(schemas.explain("tpucfg", document, schemas.SPEC))
+    found = collect([*document.findings, *_structure(document), *check_placeholders(document)])
+    return (None if errors(found) else _project(document)), found
+
+
+def _structure(document: Document) -> Iterator[Finding]:
+    yield from _ladders(document)
+    yield from _override_keys(document)
+    yield from _flag_keys(document)
+    yield from _allowed_ids(document)
+
+
+def _ladders(document: Document) -> Iterator[Finding]:
+    if "sizes" in document.data:
+        return
+    for name, environment in document.data["environments"].items():
+        if "sizes" not in environment:
+            message = f"environments.{name} has no sizes, and there are none at the top"
+            hint = "add the ladder for all environments, for example: sizes: [v2-8, v2-32]"
+            yield Finding.of("TPU005", message, document.key(("environments", name)), help=hint)
+
+
+def _override_keys(document: Document) -> Iterator[Finding]:
+    steps = tuple(document.data["training"].get("steps", {}))
+    for size, override in document.data.get("overrides", {}).items():
+        for key in override:
+            if key not in OVERRIDABLE and key not in steps:
+                yield _unknown_override(document, size, key, steps)
+
+
+def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
+    place = document.key(("overrides", size, key))
+    if key in {"train_steps", "epochs"}:
+        message = f"{key} cannot be overridden: on {size} it follows from the batch, so that the examples seen stay"
+        return Finding.of("TPU004", message, place, help=f"override batch_size, or change training.{key}")
+    known = (*OVERRIDABLE, *steps)
+    near = schemas.nearest(key, known)
+    return Finding.of(
+        "TPU004",
+        f"overrides.{size} has no key {schemas.shown(key, quoted=False)}",
+        place,
+        help=f"did you mean {near}?" if near else f"or add {key} to training.steps, if it is counted in steps",
+        details=(f"it takes: {schemas.listed(known)}",),
+    )
+
+
+def _flag_keys(document: Document) -> Iterator[Finding]:
+    training = document.data["training"]
+    figures = ("batch_size", "train_steps", "epochs", "learning_rate", *training.get("steps", {}))
+    for key in training.get("flags", {}):
+        if key not in figures:
+            near = schemas.nearest(key, figures)
+            yield Finding.of(
+                "TPU004",
+                f"training.flags names {schemas.shown(key, quoted=False)}, which is no figure of training",
+                document.key(("training", "flags", key)),
+                help=f"did you mean {near}?" if near else "",
+                details=(f"it takes: {schemas.listed(figures)}",),
+            )
+
+
+def _allowed_ids(document: Document) -> Iterator[Finding]:
+    for id_ in document.data.get("allow", {}):
+        if id_ not in RULES or not RULES[id_].allowable:
+            allowable = [rule.id for rule in RULES.values() if rule.allowable]
+            said = "cannot be allowed: it is no matter of judgement" if id_ in RULES else "is the id of no finding"
+            message, place = f"{id_} {said}", document.key(("allow", id_))
+            yield Finding.of("TPU007", message, place, details=(f"allowable: {schemas.listed(allowable, 20)}",))
+
+
+def _project(document: Document) -> Project:
+    data = document.data
+    gate = data.get("gate")
+    return Project(
+        name=data["name"],
+        environments={name: _environment(name, value, data) for name, value in data["environments"].items()},
+        trainer=_trainer(document, data["trainer"]),
+        training=_training(document, data["training"]),
+        overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
+        targets=data.get("targets", {}),
+        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop"))) if gate else None,
+        prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
+        allow=data.get("allow", {}),
+        document=document,
+    )
+
+
+def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:
+    return Environment(
+        name=name,
+        project=value["project"],
+        region=value["region"],
+        target=value.get("target", data["target"]),
+        sizes=tuple(value["sizes"] if "sizes" in value else data["sizes"]),
+        sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
+        bucket=value.get("bucket"),
+        zones=value.get("zones", {}),
+        labels=value.get("labels", {}),
+        protect=value.get("protect", False),
+        keep_data=value.get("keep_data", True),
+        kube_context=value.get("kube_context"),
+    )
+
+
+def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
+    texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
+    env = tuple(value.get("env", {}).items())
+    return Trainer(**texts, args=_args(document, ("trainer", "args")), env=env)
+
+
+def _training(document: Document, value: Mapping[str, Any]) -> Training:
+    return Training(
+        tuned_on=value["tuned_on"],
+        batch_size=int(value["batch_size"]),
+        train_steps=int(value["train_steps"]) if "train_steps" in value else None,
+        epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
+        learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
+        learning_rate_rule=value.get("learning_rate_rule", "keep"),
+        steps={key: int(count) for key, count in value.get("steps", {}).items()},
+        flags=value.get("flags", {}),
+    )
+
+
+def _override(document: Document, size: str, value: Mapping[str, Any]) -> Override:
+    path = ("overrides", size)
+    return Override(
+        batch_size=int(value["batch_size"]) if "batch_size" in value else None,
+        learning_rate=_number(document, (*path, "learning_rate")) if "learning_rate" in value else None,
+        machine=value.get("machine"),
+        steps={key: int(count) for key, count in value.items() if key not in OVERRIDABLE},
+        args=_args(document, (*path, "args")),
+    )
+
+
+def _number(document: Document, path: Path) -> Number:
+    text = document.written(path)
+    return Number(Fraction(text) if "x" not in text and "o" not in text else Fraction(int(text, 0)), text)
+
+
+def _args(document: Document, path: Path) -> tuple[Arg, ...]:
+    node = document.node(path)
+    return tuple(Arg(key, _values(document, (*path, key)), (*path, key)) for key in (node.keys if node else ()))
+
+
+def _values(document: Document, path: Path) -> tuple[str | None, ...]:
+    node = document.node(path)
+    children = node.children if node is not None and isinstance(node.value, list) else (node,)
+    return tuple(_argument(child) for child in children)
+
+
+def _argument(node: Any) -> str | None:
+    """As the program's command line has it: true and false in lower case, a number as the spec writes it."""
+    if node.value is None or isinstance(node.value, str):
+        return node.value
+    return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)

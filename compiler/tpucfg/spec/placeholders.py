@@ -1,0 +1,77 @@
+"""`${bucket}` and its like: a closed set, filled in by lookup. Nothing is ever evaluated."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tpucfg import schemas
+from tpucfg.findings import Finding
+from tpucfg.spec.document import Document, Path
+
+PLACEHOLDERS: Final[Mapping[str, str]] = {
+    "project": "the environment's Google project",
+    "name": "the project's name",
+    "env": "the environment's name",
+    "region": "the environment's region",
+    "bucket": "gs:// and the environment's bucket",
+    "job_dir": "the job's own folder in the bucket",
+    "size": "the size",
+    "cores": "the slice's cores",
+    "hosts": "the slice's hosts",
+}
+"""Every placeholder with its meaning."""
+
+_TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
+_IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with its placeholders filled in, once: a value that looks like one stays as it is. `$${` becomes `${`."""
+    if "${" not in text:
+        return text
+    return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], text)
+
+
+def check_placeholders(document: Document) -> Iterator[Finding]:
+    """Unknown and unclosed ones where they are filled in, and any at all in the targets' `extra`, where they are not."""
+    if "${" not in document.text:
+        return
+    trainer = document.data["trainer"]
+    for key in _IN_TRAINER:
+        yield from _check(document, ("trainer", key), trainer.get(key))
+    for size, override in document.data.get("overrides", {}).items():
+        yield from _check(document, ("overrides", size, "args"), override.get("args"))
+    for path, text in _texts(("targets",), document.data.get("targets", {})):
+        if any(match[1] in PLACEHOLDERS for match in _TOKEN.finditer(text)):
+            message = f"{schemas.dotted(path)} holds {schemas.shown(text)}, and no placeholder is replaced there"
+            hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_IN_TRAINER)}"
+            yield Finding.of("TPU012", message, document.value(path), help=hint)
+
+
+def _check(document: Document, path: Path, value: Any) -> Iterator[Finding]:
+    for where, text in _texts(path, value):
+        for match in _TOKEN.finditer(text):
+            if match[0] == "$${" or match[1] in PLACEHOLDERS:
+                continue
+            message, hint = _wrong(match[0], match[1], schemas.dotted(where))
+            yield Finding.of("TPU009", message, document.value(where), help=hint)
+
+
+def _wrong(found: str, name: str | None, where: str) -> tuple[str, str]:
+    if name is None:
+        return f"{where} has a ${{ without its }}", "close it, or write $${ for the two characters ${"
+    near = schemas.nearest(name, tuple(PLACEHOLDERS))
+    known = ", ".join(f"${{{key}}}" for key in PLACEHOLDERS)
+    hint = f"did you mean ${{{near}}}?" if near else f"there are: {known}; write $${{ for the two characters ${{"
+    return f"{where} has the unknown placeholder {schemas.shown(found, quoted=False)}", hint
+
+
+def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts((*path, key), item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts((*path, index), item)

@@ -1,0 +1,56 @@
+"""What a plain scalar means: the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
+
+YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none of these.
+"""
+
+import re
+from typing import Final
+
+Scalar = str | int | float | bool | None
+
+_WORDS: Final[dict[str, Scalar]] = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_MAY_BE_MORE: Final = frozenset("-+.0123456789")
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+LONGEST_NUMBER: Final = 40
+"""Digits of the longest number that is read: more than any count, rate or 64-bit identifier has."""
+
+
+class NumberRefusedError(ValueError):
+    """A number that no figure of a spec can be: infinite, not a number, or longer than LONGEST_NUMBER."""
+
+
+def resolve(text: str) -> Scalar:
+    """The value of a plain scalar.
+
+    Raises:
+        NumberRefusedError: It reads as a number, but as none that a JSON document could hold.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number(text) if text[0] in _MAY_BE_MORE else text
+
+
+def _number(text: str) -> Scalar:
+    kind = int if _INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
+    if kind is None and not _BASED.fullmatch(text):
+        if _NOT_FINITE.fullmatch(text):
+            raise NumberRefusedError(f"{text} is not a finite number")
+        return text
+    if len(text) > LONGEST_NUMBER:
+        raise NumberRefusedError(f"a number of {len(text)} characters; at most {LONGEST_NUMBER} are read")
+    if kind is None:
+        return int(text, 0)
+    value = kind(text)
+    if value in (float("inf"), float("-inf")):
+        raise NumberRefusedError(f"{text} is beyond the range of a 64-bit floating-point number")
+    return value
