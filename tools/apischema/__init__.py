@@ -1,0 +1,43 @@
+"""What the generators of the API schemas share: the shape of a schema and the shortening of a description."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = dict[str, Any]
+"""A JSON Schema, or a part of one."""
+
+LONGEST_DESCRIPTION = 150
+"""Characters. A description is read in an editor's pop-up; the API's own page has the rest."""
+
+_MARKERS = re.compile(r"^(?:(?:Required|Optional|Immutable|Output only|Deprecated|DEPRECATED)[.:]\s+)+")
+_DEPRECATED = re.compile(r"^Deprecated|\bDeprecated: |\bDEPRECATED: ")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\.(?=\s+[A-Z`(])")
+
+
+def short(description: str) -> str:
+    """Return the first sentence of a description, without links and without what the schema says otherwise."""
+    plain = _LINK.sub(r"\1", _MARKERS.sub("", " ".join(description.split())))
+    sentence = _SENTENCE_END.split(plain, maxsplit=1)[0].rstrip(".")
+    if len(sentence) <= LONGEST_DESCRIPTION:
+        return sentence and sentence + "."
+    return sentence[:LONGEST_DESCRIPTION].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+
+
+def described(schema: Schema, description: str) -> Schema:
+    """Return the schema with its description, and `deprecated` where the description says so."""
+    text = short(description)
+    marked: Schema = {"deprecated": True} if _DEPRECATED.search(description) else {}
+    return {**schema, **marked, **({"description": text} if text else {})}
+
+
+def closed(properties: Mapping[str, Schema], required: list[str]) -> Schema:
+    """Return the schema of a message that takes these fields and no other."""
+    schema: Schema = {"type": "object", "additionalProperties": False, "properties": dict(properties)}
+    return {**schema, "required": sorted(required)} if required else schema
+
+
+def map_of(values: Schema) -> Schema:
+    """Return the schema of a map with free keys, such as labels."""
+    return {"type": "object", "additionalProperties": values}

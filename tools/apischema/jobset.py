@@ -1,0 +1,122 @@
+"""The JSON Schema of a JobSet: its envelope here as a table, its jobs and pods after the models of `pod.py`.
+
+The envelope is JobSet v0.10.1's, https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go,
+without `status`, which its controller writes. That release is built on Kubernetes 1.34, hence the pin of `kubernetes`.
+"""
+
+from dataclasses import dataclass
+
+from apischema import Schema, closed, described, pod
+
+VERSION = "v0.10.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of the envelope."""
+
+    name: str
+    type: str
+    """`string`, `integer`, `boolean`, a message's name, or one of these in `[…]`."""
+    description: str
+    values: str = ""
+    """The values, separated by blanks, of an enum."""
+    required: bool = False
+
+
+ENVELOPE = {
+    "Coordinator": (
+        Field("jobIndex", "integer", "Index of the job that holds the coordinator pod."),
+        Field("podIndex", "integer", "Completion index of the coordinator pod in its job."),
+        Field("replicatedJob", "string", "Name of the replicated job that holds the coordinator pod.", required=True),
+    ),
+    "DependsOn": (
+        Field("name", "string", "Name of an earlier replicated job.", required=True),
+        Field("status", "string", "The state that it must reach first.", "Complete Ready", required=True),
+    ),
+    "FailurePolicy": (
+        Field("maxRestarts", "integer", "How often the whole set is started again before it fails."),
+        Field("restartStrategy", "string", "How the jobs are made anew at a restart.", "BlockingRecreate Recreate"),
+        Field("rules", "[FailurePolicyRule]", "What to do on which failure; the first rule that matches decides."),
+    ),
+    "FailurePolicyRule": (
+        Field(
+            "action",
+            "string",
+            "What to do when the rule matches.",
+            "FailJobSet RestartJobSet RestartJobSetAndIgnoreMaxRestarts",
+            required=True,
+        ),
+        Field("name", "string", "Name of the rule.", required=True),
+        Field("onJobFailureMessagePatterns", "[string]", "Patterns (RE2), one of which the job's message must match."),
+        Field("onJobFailureReasons", "[string]", "Reasons, one of which the job must have failed for."),
+        Field("targetReplicatedJobs", "[string]", "The replicated jobs that the rule is for; none means all."),
+    ),
+    "JobSetSpec": (
+        Field("coordinator", "Coordinator", "The pod that is announced to all others as the coordinator."),
+        Field("failurePolicy", "FailurePolicy", "When the set has failed."),
+        Field("managedBy", "string", "The controller that manages this set."),
+        Field("network", "Network", "How the pods reach one another by name."),
+        # The API takes a set without jobs; a config that starts nothing is a mistake.
+        Field("replicatedJobs", "[ReplicatedJob]", "The jobs that form the set.", required=True),
+        Field("startupPolicy", "StartupPolicy", "Deprecated: In what order the jobs start; use dependsOn."),
+        Field("successPolicy", "SuccessPolicy", "When the set has succeeded."),
+        Field("suspend", "boolean", "Suspends all running jobs of the set; Kueue starts it suspended."),
+        Field("ttlSecondsAfterFinished", "integer", "Seconds after its end at which the set is deleted."),
+    ),
+    "Network": (
+        Field("enableDNSHostnames", "boolean", "Lets pods be reached by their host names."),
+        Field("publishNotReadyAddresses", "boolean", "Publishes the pods' names before the pods are ready."),
+        Field("subdomain", "string", "The pods' subdomain; the set's name unless given."),
+    ),
+    "ReplicatedJob": (
+        Field("dependsOn", "[DependsOn]", "Earlier replicated jobs that this one waits for."),
+        Field("groupName", "string", "Name of the group that this replicated job belongs to."),
+        Field("name", "string", "Name of the entry, a part of its jobs' names.", required=True),
+        Field("replicas", "integer", "How many jobs are made from the template."),
+        Field("template", "JobTemplateSpec", "The job.", required=True),
+    ),
+    "StartupPolicy": (
+        Field("startupPolicyOrder", "string", "The order in which the jobs start.", "AnyOrder InOrder", required=True),
+    ),
+    "SuccessPolicy": (
+        Field("operator", "string", "Whether all or any of the jobs must succeed.", "All Any", required=True),
+        Field("targetReplicatedJobs", "[string]", "The replicated jobs that count; none means all."),
+    ),
+}
+
+
+def schema() -> Schema:
+    """Return the schema of a JobSet with all messages below it as `$defs`."""
+    pods = pod.reachable("V1ObjectMeta", "V1JobTemplateSpec")
+    envelope = {
+        message: closed({field.name: _field(field) for field in fields}, [f.name for f in fields if f.required])
+        for message, fields in ENVELOPE.items()
+    }
+    return {
+        "$comment": f"Generated by tools/api_schemas.py from {pod.SOURCE} and the envelope of JobSet {VERSION}.",
+        "$defs": pods | envelope,
+        "title": "GKE: a set of jobs (jobset.x-k8s.io/v1alpha2 JobSet)",
+        **closed(
+            {
+                "apiVersion": {"const": "jobset.x-k8s.io/v1alpha2", "description": "The API of the set."},
+                "kind": {"const": "JobSet", "description": "The kind of the object."},
+                # `kubectl apply`, which `tpucfg submit` prints, takes no object without a name.
+                "metadata": {
+                    "$ref": "#/$defs/ObjectMeta",
+                    "description": "Name, namespace, labels and annotations of the set.",
+                    "required": ["name"],
+                },
+                "spec": {"$ref": "#/$defs/JobSetSpec", "description": "What the set runs."},
+            },
+            ["apiVersion", "kind", "metadata", "spec"],
+        ),
+    }
+
+
+def _field(field: Field) -> Schema:
+    kind = field.type.strip("[]")
+    inner: Schema = {"$ref": f"#/$defs/{kind}"} if kind[0].isupper() else {"type": kind}
+    if field.values:
+        inner["enum"] = field.values.split()
+    return described({"type": "array", "items": inner} if field.type.startswith("[") else inner, field.description)

@@ -1,0 +1,182 @@
+"""JSON Schemas of the Kubernetes messages below a JobSet's jobs, after the models of the package `kubernetes`.
+
+A model says its fields (`attribute_map`), their types (`openapi_types`), their descriptions (docstrings) and, through
+the check in its setters, which of them must be there. What it does not say stands here as data: enums, which the
+models leave in prose, and which of the strings are quantities.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from kubernetes.client import Configuration, models
+
+from apischema import Schema, closed, described, map_of
+
+SOURCE = f"kubernetes {version('kubernetes')}"
+
+LEFT_OUT = {
+    "ObjectMeta": {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    },
+    "PodSpec": {"ephemeralContainers"},
+}
+"""Fields by message that only the system writes, or that cannot be given when a pod is created.
+
+https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/ and …/workload-resources/pod-v1/
+"""
+
+_PULL = "Always IfNotPresent Never"
+_RESTART = "Always Never OnFailure"
+_TERMINATION_MESSAGE = "FallbackToLogsOnError File"
+_INCLUSION = "Honor Ignore"
+_PROFILE = "Localhost RuntimeDefault Unconfined"
+
+# Written after the constants of k8s.io/api v0.34.1: https://github.com/kubernetes/api/blob/v0.34.1/core/v1/types.go,
+# …/batch/v1/types.go and https://github.com/kubernetes/apimachinery/blob/v0.34.1/pkg/apis/meta/v1/types.go.
+ENUMS = {
+    "AppArmorProfile.type": _PROFILE,
+    "AzureDiskVolumeSource.cachingMode": "None ReadOnly ReadWrite",
+    "AzureDiskVolumeSource.kind": "Dedicated Managed Shared",
+    "Container.imagePullPolicy": _PULL,
+    "Container.restartPolicy": _RESTART,
+    "Container.terminationMessagePolicy": _TERMINATION_MESSAGE,
+    "ContainerPort.protocol": "SCTP TCP UDP",
+    "ContainerResizePolicy.resourceName": "cpu memory",
+    "ContainerResizePolicy.restartPolicy": "NotRequired RestartContainer",
+    "ContainerRestartRule.action": "Restart",
+    "ContainerRestartRuleOnExitCodes.operator": "In NotIn",
+    "HTTPGetAction.scheme": "HTTP HTTPS",
+    "ImageVolumeSource.pullPolicy": _PULL,
+    "JobSpec.completionMode": "Indexed NonIndexed",
+    "JobSpec.podReplacementPolicy": "Failed TerminatingOrFailed",
+    "LabelSelectorRequirement.operator": "DoesNotExist Exists In NotIn",
+    "NodeSelectorRequirement.operator": "DoesNotExist Exists Gt In Lt NotIn",
+    "PersistentVolumeClaimSpec.accessModes": "ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod",
+    "PersistentVolumeClaimSpec.volumeMode": "Block Filesystem",
+    "PodFailurePolicyOnExitCodesRequirement.operator": "In NotIn",
+    "PodFailurePolicyOnPodConditionsPattern.status": "False True Unknown",
+    "PodFailurePolicyRule.action": "Count FailIndex FailJob Ignore",
+    "PodOS.name": "linux windows",
+    "PodSecurityContext.fsGroupChangePolicy": "Always OnRootMismatch",
+    "PodSecurityContext.seLinuxChangePolicy": "MountOption Recursive",
+    "PodSecurityContext.supplementalGroupsPolicy": "Merge Strict",
+    "PodSpec.dnsPolicy": "ClusterFirst ClusterFirstWithHostNet Default None",
+    "PodSpec.preemptionPolicy": "Never PreemptLowerPriority",
+    "PodSpec.restartPolicy": _RESTART,
+    "SeccompProfile.type": _PROFILE,
+    "SecurityContext.procMount": "Default Unmasked",
+    "Toleration.effect": "NoExecute NoSchedule PreferNoSchedule",
+    "Toleration.operator": "Equal Exists",
+    "TopologySpreadConstraint.nodeAffinityPolicy": _INCLUSION,
+    "TopologySpreadConstraint.nodeTaintsPolicy": _INCLUSION,
+    "TopologySpreadConstraint.whenUnsatisfiable": "DoNotSchedule ScheduleAnyway",
+    "VolumeMount.mountPropagation": "Bidirectional HostToContainer None",
+    "VolumeMount.recursiveReadOnly": "Disabled Enabled IfPossible",
+}
+"""The values, separated by blanks, of a field that takes no other."""
+
+PATTERNS = {
+    "EmptyDirVolumeSource.medium": "^(|Memory|HugePages|HugePages-.+)$",
+    "HostPathVolumeSource.type": "^(|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket)$",
+    "Lifecycle.stopSignal": "^SIG[A-Z0-9]+([+-][0-9]+)?$",
+}
+"""Fields whose values form an enum with an open or an empty member."""
+
+QUANTITIES = {
+    "EmptyDirVolumeSource.sizeLimit",
+    "PodSpec.overhead",
+    "ResourceFieldSelector.divisor",
+    "ResourceRequirements.limits",
+    "ResourceRequirements.requests",
+    "VolumeResourceRequirements.limits",
+    "VolumeResourceRequirements.requests",
+}
+"""Fields that hold a Kubernetes quantity, or a map of them; the models call a quantity a string."""
+
+_NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+QUANTITY: Schema = {
+    "type": ["integer", "string"],
+    "pattern": rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$",
+}
+
+_SCALARS: Mapping[str, Schema] = {
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "object": {"type": ["integer", "string"]},  # in a pod only IntOrString, a port by number or name, has no other type
+    "str": {"type": "string"},
+}
+_CONTAINER = re.compile(r"^(?:list\[|dict\(str, )(.+)[\])]$")
+_DOCUMENTED = re.compile(r"\.  # noqa: E501\s+(?!\s|:return:)(.+?)  # noqa: E501", re.DOTALL)
+
+
+def name_of(model: str) -> str:
+    """Return the message's name for that of its model: `PodSpec` for `V1PodSpec`."""
+    return re.sub(r"^(Core)?V1(?=[A-Z])", "", model)
+
+
+def reachable(*roots: str) -> dict[str, Schema]:
+    """Return the schemas of these models' messages and of all below them, by message name."""
+    made: dict[str, Schema] = {}
+    waiting = list(roots)
+    while waiting:
+        model = waiting.pop()
+        if name_of(model) not in made:
+            made[name_of(model)] = _message(getattr(models, model), waiting)
+    return made
+
+
+def _message(model: Any, waiting: list[str]) -> Schema:  # noqa: ANN401 - the package carries no types
+    message = name_of(model.__name__)
+    left_out = LEFT_OUT.get(message, set())
+    kept = {attribute: key for attribute, key in model.attribute_map.items() if key not in left_out}
+    properties: dict[str, Schema] = {}
+    for attribute, key in kept.items():
+        field = _type(f"{message}.{key}", model.openapi_types[attribute], waiting)
+        documented = _DOCUMENTED.search(getattr(model, attribute).__doc__)
+        properties[key] = described(field, documented[1] if documented else "")
+    return closed(properties, [kept[attribute] for attribute in _required(model) if attribute in kept])
+
+
+def _required(model: Any) -> list[str]:  # noqa: ANN401 - likewise
+    """Return the attributes whose setters refuse to be given nothing."""
+    unchecked, checked = Configuration(), Configuration()
+    unchecked.client_side_validation = False
+    blank = model(local_vars_configuration=unchecked)
+    blank.local_vars_configuration = checked
+    return [attribute for attribute in model.attribute_map if _refuses_none(blank, attribute)]
+
+
+def _refuses_none(blank: object, attribute: str) -> bool:
+    try:
+        setattr(blank, attribute, None)
+    except ValueError:
+        return True
+    return False
+
+
+def _type(place: str, kind: str, waiting: list[str]) -> Schema:
+    if container := _CONTAINER.match(kind):
+        inner = _type(place, container[1], waiting)
+        return {"type": "array", "items": inner} if kind.startswith("list") else map_of(inner)
+    if scalar := _said_here(place) or _SCALARS.get(kind):
+        return dict(scalar)
+    waiting.append(kind)
+    return {"$ref": f"#/$defs/{name_of(kind)}"}
+
+
+def _said_here(place: str) -> Schema | None:
+    if place in QUANTITIES:
+        return QUANTITY
+    if place in ENUMS:
+        return {"type": "string", "enum": ENUMS[place].split()}
+    return {"type": "string", "pattern": PATTERNS[place]} if place in PATTERNS else None
