@@ -1,0 +1,68 @@
+"""What several targets check in the same way."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tpucfg.catalog import Slice
+from tpucfg.findings import Finding
+from tpucfg.plan.names import LONGEST_ACCOUNT, account_id
+from tpucfg.schemas import Problem, dotted
+from tpucfg.spec.document import Path
+from tpucfg.spec.model import Environment, Project
+
+
+def sizes_taken(project: Project, environment: Environment, slices: Sequence[Slice], target: str) -> Iterator[Finding]:
+    """An error for each size that the target does not take, naming those that do."""
+    for slice_ in slices:
+        if target in slice_.targets:
+            continue
+        path = (*environment.sizes_path, environment.sizes.index(slice_.size))
+        others = ", ".join(slice_.targets)
+        yield Finding.of(
+            "TPU024",
+            f"{target} does not take {slice_.size}: {slice_.otherwise(target)}",
+            project.document.value(path),
+            help=f"set the target of {environment.name} to one that takes it ({others}), or leave {slice_.size} out",
+        )
+
+
+def trainer_field(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
+    """An error at a key of the trainer that the target has no use for; nothing where it is not given."""
+    if key in project.document.data["trainer"]:
+        yield Finding.of("TPU051", message, project.document.key(("trainer", key)), help=fix)
+
+
+def account_fits(project: Project, environment: Environment) -> Iterator[Finding]:
+    """An error where the account that the stack would make has an id that Google refuses."""
+    id_ = account_id(name=project.name, environment=environment.name)
+    if len(id_) > LONGEST_ACCOUNT:
+        yield Finding.of(
+            "TPU030",
+            f"the account of {environment.name} would have the id {id_}: {len(id_)} characters of {LONGEST_ACCOUNT}",
+            project.document.key(environment.path),
+            help=f"shorten the project's or the environment's name by {len(id_) - LONGEST_ACCOUNT}, "
+            f"or name an account of your own in targets.{environment.target}.service_account",
+        )
+
+
+def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
+    """An error for each machine that an override names and its size does not run on; `chooses`: the target takes any."""
+    for slice_ in slices:
+        override = project.overrides.get(slice_.size)
+        names = [machine.name for machine in slice_.machines] if chooses else []
+        if override is None or override.machine is None or override.machine in names:
+            continue
+        said = f"{slice_.size} runs on {' or '.join(names)}" if names else f"{target} chooses the machine itself"
+        place = project.document.value(("overrides", slice_.size, "machine"))
+        hint = f"set it to {' or '.join(names)}" if names else "delete it"
+        yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", place, help=hint)
+
+
+def refused(path: Path, message: str, fix: str = "") -> Problem:
+    """A config that fits the API's schema and that the service refuses all the same."""
+    return Problem("TPU074", f"{dotted(path)}: {message}", path, fix)
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value: None, and an empty list or mapping, is a field left out."""
+    return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}

@@ -1,0 +1,164 @@
+"""Vertex AI custom training: the config is a bare CustomJobSpec.
+
+Sources: https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu (machines, topologies, one replica) and
+https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec (the message).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.plan.model import Job
+from tpucfg.schemas import Problem, listed
+from tpucfg.spec.model import Environment, Project
+from tpucfg.targets.base import Command, Message, Origin, Submission
+from tpucfg.targets.common import account_fits, given, machines_fit, refused, sizes_taken
+
+NAME: Final = "vertex-ai"
+_COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
+_SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
+_BOOT_DISK_GB: Final = range(100, 64_001)
+
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "workerPoolSpecs.*.machineSpec.machineType": Origin("catalogue", "machine", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.acceleratorType": Origin("catalogue", "accelerator", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalogue", "cores", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalogue", "topology", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "targets.vertex-ai.reservation"),
+    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
+    "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
+    "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
+    "workerPoolSpecs.*.containerSpec.env.**": Origin("spec", "trainer.env"),
+    "workerPoolSpecs.*.pythonPackageSpec.executorImageUri": Origin("spec", "trainer.image"),
+    "workerPoolSpecs.*.pythonPackageSpec.packageUris.*": Origin("spec", "trainer.package"),
+    "workerPoolSpecs.*.pythonPackageSpec.pythonModule": Origin("spec", "trainer.module"),
+    "workerPoolSpecs.*.pythonPackageSpec.args.*": Origin("figure", ""),
+    "workerPoolSpecs.*.pythonPackageSpec.env.**": Origin("spec", "trainer.env"),
+    "scheduling.timeout": Origin("spec", "targets.vertex-ai.timeout"),
+    "scheduling.strategy": Origin("spec", "targets.vertex-ai.strategy"),
+    "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
+    "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
+}
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Sizes and trainers that Vertex AI does not take."""
+    yield from sizes_taken(project, environment, slices, NAME)
+    yield from machines_fit(project, [it for it in slices if not it.accelerator(NAME)], NAME, chooses=True)
+    yield from machines_fit(project, [it for it in slices if it.accelerator(NAME)], NAME, chooses=False)
+    yield from _trainer(project)
+    if not project.targets.get(NAME, {}).get("service_account"):
+        yield from account_fits(project, environment)
+
+
+def _trainer(project: Project) -> Iterator[Finding]:
+    trainer, key = project.trainer, project.document.key
+    if trainer.package and not trainer.image:
+        hint = "add trainer.image, for example us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest"
+        message = f"a package needs the executor's image on {NAME}, which runs the package in it"
+        yield Finding.of("TPU051", message, key(("trainer", "package")), help=hint)
+    if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
+        hint = "build it with: python -m build --sdist, copy it to the bucket, and name it as ${bucket}/…"
+        message = f"trainer.package is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
+        yield Finding.of("TPU051", message, project.document.value(("trainer", "package")), help=hint)
+
+
+def message(job: Job) -> Message:
+    """The CustomJobSpec: one pool with one replica, which the service spreads over the slice's hosts itself."""
+    program = "pythonPackageSpec" if job.package else "containerSpec"
+    pool = {"machineSpec": _machine(job), "replicaCount": 1, program: _program(job)}
+    options = job.options
+    return given(
+        workerPoolSpecs=[pool],
+        scheduling=given(timeout=options.get("timeout"), strategy=options.get("strategy")),
+        serviceAccount=options.get("service_account") or job.account,
+        baseOutputDirectory={"outputUriPrefix": job.job_dir},
+    )
+
+
+def _machine(job: Job) -> dict[str, Any]:
+    reservation = job.options.get("reservation")
+    affinity = {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [reservation],
+    }
+    accelerator = job.slice.accelerator(NAME)
+    by_count = accelerator is not None
+    return given(
+        machineType=job.slice.machine_type(NAME),
+        acceleratorType=accelerator,
+        acceleratorCount=job.slice.cores if by_count else None,
+        tpuTopology=None if by_count else job.slice.topology,
+        reservationAffinity=affinity if reservation else None,
+    )
+
+
+def _program(job: Job) -> dict[str, Any]:
+    env = [{"name": key, "value": value} for key, value in job.env]
+    if job.package:
+        return given(
+            executorImageUri=job.image,
+            packageUris=[job.package],
+            pythonModule=job.module,
+            args=list(job.args),
+            env=env,
+        )
+    return given(imageUri=job.image, args=list(job.args), env=env)
+
+
+def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
+    """One pool, one replica, one program, and a machine with TPUs in a shape that is offered."""
+    pools = message.get("workerPoolSpecs", [])
+    if len(pools) != 1:
+        yield refused(("workerPoolSpecs",), f"{len(pools)} pools; a TPU job has exactly one, whatever its hosts")
+    for index, pool in enumerate(pools):
+        path = ("workerPoolSpecs", index)
+        if str(pool.get("replicaCount", 1)) != "1":
+            fix = "set replicaCount to 1"
+            yield refused((*path, "replicaCount"), "a TPU job has one replica, also on many hosts", fix)
+        if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
+            yield refused(path, "it needs exactly one of containerSpec and pythonPackageSpec")
+        size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
+        if size_gb is not None and size_gb not in _BOOT_DISK_GB:
+            yield refused((*path, "diskSpec", "bootDiskSizeGb"), "a boot disk has 100 to 64000 GB")
+        yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
+
+
+def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+    offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
+    machine = spec.get("machineType")
+    same = [slice_ for slice_ in offered if machine in slice_.machine_types(NAME)]
+    if not same:
+        machines = dict.fromkeys(name for slice_ in offered for name in slice_.machine_types(NAME))
+        yield refused((*path, "machineType"), f"{machine} has no TPU", f"TPU machines: {listed(tuple(machines), 12)}")
+        return
+    wanted = ("acceleratorType", "acceleratorCount") if same[0].accelerator(NAME) else ("tpuTopology",)
+    for field in {"acceleratorType", "acceleratorCount", "tpuTopology"} - set(wanted):
+        if field in spec:
+            yield refused((*path, field), f"{machine} is chosen by {' and '.join(wanted)}", f"delete {field}")
+    shapes = {
+        (slice_.accelerator(NAME), str(slice_.cores)) if slice_.accelerator(NAME) else (slice_.topology,): slice_.size
+        for slice_ in same
+    }
+    found = tuple(str(spec[field]) if field in spec else None for field in wanted)
+    if found not in shapes:
+        allowed = listed([" ".join(str(part) for part in shape) for shape in shapes], 14)
+        said = " ".join(str(part) for part in found if part) or f"no {wanted[0]}"
+        yield refused((*path, wanted[-1]), f"{machine} is not offered with {said}", f"it takes: {allowed}")
+
+
+def submission(job: Job) -> Submission:
+    """By gcloud, whose --config takes the file; labels go by flag, as a CustomJobSpec has none."""
+    where = (f"--project={job.environment.project}", f"--region={job.environment.region}")
+    labels = ",".join(f"{key}={value}" for key, value in job.environment.labels.items())
+    gcloud = ("gcloud", "ai", "custom-jobs")
+    start = (*gcloud, "create", *where, f"--display-name={job.name}", "--config=/dev/stdin")
+    listing = (*gcloud, "list", *where, f"--filter=displayName={job.name}", "--sort-by=~createTime", "--limit=1")
+    return Submission(
+        start=Command((*start, *((f"--labels={labels}",) if labels else ())), reads_config=True),
+        watch=Command(listing),
+        delete=Command((*gcloud, "cancel", "JOB_ID", *where)),
+        notes=("the list shows the job's id, which cancelling it needs",),
+    )
