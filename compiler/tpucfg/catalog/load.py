@@ -1,0 +1,170 @@
+"""Reads the catalogue's data: one generation's file when one of its sizes is asked for, and no other."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tpucfg.catalog.model import Generation, Machine, Refusal, Slice, Source, Zone
+
+DATA = Path(__file__).parent / "data"
+
+
+class Catalog:
+    """The sizes of every generation, read as they are asked for."""
+
+    def __init__(self, directory: Path = DATA) -> None:
+        self._directory = directory
+        self._generations: dict[str, Generation] = {}
+
+    @cached_property
+    def _index(self) -> dict[str, Any]:
+        return _read(self._directory / "index.yaml")
+
+    @cached_property
+    def _by_prefix(self) -> dict[str, str]:
+        return {entry["prefix"]: name for name, entry in self._index.items()}
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Every source by its id."""
+        entries = _read(self._directory / "sources.yaml")
+        return MappingProxyType({key: Source(id=key, **entry) for key, entry in entries.items()})
+
+    def generations(self) -> tuple[Generation, ...]:
+        """All generations, oldest first."""
+        return tuple(self.generation(name) for name in self._index)
+
+    def generation(self, name: str) -> Generation:
+        """One generation by its own name (`v5e`, not `v5litepod`).
+
+        Raises:
+            KeyError: There is no such generation.
+        """
+        if name not in self._generations:
+            prefix = self._index[name]["prefix"]
+            self._generations[name] = build(name, prefix, _read(self._directory / f"{name}.yaml"))
+        return self._generations[name]
+
+    def find(self, size: str) -> Slice | None:
+        """The slice of a size exactly as Google writes it, on its default machine; None where there is none."""
+        name = self._by_prefix.get(size.rpartition("-")[0])
+        if name is None:
+            return None
+        return next((s for s in self.generation(name).slices if s.size == size), None)
+
+    def all(self) -> tuple[Slice, ...]:
+        """Every size, by generation and number."""
+        return tuple(s for generation in self.generations() for s in generation.slices)
+
+    def regions(self, size: str, *, official: bool = False) -> tuple[str, ...]:
+        """Regions with a zone for a size; empty for an unknown one. See `Slice.regions`."""
+        found = self.find(size)
+        return found.regions(official=official) if found else ()
+
+    def nearest(self, text: str) -> str | None:
+        """The size that a misspelt or borrowed name most likely means; None where nothing is near.
+
+        A name that another tool uses (`v5e-32`) becomes Google's (`v5litepod-32`); a number that the generation lacks
+        (`v3-16`) becomes the nearest by ratio, the larger of two equally near; the rest is compared letter by letter.
+        """
+        plain = text.strip().lower().replace("_", "-")
+        if found := self.find(plain):
+            return found.size
+        prefix, _, number = plain.rpartition("-")
+        for name in self._meant(prefix):
+            if number.isdecimal() and int(number):
+                return _closest(self.generation(name).slices, int(number)).size
+        from difflib import get_close_matches  # noqa: PLC0415  only a misspelt size pays for it
+
+        return next(iter(get_close_matches(plain, [s.size for s in self.all()], n=1)), None)
+
+    def _meant(self, prefix: str) -> Iterator[str]:
+        """Generations that a prefix names, its own or another tool's, with or without a leading `tpu`."""
+        for name, entry in self._index.items():
+            names = (entry["prefix"], *entry["aliases"])
+            if prefix in names or prefix.removeprefix("tpu-") in names or prefix.removeprefix("tpu") in names:
+                yield name
+
+
+def build(name: str, prefix: str, data: Mapping[str, Any]) -> Generation:
+    """A generation from what its file holds. The data's invariants are the tests' business, not the start-up's."""
+    machines = {key: _machine(key, row) for key, row in data["machines"].items()}
+    return Generation(
+        name=name,
+        title=data["title"],
+        prefix=prefix,
+        counts=data["counts"],
+        cores_per_chip=data["cores_per_chip"],
+        hbm_gib_per_chip=data["hbm_gib_per_chip"],
+        peak_bf16_tflops_per_chip=data["peak_bf16_tflops_per_chip"],
+        sources=tuple(data["sources"]),
+        slices=tuple(_slice(name, size, row, data, machines) for size, row in data["sizes"].items()),
+    )
+
+
+def _slice(
+    generation: str, size: str, row: Mapping[str, Any], data: Mapping[str, Any], machines: Mapping[str, Machine]
+) -> Slice:
+    chips: int = row["chips"]
+    offered = tuple(machines[name] for name in row["machines"])
+    chips_per_host: int = offered[0].chips if offered else data["chips_per_host"]
+    targets: Mapping[str, Any] = data["targets"]
+    taken = tuple(name for name, target in targets.items() if size in target.get("sizes", (size,)))
+    return Slice(
+        size=size,
+        generation=generation,
+        number=int(size.rpartition("-")[2]),
+        chips=chips,
+        cores=chips * data["cores_per_chip"],
+        topology=row["topology"],
+        machine=offered[0] if offered else None,
+        machines=offered,
+        chips_per_host=chips_per_host,
+        hosts=chips // chips_per_host,
+        hbm_gib=_times(chips, data["hbm_gib_per_chip"]),
+        peak_tflops=_times(chips, data["peak_bf16_tflops_per_chip"]),
+        runtime_version=data["runtime"],
+        accelerators={name: targets[name]["accelerator"] for name in taken if "accelerator" in targets[name]},
+        vertex_machine_type=targets["vertex-ai"].get("machine"),
+        targets=taken,
+        refusals={
+            name: Refusal(target["otherwise"], tuple(target["sources"]))
+            for name, target in targets.items()
+            if name not in taken
+        },
+        zones=_zones(size, data["zones"]),
+        derived=data.get("derived", {}),
+        sources=tuple(row.get("sources", data["sources"])),
+    )
+
+
+def _machine(name: str, row: Mapping[str, Any]) -> Machine:
+    return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], tuple(row["sources"]))
+
+
+def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
+    found: dict[str, Zone] = {}
+    for entry in lists:
+        if size in entry.get("sizes", (size,)):
+            for name in entry["names"]:
+                found.setdefault(name, Zone(name, entry["source"], entry["kind"]))
+    return tuple(found.values())
+
+
+def _times(chips: int, per_chip: int | None) -> int | None:
+    return None if per_chip is None else chips * per_chip
+
+
+def _closest(slices: tuple[Slice, ...], number: int) -> Slice:
+    """The size whose number is nearest by ratio; the larger where two are equally near."""
+    return max(slices, key=lambda s: (min(s.number, number) / max(s.number, number), s.number))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415  only a run that needs a size pays for it
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data: dict[str, Any] = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  a safe loader, in C where there is one
+    return data
