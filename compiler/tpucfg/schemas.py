@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from tpucfg.findings import Finding
+from tpucfg.findings import Finding, Place
 from tpucfg.resources import folder
 from tpucfg.spec.document import Document, Path
 
@@ -42,6 +42,14 @@ class Problem(NamedTuple):
     at_key: bool = False
     details: tuple[str, ...] = ()
 
+    def found_in(self, document: Document) -> Finding:
+        """The finding, at its place in the document."""
+        return self.found_at(document.key(self.path) if self.at_key else document.value(self.path))
+
+    def found_at(self, place: Place) -> Finding:
+        """The finding, at another place: a field of a rendered config, say, at the line of the spec it came from."""
+        return Finding.of(self.id, self.message, place, help=self.help, details=self.details)
+
 
 @cache
 def load(name: str) -> Mapping[str, Any]:
@@ -66,15 +74,18 @@ def valid(name: str, data: Any) -> bool:
 
 def explain(name: str, document: Document, ids: Ids) -> Iterator[Finding]:
     """Why the document does not fit the schema: one finding for one mistake."""
+    return (problem.found_in(document) for problem in problems(name, document.data, ids))
+
+
+def problems(name: str, data: Any, ids: Ids) -> Iterator[Problem]:
+    """The same for data that is no document."""
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
-    for error in _explainer(name).iter_errors(document.data):
+    for error in _explainer(name).iter_errors(data):
         for problem in _problems(error, ids):
             key, rank = (problem.path, problem.at_key), _RANK.get(str(error.validator), 9)
             if key not in worst or rank < worst[key][0]:
                 worst[key] = (rank, problem)
-    for _, problem in worst.values():
-        place = document.key(problem.path) if problem.at_key else document.value(problem.path)
-        yield Finding.of(problem.id, problem.message, place, help=problem.help, details=problem.details)
+    return (problem for _, problem in worst.values())
 
 
 @cache

@@ -15,7 +15,6 @@ from tpucfg.plan.whole import bucket_of, whole_findings
 from tpucfg.schemas import nearest
 from tpucfg.spec.model import Environment, Project
 from tpucfg.spec.placeholders import fill
-from tpucfg.targets import Target, target_named
 
 
 class SelectionError(Exception):
@@ -49,11 +48,10 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     """
     chosen = select(project, selection := selection or Selection())
     found = collect(whole_findings(project, catalog))
-    if not errors(found):
-        found = collect([*found, *_environments(project, catalog, chosen, selection)])
-    found = _judged(project, found, complete=selection == Selection())
-    jobs = () if errors(found) else tuple(_jobs(project, catalog, chosen, selection))
-    return Plan(project, jobs, found)
+    if errors(found):
+        return Plan(project, (), found)
+    found = collect([*found, *_selected_findings(project, catalog, chosen, selection)])
+    return Plan(project, tuple(_jobs(project, catalog, chosen, selection)), found)
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
@@ -62,29 +60,17 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
     return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
 
 
-def _environments(
+def _selected_findings(
     project: Project,
     catalog: Catalog,
     chosen: Sequence[tuple[Environment, tuple[str, ...]]],
     selection: Selection,
 ) -> Iterator[Finding]:
     for environment, sizes in chosen:
-        target = target_named(selection.target or environment.target)
-        yield from environment_findings(project, catalog, environment, sizes, target.NAME)
-        yield from target.spec_findings(project, environment, [_slice(catalog, size) for size in sizes])
+        yield from environment_findings(project, catalog, environment, sizes, selection.target or environment.target)
     rungs = ladder(project, catalog, list(dict.fromkeys(size for _, sizes in chosen for size in sizes)))
     yield from rung_warnings(project, rungs)
     yield from outside_findings(project, [environment for environment, _ in chosen])
-
-
-def _judged(project: Project, found: Sequence[Finding], *, complete: bool) -> tuple[Finding, ...]:
-    """With the findings that the spec allows as notes; a complete check also says which of them did not occur."""
-    judged = [item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found]
-    unused = [id_ for id_ in project.allow if complete and id_ not in {item.id for item in found}]
-    for id_ in unused:
-        place = project.document.key(("allow", id_))
-        judged.append(Finding.of("TPU013", f"{id_} is allowed and did not occur", place, help=f"delete allow.{id_}"))
-    return collect(judged)
 
 
 def _jobs(
@@ -94,12 +80,12 @@ def _jobs(
     selection: Selection,
 ) -> Iterator[Job]:
     for environment, sizes in chosen:
-        target = target_named(selection.target or environment.target)
         for rung in ladder(project, catalog, sizes):
-            yield _job(project, environment, rung, target, selection.run)
+            yield _job(project, environment, rung, selection)
 
 
-def _job(project: Project, environment: Environment, rung: Rung, target: Target, run: str | None) -> Job:
+def _job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:
+    target, run = selection.target or environment.target, selection.run
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
     values = {
@@ -122,7 +108,7 @@ def _job(project: Project, environment: Environment, rung: Rung, target: Target,
         project=project.name,
         environment=environment,
         rung=rung,
-        target=target.NAME,
+        target=target,
         run=run,
         name=job_name(name=project.name, environment=environment.name, size=rung.size, run=run),
         bucket=bucket,
@@ -134,7 +120,7 @@ def _job(project: Project, environment: Environment, rung: Rung, target: Target,
         python=trainer.python,
         args=tuple(_args(project, rung, values)),
         env=tuple((key, fill(text, values)) for key, text in trainer.env),
-        options=project.targets.get(target.NAME, {}),
+        options=project.targets.get(target, {}),
         **filled,
     )
 

@@ -1,6 +1,6 @@
 """Rules about an environment: does its region have the rungs, do its zones, does its bucket's name do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
@@ -15,12 +15,14 @@ OWN_LIST: Final = ("cloud-tpu",)
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 
 
-def environment_findings(project: Project, catalog: Catalog, environment: Environment, target: str) -> Iterator[Finding]:
-    """Everything about where an environment is; `target` is the service that its jobs go to."""
+def environment_findings(
+    project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str], target: str
+) -> Iterator[Finding]:
+    """Everything about where an environment is, for these of its sizes; `target` is the service that its jobs go to."""
     slices = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     yield from _bucket(project, environment)
     for slice_ in slices:
-        if target not in slice_.targets:
+        if slice_.size not in sizes or target not in slice_.targets:
             continue
         if slice_.size in environment.zones:
             yield from _zone(project, environment, slice_)
@@ -30,9 +32,8 @@ def environment_findings(project: Project, catalog: Catalog, environment: Enviro
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:
     """The zone for a slice: the spec's, else the first of the region in Google's list, else in another's."""
-    in_region = [zone for zone in slice_.zones if zone.region == environment.region]
-    best = sorted(in_region, key=lambda zone: not zone.official)
-    return environment.zones.get(slice_.size) or (best[0].name if best else None)
+    listed_here = slice_.zones_in(environment.region)
+    return environment.zones.get(slice_.size) or (listed_here[0].name if listed_here else None)
 
 
 def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -46,7 +47,7 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
 def _region(
     project: Project, environment: Environment, ladder: list[Slice], slice_: Slice, target: str
 ) -> Iterator[Finding]:
-    offers = [zone for zone in slice_.zones if zone.region == environment.region]
+    offers = slice_.zones_in(environment.region)
     if any(zone.official for zone in offers) or not slice_.zones:
         return
     place = project.document.value((*environment.sizes_path, environment.sizes.index(slice_.size)))
@@ -56,7 +57,7 @@ def _region(
             f"{slice_.size} in {environment.region} is listed by {offers[0].source}, not by Google",
             place,
             level="warning",
-            help=f"ask for quota there first, or choose a region of Google's list: {listed(_official(slice_))}",
+            help=f"ask for quota there first, or choose a region of Google's list: {listed(slice_.regions(official=True))}",
             details=(f"Google's list: {ZONES_URL}",),
         )
         return
@@ -77,7 +78,7 @@ def _lists(slice_: Slice, everywhere: list[str], ladder: list[str], target: str)
         verb = "offers" if len(everywhere) == 1 else "offer"
         yield f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
     else:
-        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {listed(_official(slice_))}"
+        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {listed(slice_.regions(official=True))}"
     if target not in OWN_LIST:
         yield f"by Cloud TPU's list, as {target} publishes none: {ZONES_URL}"
 
@@ -86,15 +87,11 @@ def _move(environment: Environment, slice_: Slice, everywhere: list[str]) -> str
     leave = f"leave {slice_.size} out"
     if everywhere:
         return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
-    return f"{leave} here and give it to an environment in {_official(slice_)[0]}" if _official(slice_) else leave
-
-
-def _official(slice_: Slice) -> list[str]:
-    return list(dict.fromkeys(zone.region for zone in slice_.zones if zone.official))
+    return f"{leave} here and give it to an environment in {slice_.regions(official=True)[0]}" if slice_.regions(official=True) else leave
 
 
 def _with_every_rung(ladder: list[Slice]) -> list[str]:
-    regions = [_official(slice_) for slice_ in ladder]
+    regions = [slice_.regions(official=True) for slice_ in ladder]
     return [region for region in regions[0] if all(region in others for others in regions)]
 
 

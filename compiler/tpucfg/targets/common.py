@@ -20,7 +20,7 @@ def sizes_taken(project: Project, environment: Environment, slices: Sequence[Sli
         others = ", ".join(slice_.targets)
         yield Finding.of(
             "TPU024",
-            f"{target} does not take {slice_.size}: {slice_.otherwise(target)}",
+            f"{target} does not take {slice_.size}: {slice_.refusals[target].why}",
             project.document.value(path),
             help=f"set the target of {environment.name} to one that takes it ({others}), or leave {slice_.size} out",
         )

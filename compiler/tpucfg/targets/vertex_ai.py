@@ -45,8 +45,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Sizes and trainers that Vertex AI does not take."""
     yield from sizes_taken(project, environment, slices, NAME)
-    yield from machines_fit(project, [it for it in slices if not it.accelerator(NAME)], NAME, chooses=True)
-    yield from machines_fit(project, [it for it in slices if it.accelerator(NAME)], NAME, chooses=False)
+    yield from machines_fit(project, [it for it in slices if not _by_count(it)], NAME, chooses=True)
+    yield from machines_fit(project, [it for it in slices if _by_count(it)], NAME, chooses=False)
     yield from _trainer(project)
     if not project.targets.get(NAME, {}).get("service_account"):
         yield from account_fits(project, environment)
@@ -84,10 +84,10 @@ def _machine(job: Job) -> dict[str, Any]:
         "key": "compute.googleapis.com/reservation-name",
         "values": [reservation],
     }
-    accelerator = job.slice.accelerator(NAME)
+    accelerator = job.slice.accelerators.get(NAME)
     by_count = accelerator is not None
     return given(
-        machineType=job.slice.machine_type(NAME),
+        machineType=_machine_type(job.slice),
         acceleratorType=accelerator,
         acceleratorCount=job.slice.cores if by_count else None,
         tpuTopology=None if by_count else job.slice.topology,
@@ -129,24 +129,39 @@ def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
 def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
     machine = spec.get("machineType")
-    same = [slice_ for slice_ in offered if machine in slice_.machine_types(NAME)]
+    same = [slice_ for slice_ in offered if machine in _machine_types(slice_)]
     if not same:
-        machines = dict.fromkeys(name for slice_ in offered for name in slice_.machine_types(NAME))
+        machines = dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_))
         yield refused((*path, "machineType"), f"{machine} has no TPU", f"TPU machines: {listed(tuple(machines), 12)}")
         return
-    wanted = ("acceleratorType", "acceleratorCount") if same[0].accelerator(NAME) else ("tpuTopology",)
+    wanted = ("acceleratorType", "acceleratorCount") if _by_count(same[0]) else ("tpuTopology",)
     for field in {"acceleratorType", "acceleratorCount", "tpuTopology"} - set(wanted):
         if field in spec:
             yield refused((*path, field), f"{machine} is chosen by {' and '.join(wanted)}", f"delete {field}")
-    shapes = {
-        (slice_.accelerator(NAME), str(slice_.cores)) if slice_.accelerator(NAME) else (slice_.topology,): slice_.size
-        for slice_ in same
-    }
+    shapes = [_shape(slice_) for slice_ in same]
     found = tuple(str(spec[field]) if field in spec else None for field in wanted)
     if found not in shapes:
         allowed = listed([" ".join(str(part) for part in shape) for shape in shapes], 14)
         said = " ".join(str(part) for part in found if part) or f"no {wanted[0]}"
         yield refused((*path, wanted[-1]), f"{machine} is not offered with {said}", f"it takes: {allowed}")
+
+
+def _by_count(slice_: Slice) -> bool:
+    """Whether the slice is asked for by accelerator type and count, not by machine type and topology."""
+    return NAME in slice_.accelerators
+
+
+def _machine_types(slice_: Slice) -> tuple[str, ...]:
+    fixed = slice_.vertex_machine_type
+    return (fixed,) if fixed else tuple(machine.name for machine in slice_.machines)
+
+
+def _machine_type(slice_: Slice) -> str | None:
+    return slice_.vertex_machine_type or (slice_.machine.name if slice_.machine else None)
+
+
+def _shape(slice_: Slice) -> tuple[str | None, ...]:
+    return (slice_.accelerators[NAME], str(slice_.cores)) if _by_count(slice_) else (slice_.topology,)
 
 
 def submission(job: Job) -> Submission:

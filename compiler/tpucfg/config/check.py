@@ -1,0 +1,65 @@
+"""Is a config what it should be: equal to its job, inside the API's schema, within the target's own rules."""
+
+import json
+from collections.abc import Iterator
+
+from tpucfg import schemas
+from tpucfg.catalog import Catalog
+from tpucfg.config.origin import origin_of
+from tpucfg.config.render import Config
+from tpucfg.findings import Finding, Place, collect
+from tpucfg.plan.model import Job
+from tpucfg.schemas import Problem
+from tpucfg.spec.document import Document, Path
+from tpucfg.spec.model import Project
+from tpucfg.spec.reader import read_text
+from tpucfg.targets import Message, target_named
+
+
+def message_findings(project: Project, job: Job, message: Message, catalog: Catalog) -> Iterator[Finding]:
+    """What the API or the service would refuse of a job's message, at the line of the spec that it comes from."""
+    for problem in _problems(job.target, message, catalog):
+        yield problem.found_at(_in_spec(project, job, problem.path))
+
+
+def document_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
+    """The same of a config.yaml that somebody else wrote, at its own lines."""
+    if document.root is None:
+        return collect(document.findings)
+    if not isinstance(document.data, dict):
+        message = f"a config for {target} is a mapping, and this is not one"
+        return collect([*document.findings, Finding.of("TPU072", message, Place(document.file))])
+    found = (problem.found_in(document) for problem in _problems(target, document.data, catalog))
+    return collect([*document.findings, *found])
+
+
+def text_finding(config: Config) -> Finding | None:
+    """An error where the text, read again, is not the message to the letter: a template that lost or changed something."""
+    document = read_text(config.text, f"{config.job.name}.yaml")
+    if document.findings:
+        return document.findings[0]
+    # As JSON, because Python holds 1, 1.0 and True for equal, and a dictionary has no order when it is compared.
+    if json.dumps(document.data) == json.dumps(config.message):
+        return None
+    message = f"the text of {config.job.name} does not say what its job says: its template is at fault"
+    return Finding.of("TPU079", message, Place(f"templates/{config.job.target}/config.yaml.j2"))
+
+
+def _problems(target: str, message: Message, catalog: Catalog) -> tuple[Problem, ...]:
+    """The schema's first: the target's rules take a message that fits it for granted."""
+    if schemas.valid(target, message):
+        return tuple(target_named(target).rules(message, catalog))
+    return tuple(schemas.problems(target, message, schemas.CONFIG))
+
+
+def _in_spec(project: Project, job: Job, path: Path) -> Place:
+    """The `extra` that brought the field in, or the line it comes from, or else the rung in its ladder."""
+    document = project.document
+    extra: Path = ("targets", job.target, "extra")
+    if document.node((*extra, *path)):
+        return document.key((*extra, *path))
+    origin = origin_of(job.target, path)
+    if origin and origin.kind == "spec" and document.node(tuple(origin.what.split("."))):
+        return document.value(tuple(origin.what.split(".")))
+    environment = job.environment
+    return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

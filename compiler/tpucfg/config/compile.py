@@ -1,0 +1,85 @@
+"""The whole way for one spec: plan, message, check, and the text where it is wanted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tpucfg.catalog import Catalog
+from tpucfg.config.check import message_findings, text_finding
+from tpucfg.config.render import Config, message_of, render
+from tpucfg.findings import Finding, collect, errors
+from tpucfg.plan import Job, Plan, Selection, plan
+from tpucfg.spec.model import Project
+from tpucfg.targets import Message, target_named
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The selected jobs of one spec with their messages, and all findings about them."""
+
+    plan: Plan
+    messages: tuple[tuple[Job, Message], ...]
+    findings: tuple[Finding, ...]
+
+
+class RenderError(Exception):
+    """A text came out otherwise than its job; nothing of it may be written."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(finding.message for finding in findings))
+        self.findings = tuple(findings)
+
+
+def compile_project(project: Project, catalog: Catalog, selection: Selection | None = None) -> Compiled:
+    """Everything but the texts, which need a template engine that a check does not.
+
+    Raises:
+        SelectionError: The selection names what the spec does not have.
+    """
+    planned = plan(project, catalog, selection)
+    found = [*planned.findings, *_refusals(planned)]
+    messages: tuple[tuple[Job, Message], ...] = ()
+    if not errors(_judged(project, found)):
+        messages = tuple((job, message_of(job)) for job in planned.jobs)
+        found += [it for job, message in messages for it in message_findings(project, job, message, catalog)]
+    if selection in (None, Selection()):
+        found += _idle(project, found)
+    return Compiled(planned, messages, _judged(project, found))
+
+
+def _refusals(planned: Plan) -> Iterator[Finding]:
+    """What the targets refuse of the spec itself, asked once for each environment."""
+    for (_, target), jobs in groupby(planned.jobs, key=lambda job: (job.environment.name, job.target)):
+        first, *others = jobs
+        slices = [job.slice for job in (first, *others)]
+        yield from target_named(target).spec_findings(planned.project, first.environment, slices)
+
+
+def _judged(project: Project, found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """With the findings that the spec allows as notes that carry its reason."""
+    return collect(item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found)
+
+
+def _idle(project: Project, found: Sequence[Finding]) -> list[Finding]:
+    """What is allowed and did not occur; only a complete check can tell."""
+    occurred, key = {item.id for item in found}, project.document.key
+    idle = [id_ for id_ in project.allow if id_ not in occurred]
+    return [
+        Finding.of("TPU013", f"{id_} is allowed and did not occur", key(("allow", id_)), help=f"delete allow.{id_}")
+        for id_ in idle
+    ]
+
+
+def render_all(compiled: Compiled) -> Iterator[Config]:
+    """The configs one by one, each read again and compared with its job.
+
+    Raises:
+        RenderError: A text differs from its job, or the findings hold an error.
+    """
+    if stopping := errors(compiled.findings):
+        raise RenderError(stopping)
+    for job, message in compiled.messages:
+        config = render(job, message)
+        if different := text_finding(config):
+            raise RenderError([different])
+        yield config

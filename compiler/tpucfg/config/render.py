@@ -1,0 +1,87 @@
+"""Job to Config: the target's message, laid out by its template."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tpucfg import __version__
+from tpucfg.config.yaml_text import entry, to_yaml
+from tpucfg.plan.model import Job
+from tpucfg.resources import folder
+from tpucfg.targets import Message, target_named
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The rendered file of one job."""
+
+    job: Job
+    message: Message
+    """What the text says, as plain data."""
+    text: str
+
+
+def message_of(job: Job) -> Message:
+    """The target's message with the spec's `extra` merged in: mappings are merged, anything else is replaced."""
+    return _merged(target_named(job.target).message(job), job.options.get("extra", {}))
+
+
+def render(job: Job, message: Message) -> Config:
+    """The config as YAML, by the target's template."""
+    values = {
+        "version": __version__,
+        "job": job,
+        "slice": job.slice,
+        "message": message,
+        "digest": digest(job, message),
+    }
+    return Config(job, message, _template(f"{job.target}/config.yaml.j2").render(values))
+
+
+def digest(job: Job, message: Message) -> str:
+    """The hash of the resolved job: it changes where, and only where, the config would do something else."""
+    resolved = [job.target, job.name, message]
+    canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Message:
+    both = {key: _merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
+    return {**below, **above, **both}
+
+
+def _are_mappings(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)
+
+
+@cache
+def _template(name: str) -> Any:
+    return environment().get_template(name)
+
+
+@cache
+def environment() -> Any:
+    """jinja2 as this project uses it: no undefined name passes, no file outside templates/ is read, nothing is escaped twice.
+
+    Values reach YAML through `yaml` and `entry` only, which quote; see yaml_text.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the output is YAML, not HTML: the filters below quote
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(yaml=to_yaml, entry=entry, comment=comment)
+    return made
+
+
+def comment(value: object) -> str:
+    """A value inside a comment: on one line, so that it cannot end the comment."""
+    return "".join(char if char.isprintable() else "?" for char in str(value))
