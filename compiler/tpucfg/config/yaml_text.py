@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Final
 
-_PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*(?::[A-Za-z0-9_./+-]+)*")
+_PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """Starts with a letter or a slash, so it is no number in any version; `:` only before more text."""
 _WORDS: Final = frozenset(
     "y n yes no on off true false null none nan inf".split()  # in any case, quoted even where only one version minds
