@@ -1,0 +1,104 @@
+"""The `tpucfg` command: which commands there are, and what becomes of an exception."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from tpucfg import __version__
+from tpucfg.cli.exits import Stop
+
+COMMANDS: Final = (
+    "render",
+    "check",
+    "ladder",
+    "sizes",
+    "why",
+    "explain",
+    "submit",
+    "init",
+    "schema",
+)
+"""In the order of the help; each is the function of that name in the module of that name."""
+
+
+class _Commands(TyperGroup):
+    """Imports a command when it is called, so that no command pays for what another needs."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the interface of a group
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"tpucfg.cli.{cmd_name}")
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(cmd_name)(getattr(module, cmd_name))
+        return get_command(single)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"tpucfg {__version__}")  # noqa: T201 - the result goes to stdout
+        raise typer.Exit
+
+
+@app.callback()
+def tpucfg(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One short spec in, one validated config.yaml per TPU size out.
+
+    Exit status: 0 done, 1 findings of level error or a refusal, 2 wrong use of the command, 3 differences under --check.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit status of the command line; whatever goes wrong is said in one line and not in a traceback."""
+    command = get_command(app)
+    try:
+        status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
+    except Stop as stop:
+        stop.say()
+        return stop.status
+    except Exception as error:  # noqa: BLE001 - the outermost place: nothing above could say it better
+        return _failed(error)
+    return status if isinstance(status, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if callable(show) and isinstance(code, int):  # the command line's own errors, which know how they are shown
+        show()
+        return code
+    if type(error).__name__ == "Abort":
+        print("interrupted", file=sys.stderr)  # noqa: T201 - nothing else goes to stderr
+        return 130
+    if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if os.environ.get("TPUCFG_DEBUG"):
+        raise error
+    said = f"{type(error).__name__}: {error}"
+    print(  # noqa: T201 - likewise
+        f"tpucfg: this is a mistake in tpucfg itself ({said}). Nothing was written by halves.\n"
+        "help: run it again with TPUCFG_DEBUG=1 and report what it prints, with the spec",
+        file=sys.stderr,
+    )
+    return 1

@@ -1,0 +1,28 @@
+"""How a command ends before its end."""
+
+import sys
+from typing import Final
+
+ERRORS: Final = 1
+"""Findings of level error, or a refusal."""
+USAGE: Final = 2
+"""Wrong use of the command."""
+DIFFERENT: Final = 3
+"""Differences under --check."""
+
+
+class Stop(Exception):  # noqa: N818 - it ends a command, whatever the reason
+    """Ends the command with a status, and a message on stderr where there is one."""
+
+    def __init__(self, status: int, message: str = "", help: str = "") -> None:  # noqa: A002 - the word that users see
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.help = help
+
+    def say(self) -> None:
+        """Prints the message."""
+        if self.message:
+            print(f"tpucfg: {self.message}", file=sys.stderr)  # noqa: T201 - where the user looks
+        if self.help:
+            print(f"help: {self.help}", file=sys.stderr)  # noqa: T201 - likewise

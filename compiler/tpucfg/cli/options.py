@@ -1,0 +1,95 @@
+"""Options that several commands share, so that they read the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tpucfg.cli.exits import USAGE, Stop
+from tpucfg.plan import Selection
+from tpucfg.targets import TARGETS
+
+SPEC: Final = Path("tpucfg.yaml")
+
+
+def _complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
+    return [name for name in _spec(context).get("environments", {}) if name.startswith(incomplete)]
+
+
+def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
+    spec = _spec(context)
+    ladders = [spec, *spec.get("environments", {}).values()]
+    sizes = dict.fromkeys(size for ladder in ladders for size in ladder.get("sizes", []))
+    return [size for size in sizes if size.startswith(incomplete)]
+
+
+def _spec(ctx: typer.Context) -> dict[str, Any]:
+    """The spec as far as it can be read: a completion never fails."""
+    from tpucfg.spec.reader import read_file
+
+    given = ctx.params.get("spec") or SPEC
+    data = read_file(Path(given[0] if isinstance(given, list | tuple) else given)).data
+    return data if isinstance(data, dict) and isinstance(data.get("environments"), dict) else {}
+
+
+def _complete_target(incomplete: str) -> list[str]:
+    return [name for name in TARGETS if name.startswith(incomplete)]
+
+
+def _run_id(value: str | None) -> str | None:
+    plain = value is None or (value.isascii() and value.replace("-", "").isalnum() and value == value.lower())
+    if not plain or (value is not None and not 1 <= len(value.strip("-")) == len(value) <= 20):  # noqa: PLR2004 - said below
+        raise typer.BadParameter("a run's id is 1 to 20 lower-case letters, digits and inner dashes")
+    return value
+
+
+def _target(value: str | None) -> str | None:
+    if value is not None and value not in TARGETS:
+        raise typer.BadParameter(f"{value} is no target; there are: {', '.join(TARGETS)}")
+    return value
+
+
+SpecOption = Annotated[Path, typer.Option("--spec", metavar="FILE", help="The spec.")]
+SpecsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--spec", metavar="FILE", help="A spec; may be repeated. [default: tpucfg.yaml]", show_default=False),
+]
+EnvOption = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="ENV", help="An environment; may be repeated.", autocompletion=_complete_environment),
+]
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option("--size", metavar="SIZE", help="A size; may be repeated.", autocompletion=_complete_size),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="Another target than the spec names.",
+        callback=_target,
+        autocompletion=_complete_target,
+    ),
+]
+RunOption = Annotated[
+    str | None, typer.Option("--run", metavar="ID", help="The run's id, part of names and folders.", callback=_run_id)
+]
+
+
+def selection(
+    env: list[str] | None = None, size: list[str] | None = None, target: str | None = None, run: str | None = None
+) -> Selection:
+    """What the options select."""
+    return Selection(tuple(env or ()), tuple(size or ()), target, run)
+
+
+def choice(value: str, allowed: tuple[str, ...], option: str) -> str:
+    """The value, if it is one of those allowed.
+
+    Raises:
+        Stop: It is not.
+    """
+    if value not in allowed:
+        raise Stop(USAGE, f"{option} {value}: it takes {', '.join(allowed)}")
+    return value

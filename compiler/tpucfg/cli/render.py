@@ -1,0 +1,95 @@
+"""`tpucfg render`."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exits import DIFFERENT, ERRORS, USAGE, Stop
+from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecsOption, TargetOption, choice, selection
+from tpucfg.cli.workspace import compiled_spec, project_of, say
+from tpucfg.config.compile import Compiled, RenderError, render_all
+from tpucfg.config.render import Config
+
+
+def render(
+    spec: SpecsOption = None,
+    env: EnvOption = None,
+    size: SizeOption = None,
+    target: TargetOption = None,
+    run: RunOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write DIR/<env>/<size>/config.yaml.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="With --out: write nothing, exit 3 where a file would change.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="With --out: remove the configs that no job makes any more.")
+    ] = False,
+    format: Annotated[str, typer.Option("--format", metavar="yaml|json", help="How to print or write.")] = "yaml",  # noqa: A002 - the option's name
+) -> None:
+    """Print or write the configs of the selected jobs, each checked before anything is written.
+
+    Example: tpucfg render --env prod --size v3-32
+    """
+    choice(format, ("yaml", "json"), "--format")
+    if out is None and (check or prune):
+        raise Stop(USAGE, f"--{'check' if check else 'prune'} goes with --out")
+    catalog, chosen = Catalog(), selection(env, size, target, run)
+    compiled = [compiled_spec(path, catalog, chosen) for path in spec or [SPEC]]
+    if out is None:
+        _print(compiled, format)
+    else:
+        _write(compiled, out, format, check=check, prune=prune)
+
+
+def _print(compiled: list[Compiled], format_: str) -> None:
+    texts = [_text(config, format_) for one in compiled for config in _rendered(one)]
+    sys.stdout.write(("---\n" if format_ == "yaml" else "").join(texts))
+
+
+def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, prune: bool) -> None:
+    from tpucfg.cli.progress import progress
+    from tpucfg.config.tree import Tree, TreeError
+
+    total = sum(len(one.messages) for one in compiled)
+    files: dict[Path, str] = {}
+    with progress("rendering", total) as step:
+        for one in compiled:
+            folder = Path(project_of(one).name) if len(compiled) > 1 else Path()
+            for config in _rendered(one):
+                job = config.job
+                files[folder / job.environment.name / job.size / f"config.{format_}"] = _text(config, format_)
+                step()
+    try:
+        tree = Tree(out)
+        changes = tree.compare(files, prune=prune or check)
+        if not check:
+            tree.apply(changes, files)
+    except TreeError as error:
+        raise Stop(ERRORS, str(error), error.help) from None
+    for change in changes:
+        print(f"{change.kind:<9} {out / change.path}")  # noqa: T201 - the result
+    same = total - sum(change.kind != "remove" for change in changes)
+    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)  # noqa: T201 - beside the result
+    if check and changes:
+        raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {out}")
+
+
+def _rendered(compiled: Compiled) -> Iterator[Config]:
+    try:
+        yield from render_all(compiled)
+    except RenderError as error:
+        say(error.findings, {})
+        raise Stop(ERRORS) from None
+
+
+def _text(config: Config, format_: str) -> str:
+    if format_ == "yaml":
+        return config.text
+    return json.dumps(config.message, indent=2, ensure_ascii=False) + "\n"

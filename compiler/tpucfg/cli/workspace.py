@@ -1,0 +1,67 @@
+"""What most commands begin with: the spec compiled, its findings said, and an end where one of them is an error."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.config.compile import Compiled, compile_project
+from tpucfg.findings import Finding, errors
+from tpucfg.plan import Selection, SelectionError
+from tpucfg.spec.load import from_document
+from tpucfg.spec.model import Project
+from tpucfg.spec.reader import read_file
+from tpucfg.spec.surroundings import package_findings
+
+
+def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Compiled | None, list[Finding], str]:
+    """What a spec compiles to, all findings about it, and its text. Nothing where its structure does not hold.
+
+    Raises:
+        Stop: The selection names what the spec does not have.
+    """
+    document = read_file(path)
+    project, found = from_document(document)
+    if project is None:
+        return None, list(found), document.text
+    try:
+        compiled = compile_project(project, catalog, selection)
+    except SelectionError as error:
+        raise Stop(USAGE, str(error)) from None
+    return compiled, [*found, *compiled.findings, *package_findings(project, path.parent)], document.text
+
+
+def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:
+    """What a spec compiles to; its findings go to stderr.
+
+    Raises:
+        Stop: A finding is an error, or the selection names what the spec does not have.
+    """
+    compiled, found, text = check_spec(path, catalog, selection)
+    stops = compiled is None or bool(errors(found))
+    if found and (stops or not quiet):
+        say(found, {str(path): text})
+    if compiled is None or stops:
+        raise Stop(ERRORS)
+    return compiled
+
+
+def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
+    """Findings as text, on stderr."""
+    from tpucfg.findings.formats.text import report
+
+    sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))
+
+
+def has_colour(stream: object) -> bool:
+    """Whether a stream shows colour: a terminal, unless NO_COLOR (https://no-color.org) or a dumb one says otherwise."""
+    import os
+
+    is_terminal = bool(getattr(stream, "isatty", bool)())
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def project_of(compiled: Compiled) -> Project:
+    """The project behind what was compiled."""
+    return compiled.plan.project

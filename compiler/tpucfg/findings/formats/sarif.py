@@ -1,0 +1,54 @@
+"""For code scanning: SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from tpucfg import __version__
+from tpucfg.findings.model import Finding, Place
+from tpucfg.findings.rules import RULES
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
+    """One run of one tool, with the rules that occur."""
+    ids = sorted({finding.id for finding in findings})
+    driver = {
+        "name": "tpucfg",
+        "semanticVersion": __version__,
+        "rules": [_rule(id_) for id_ in ids],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(finding, ids.index(finding.id)) for finding in findings],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(id_: str) -> dict[str, Any]:
+    rule = RULES[id_]
+    return {"id": id_, "shortDescription": {"text": rule.title}, "defaultConfiguration": {"level": rule.level}}
+
+
+def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
+    text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
+    related = [
+        {"id": number, "message": {"text": said}, **_location(place)}
+        for number, (place, said) in enumerate(finding.related, start=1)
+    ]
+    return {
+        "ruleId": finding.id,
+        "ruleIndex": rule_index,
+        "level": finding.level,
+        "message": {"text": text},
+        "locations": [_location(finding.place)],
+        **({"relatedLocations": related} if related else {}),
+    }
+
+
+def _location(place: Place) -> dict[str, Any]:
+    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), place[1:], strict=True))
+    return {"physicalLocation": {"artifactLocation": {"uri": quote(place.file)}, "region": region}}
