@@ -60,9 +60,14 @@ ENVELOPE = {
         # The API takes a set without jobs; a config that starts nothing is a mistake.
         Field("replicatedJobs", "[ReplicatedJob]", "The jobs that form the set.", required=True),
         Field("startupPolicy", "StartupPolicy", "Deprecated: In what order the jobs start; use dependsOn."),
-        Field("successPolicy", "SuccessPolicy", "When the set has succeeded."),
+        Field("successPolicy", "JobSetSuccessPolicy", "When the set has succeeded."),
         Field("suspend", "boolean", "Suspends all running jobs of the set; Kueue starts it suspended."),
         Field("ttlSecondsAfterFinished", "integer", "Seconds after its end at which the set is deleted."),
+    ),
+    # A job has a SuccessPolicy of its own.
+    "JobSetSuccessPolicy": (
+        Field("operator", "string", "Whether all or any of the jobs must succeed.", "All Any", required=True),
+        Field("targetReplicatedJobs", "[string]", "The replicated jobs that count; none means all."),
     ),
     "Network": (
         Field("enableDNSHostnames", "boolean", "Lets pods be reached by their host names."),
@@ -78,10 +83,6 @@ ENVELOPE = {
     ),
     "StartupPolicy": (
         Field("startupPolicyOrder", "string", "The order in which the jobs start.", "AnyOrder InOrder", required=True),
-    ),
-    "SuccessPolicy": (
-        Field("operator", "string", "Whether all or any of the jobs must succeed.", "All Any", required=True),
-        Field("targetReplicatedJobs", "[string]", "The replicated jobs that count; none means all."),
     ),
 }
 

@@ -21,16 +21,20 @@ LEFT_OUT = {
         "creationTimestamp",
         "deletionGracePeriodSeconds",
         "deletionTimestamp",
+        "generateName",
         "generation",
         "managedFields",
+        "ownerReferences",
         "resourceVersion",
         "selfLink",
         "uid",
     },
     "PodSpec": {"ephemeralContainers"},
 }
-"""Fields by message that only the system writes, or that cannot be given when a pod is created.
+"""Fields by message that a file does not take.
 
+Most of them only the system writes. `ephemeralContainers` cannot be given when a pod is created. `generateName` and
+`ownerReferences` are dropped from a template by JobSet's CustomResourceDefinition, and the set itself has a name.
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/ and …/workload-resources/pod-v1/
 """
 

@@ -1,0 +1,68 @@
+"""gke: JobSet's and Kubernetes' own Go code, see `jobset/main.go` for what it covers.
+
+The program is built once into `.cache/`, which takes about a minute and downloads its modules; a change of its sources
+builds it anew.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCES = Path(__file__).parent / "jobset"
+CACHE = Path(__file__).parents[2] / ".cache" / "official"
+REQUIRED = "TPUCFG_REQUIRE_OFFICIAL"
+"""The environment variable under which a missing Go is a failure; set where a run must show everything."""
+
+
+def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
+    """Return the refusals of each config. Skips the calling test where Go is missing."""
+    _need_go()
+    texts = [config if isinstance(config, str) else json.dumps(config) for config in configs]
+    lines = "".join(json.dumps(text) + "\n" for text in texts)
+    done = subprocess.run([_program(), crd()], input=lines, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@cache
+def crd() -> Path:
+    """Return the path of JobSet's CustomResourceDefinition. Skips the calling test where Go is missing."""
+    _need_go()
+    _go("mod", "download", "sigs.k8s.io/jobset")
+    module = _go("list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
+    return Path(module, "config", "components", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
+
+
+@cache
+def _program() -> Path:
+    sources = b"".join((SOURCES / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+    program = CACHE / f"jobset-{hashlib.sha256(sources).hexdigest()[:16]}"
+    if not program.exists():
+        # Under another name first: a build that is interrupted, or runs twice at once, leaves no half of a program.
+        unfinished = program.with_suffix(f".{os.getpid()}")
+        _go("build", "-trimpath", "-o", str(unfinished), ".")
+        unfinished.replace(program)
+    return program
+
+
+def _go(*arguments: str) -> str:
+    done = subprocess.run(["go", *arguments], cwd=SOURCES, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, f"go {' '.join(arguments)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def _need_go() -> None:
+    if shutil.which("go") is not None:
+        return
+    reason = "Go is missing, which JobSet's own types need"
+    if os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{reason}, and {REQUIRED}=1")
+    pytest.skip(reason)
