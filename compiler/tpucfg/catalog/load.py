@@ -32,9 +32,9 @@ class Catalog:
         entries = _read(self._directory / "sources.yaml")
         return MappingProxyType({key: Source(id=key, **entry) for key, entry in entries.items()})
 
-    def generations(self) -> tuple[Generation, ...]:
-        """All generations, oldest first."""
-        return tuple(self.generation(name) for name in self._index)
+    def generations(self) -> Iterator[Generation]:
+        """The generations, oldest first, each read when it is reached."""
+        return (self.generation(name) for name in self._index)
 
     def generation(self, name: str) -> Generation:
         """One generation by its own name (`v5e`, not `v5litepod`).

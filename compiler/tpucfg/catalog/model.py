@@ -1,11 +1,10 @@
 """What the catalogue says of a size, as values; nothing here reads a file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a fact comes from."""
 
     id: str
@@ -21,8 +20,7 @@ class Source:
     """The day of the last comparison, `YYYY-MM-DD`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """A type of host (VM) that carries TPU chips."""
 
     name: str
@@ -44,8 +42,7 @@ class Machine:
     """Ids of the sources of this row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(NamedTuple):
     """A zone that some list names for a size."""
 
     name: str
@@ -68,8 +65,7 @@ class Zone:
         return self.name.rpartition("-")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a target does not take a size."""
 
     why: str
@@ -79,8 +75,7 @@ class Refusal:
     """Ids of the sources that say so, or that are silent where the others are listed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class Slice(NamedTuple):
     """One size, and what it is made of, on one type of machine."""
 
     size: str
@@ -122,7 +117,7 @@ class Slice:
     runtime_version: str | None
     """The Cloud TPU runtime that Google names for the generation; None where the API does not take it."""
 
-    accelerators: Mapping[str, str] = field(hash=False)
+    accelerators: Mapping[str, str]
     """What a target's API calls the generation (`TPU_V3`, `V5LITE_POD`); a target without such a name is absent."""
 
     vertex_machine_type: str | None
@@ -131,13 +126,13 @@ class Slice:
     targets: tuple[str, ...]
     """The targets that take the size."""
 
-    refusals: Mapping[str, Refusal] = field(hash=False)
+    refusals: Mapping[str, Refusal]
     """Why the other targets do not."""
 
     zones: tuple[Zone, ...]
     """Zones that some list names for the size, Google's own first; each zone once, under its best source."""
 
-    derived: Mapping[str, str] = field(hash=False)
+    derived: Mapping[str, str]
     """Fields that no primary source states, and where their value comes from instead."""
 
     sources: tuple[str, ...]
@@ -153,7 +148,7 @@ class Slice:
         if found is None:
             names = ", ".join(m.name for m in self.machines) or "no named machine type"
             raise ValueError(f"{self.size} is not offered on {machine}, only on {names}")
-        return replace(self, machine=found, chips_per_host=found.chips, hosts=self.chips // found.chips)
+        return self._replace(machine=found, chips_per_host=found.chips, hosts=self.chips // found.chips)
 
     def regions(self, *, official: bool = False) -> tuple[str, ...]:
         """Regions with a zone for the size, best source first; with `official`, by Google's current list alone."""
@@ -164,8 +159,7 @@ class Slice:
         return tuple(zone for zone in self.zones if zone.region == region)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(NamedTuple):
     """One generation of TPUs and its sizes."""
 
     name: str

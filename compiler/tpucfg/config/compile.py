@@ -1,8 +1,8 @@
 """The whole way for one spec: plan, message, check, and the text where it is wanted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.config.check import message_findings, text_finding
@@ -13,8 +13,7 @@ from tpucfg.spec.model import Project
 from tpucfg.targets import Message, target_named
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """The selected jobs of one spec with their messages, and all findings about them."""
 
     plan: Plan

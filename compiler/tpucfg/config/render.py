@@ -1,21 +1,17 @@
 """Job to Config: the target's message, laid out by its template."""
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tpucfg import __version__
-from tpucfg.config.yaml_text import entry, to_yaml
 from tpucfg.plan.model import Job
 from tpucfg.resources import folder
 from tpucfg.targets import Message, target_named
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The rendered file of one job."""
 
     job: Job
@@ -43,6 +39,8 @@ def render(job: Job, message: Message) -> Config:
 
 def digest(job: Job, message: Message) -> str:
     """The hash of the resolved job: it changes where, and only where, the config would do something else."""
+    import hashlib
+
     resolved = [job.target, job.name, message]
     canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
@@ -69,6 +67,8 @@ def environment() -> Any:
     Values reach YAML through `yaml` and `entry` only, which quote; see yaml_text.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from tpucfg.config.yaml_text import entry, to_yaml
 
     made = Environment(
         loader=FileSystemLoader(folder("templates")),

@@ -1,17 +1,15 @@
 """What planning makes of a spec: rungs with all their figures, and jobs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.spec.model import Environment, Project
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """Which jobs a command is about; empty means all."""
 
     environments: tuple[str, ...] = ()
@@ -21,8 +19,7 @@ class Selection:
     run: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(NamedTuple):
     """One size of a ladder with every figure worked out."""
 
     slice: Slice
@@ -60,8 +57,7 @@ class Rung:
         return self.batch_size * self.steps["train_steps"] if "train_steps" in self.steps else None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One environment and one rung: everything that a target needs to write its message."""
 
     project: str
@@ -102,8 +98,7 @@ class Job:
         return self.rung.slice.size
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The selected jobs, and what is to be said about them."""
 
     project: Project

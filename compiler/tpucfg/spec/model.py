@@ -4,25 +4,22 @@ Numbers that reach the trainer are kept beside the text they were written as: `1
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tpucfg.spec.document import Document, Path
 
 LearningRateRule = Literal["keep", "linear", "sqrt"]
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number, exactly, and as the spec writes it."""
 
     value: Fraction
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
+class Arg(NamedTuple):
     """One of the program's own flags."""
 
     key: str
@@ -31,8 +28,7 @@ class Arg:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Trainer:
+class Trainer(NamedTuple):
     """The program: a container image, or a Python package and its module."""
 
     image: str | None
@@ -45,8 +41,7 @@ class Trainer:
     env: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(NamedTuple):
     """The figures that change from rung to rung, as they were tuned on one size."""
 
     tuned_on: str
@@ -63,8 +58,7 @@ class Training:
     """The flag that the program knows a figure by; None leaves it out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """What one rung does otherwise."""
 
     batch_size: int | None = None
@@ -74,8 +68,7 @@ class Override:
     args: tuple[Arg, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     """A Google project and a region, and the ladder that is climbed there."""
 
     name: str
@@ -99,8 +92,7 @@ class Environment:
         return ("environments", self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """When the next rung may be climbed."""
 
     min_scaling_efficiency: float
@@ -109,8 +101,7 @@ class Gate:
     max_drop: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """One spec, with its document for the places of findings."""
 
     name: str

@@ -1,7 +1,6 @@
 """What every target is: a module with these names. It knows its service and nothing else."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
@@ -25,8 +24,7 @@ class Origin(NamedTuple):
     """The public page that states a rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command line, as a list that no shell has to take apart."""
 
     argv: tuple[str, ...]
@@ -34,8 +32,7 @@ class Command:
     """Whether the config goes to its standard input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """How a job is started, watched and deleted."""
 
     start: Command

@@ -127,10 +127,10 @@ def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
-    offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
     machine = spec.get("machineType")
-    same = [slice_ for slice_ in offered if machine in _machine_types(slice_)]
+    same = _on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
     if not same:
+        offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_))
         yield refused((*path, "machineType"), f"{machine} has no TPU", f"TPU machines: {listed(tuple(machines), 12)}")
         return
@@ -144,6 +144,15 @@ def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog
         allowed = listed([" ".join(str(part) for part in shape) for shape in shapes], 14)
         said = " ".join(str(part) for part in found if part) or f"no {wanted[0]}"
         yield refused((*path, wanted[-1]), f"{machine} is not offered with {said}", f"it takes: {allowed}")
+
+
+def _on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
+    """The sizes of one machine type, from the generation that has it: no other generation's data is read."""
+    for generation in catalog.generations():
+        slices = [slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)]
+        if slices and accelerator in (slices[0].accelerators.get(NAME), "None"):
+            return slices
+    return []
 
 
 def _by_count(slice_: Slice) -> bool:
