@@ -189,8 +189,8 @@ class Generation:
     peak_bf16_tflops_per_chip: int | None
     """Peak bf16 TFLOP/s of one chip; None where no source says."""
 
-    sources: tuple[str, ...]
-    """Ids of the sources of these figures and of the sizes."""
+    chip_sources: tuple[str, ...]
+    """Ids of the sources of these figures; a size has its own."""
 
     slices: tuple[Slice, ...]
     """The sizes, by number."""
