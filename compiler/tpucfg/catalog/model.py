@@ -138,7 +138,7 @@ class Slice:
     """Zones that some list names for the size, Google's own first; each zone once, under its best source."""
 
     derived: Mapping[str, str] = field(hash=False)
-    """Fields that no primary source states, and where their value comes from instead."""
+    """What no primary source states, by the data's key, and where the value comes from instead."""
 
     sources: tuple[str, ...]
     """Ids of the sources of the size, chips and topology."""
