@@ -29,7 +29,7 @@ class Catalog:
 
     def _file(self, generation: str) -> dict[str, Any]:
         if generation not in self._files:
-            self._files[generation] = _read(self._directory / f"{generation}.yaml")
+            self._files[generation] = _shared(_read(self._directory / f"{generation}.yaml"))
         return self._files[generation]
 
     @cached_property
@@ -134,24 +134,31 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         accelerators={name: targets[name]["accelerator"] for name in taken if "accelerator" in targets[name]},
         vertex_machine_type=targets["vertex-ai"].get("machine"),
         targets=taken,
-        refusals={name: _refusal(target) for name, target in targets.items() if name not in taken},
+        refusals={name: target["refusal"] for name, target in targets.items() if name not in taken},
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),
         sources=tuple(row.get("sources", data["sources"])),
     )
 
 
+def _shared(data: dict[str, Any]) -> dict[str, Any]:
+    """The file's data with the values that many sizes share made once: a hundred sizes, two machines."""
+    data["machines"] = {name: _machine(name, row) for name, row in data["machines"].items()}
+    for entry in data["zones"]:
+        entry["names"] = [Zone(name, entry["source"], entry["kind"]) for name in entry["names"]]
+    for target in data["targets"].values():
+        if "otherwise" in target:
+            target["refusal"] = Refusal(target["otherwise"], tuple(target["sources"]))
+    return data
+
+
 def _machines(row: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[Machine, ...]:
     names = row.get("machines") or ([data["machine"]] if data["machine"] else [])
-    return tuple(_machine(name, data["machines"][name]) for name in names)
+    return tuple(data["machines"][name] for name in names)
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> Machine:
     return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], tuple(row["sources"]))
-
-
-def _refusal(target: Mapping[str, Any]) -> Refusal:
-    return Refusal(target["otherwise"], tuple(target["sources"]))
 
 
 def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
@@ -159,8 +166,8 @@ def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
     found: dict[str, Zone] = {}
     for entry in lists:
         if _concerns(size, entry):
-            for name in entry["names"]:
-                found.setdefault(name, Zone(name, entry["source"], entry["kind"]))
+            for zone in entry["names"]:
+                found.setdefault(zone.name, zone)
     return tuple(found.values())
 
 
