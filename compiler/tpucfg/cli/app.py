@@ -38,7 +38,7 @@ class _Commands(TyperGroup):
             return None
         module = import_module(f"tpucfg.cli.{cmd_name}")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(cmd_name)(getattr(module, cmd_name))
+        single.command(cmd_name, context_settings=getattr(module, "CONTEXT", None))(getattr(module, cmd_name))
         return get_command(single)
 
 

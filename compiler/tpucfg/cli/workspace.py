@@ -33,15 +33,15 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:
-    """What a spec compiles to; its findings go to stderr.
+    """What a spec compiles to; its errors and warnings go to stderr, its notes to nobody but `check`.
 
     Raises:
         Stop: A finding is an error, or the selection names what the spec does not have.
     """
     compiled, found, text = check_spec(path, catalog, selection)
     stops = compiled is None or bool(errors(found))
-    if found and (stops or not quiet):
-        say(found, {str(path): text})
+    if stops or not quiet:
+        say([finding for finding in found if finding.level != "note"], {str(path): text})
     if compiled is None or stops:
         raise Stop(ERRORS)
     return compiled
