@@ -92,18 +92,19 @@ def _events(text: str, name: str) -> Iterator[Any]:
         while (event := parser.get_event()) is not None:
             yield event
     except yaml.MarkedYAMLError as error:
-        raise _StopError(_syntax(error, name)) from None
+        raise _StopError(_syntax(error, text, name)) from None
     except yaml.reader.ReaderError as error:
         raise _StopError(_unreadable(error, text, name)) from None
 
 
-def _syntax(error: yaml.MarkedYAMLError, name: str) -> Finding:
-    mark = error.problem_mark or error.context_mark
+def _syntax(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
+    mark: Any = error.problem_mark or error.context_mark
     problem = str(error.problem or error.context)
-    tab = "'\\t'" in problem or "tab character" in problem
-    related = ((_at(error.context_mark, name), str(error.context)),) if error.context and error.context_mark else ()
-    hint = "indent with spaces: YAML takes no tabs there" if tab else ""
-    return Finding.of("TPU002", f"this is not YAML: {problem}", _at(mark, name), help=hint, related=related)
+    tab = text[mark.index : mark.index + 1] == "\t" if mark else False
+    place, begun = _at(mark, name), _at(error.context_mark, name)
+    related = ((begun, str(error.context)),) if error.context_mark and begun != place else ()
+    hint = "write spaces: YAML takes no tab there" if tab else ""
+    return Finding.of("TPU002", f"this is not YAML: {problem}", place, help=hint, related=related)
 
 
 def _at(mark: Any, name: str) -> Place:
