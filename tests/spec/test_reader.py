@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from making import ROOT, ids, the
 from reading import canonical
-from tpucfg.spec import reader
+from tpucfg.spec import events
 from tpucfg.spec.document import Document, Node
 from tpucfg.spec.document import Path as Steps
 from tpucfg.spec.reader import DEEPEST, LARGEST_FILE, MOST_VALUES, read_bytes, read_file, read_text
@@ -68,7 +68,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Either parser: libyaml's, and the one in Python that stands in where PyYAML was built without it."""
     if request.param == "PyYAML":
         monkeypatch.setattr(yaml, "__with_libyaml__", False)
-        monkeypatch.setattr(reader, "_Parser", reader._parser())  # noqa: SLF001 - chosen once, when the module is imported
+        monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported
     return str(request.param)
 
 
@@ -299,6 +299,7 @@ def test_a_long_text_without_an_end_is_refused_in_no_time(unfinished: str) -> No
     [
         (b"\xef\xbb\xbfa: 1\n", []),
         (b"a: \xff\n", [("TPU001", 1, 4)]),
+        (b"\xef\xbb\xbfa: \xff\n", [("TPU001", 1, 4)]),
         ("é: 日\nb: ".encode() + b"\xc3\x28\n", [("TPU001", 2, 4)]),
         ("a: 1\n".encode("utf-16"), [("TPU001", 1, 1)]),
         (b"a: \xed\xa0\x80\n", [("TPU001", 1, 4)]),
@@ -308,6 +309,7 @@ def test_bytes(content: bytes, expected: list[tuple[str, int, int]]) -> None:
     """A file is UTF-8, with or without a byte order mark; of another one the first byte that does not fit is shown."""
     document = read_bytes(content, "a.yaml")
     assert [(found.id, found.place.line, found.place.column) for found in document.findings] == expected
+    assert all("0x" in found.message and "0x61" not in found.message for found in document.findings)
     if not expected:
         assert tuple(document.key(("a",))[1:3]) == (1, 1)
 
@@ -342,7 +344,7 @@ def test_both_parsers_make_the_same_document(text: str, monkeypatch: pytest.Monk
     """PyYAML's own parser, thirty times as slow, stands in for libyaml's: same data, same places, same ids at the same lines."""
     by_libyaml = seen(read_text(text, "a.yaml"))
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    monkeypatch.setattr(reader, "_Parser", reader._parser())  # noqa: SLF001 - chosen once, when the module is imported
+    monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported
     assert seen(read_text(text, "a.yaml")) == by_libyaml
 
 
@@ -352,7 +354,7 @@ def test_both_parsers_read_what_others_write(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         by_libyaml = seen(read_text(text, "a.yaml"))
         patch.setattr(yaml, "__with_libyaml__", False)
-        patch.setattr(reader, "_Parser", reader._parser())  # noqa: SLF001 - likewise
+        patch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - likewise
         assert seen(read_text(text, "a.yaml")) == by_libyaml
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from tpucfg.findings import Finding, Place
 from tpucfg.spec.document import Document, Node, extent
+from tpucfg.spec.events import StopError, events_of
 from tpucfg.spec.json_text import as_yaml
 from tpucfg.spec.scalars import NumberRefusedError, resolve
 
@@ -18,32 +19,8 @@ DEEPEST: Final = 40
 """Levels of nesting: a Kubernetes pod has under 20."""
 MOST_VALUES: Final = 50_000
 """Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
-
-
-def _parser() -> Any:
-    """The parser of libyaml, or PyYAML's own where it was built without libyaml: the same events, thirty times as slow."""
-    if yaml.__with_libyaml__:
-        return yaml.cyaml.CParser  # type: ignore[attr-defined] # where libyaml is, it is there
-    return type("Parser", (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser), {"__init__": _start_pure})
-
-
-def _start_pure(self: Any, text: str) -> None:
-    yaml.reader.Reader.__init__(self, text)
-    yaml.scanner.Scanner.__init__(self)
-    yaml.parser.Parser.__init__(self)
-
-
-_Parser: Final = _parser()
 _UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that only an escape can smuggle in: YAML has them nowhere else, and no shell, URL or API field takes them."""
-
-
-class _StopError(Exception):
-    """The text cannot be read any further; carries the finding that says why."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.message)
-        self.finding = finding
 
 
 def read_file(path: FilePath, shown: str | None = None) -> Document:
@@ -67,9 +44,9 @@ def read_bytes(content: bytes, name: str) -> Document:
     try:
         return read_text(content.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
-        before = content[: error.start].decode("utf-8", "replace")
+        before = error.object[: error.start].decode("utf-8", "replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        message = f"the byte 0x{content[error.start]:02x} is not UTF-8"
+        message = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
         place = Place(name, line, column, line, column + 1)
         return Document(name, "", None, (Finding.of("TPU001", message, place, help="save the file as UTF-8"),))
 
@@ -79,46 +56,10 @@ def read_text(text: str, name: str) -> Document:
     source = as_yaml(text) if text.lstrip().startswith("{") else text
     builder = _Builder(name)
     try:
-        root = builder.document(_events(source, name))
-    except _StopError as stop:
+        root = builder.document(events_of(source, name))
+    except StopError as stop:
         return Document(name, text, None, (*builder.findings, stop.finding))
     return Document(name, text, root, tuple(builder.findings))
-
-
-def _events(text: str, name: str) -> Iterator[Any]:
-    """The parser's events; its complaints become one finding."""
-    try:
-        parser = _Parser(text)
-        while (event := parser.get_event()) is not None:
-            yield event
-    except yaml.MarkedYAMLError as error:
-        raise _StopError(_syntax(error, text, name)) from None
-    except yaml.reader.ReaderError as error:
-        raise _StopError(_unreadable(error, text, name)) from None
-
-
-def _syntax(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
-    mark: Any = error.problem_mark or error.context_mark
-    problem = str(error.problem or error.context)
-    tab = text[mark.index : mark.index + 1] == "\t" if mark else False
-    place, begun = _at(mark, name), _at(error.context_mark, name)
-    related = ((begun, str(error.context)),) if error.context_mark and begun != place else ()
-    hint = "write spaces: YAML takes no tab there" if tab else ""
-    return Finding.of("TPU002", f"this is not YAML: {problem}", place, help=hint, related=related)
-
-
-def _at(mark: Any, name: str) -> Place:
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return Place(name, line, column, line, column + 1)
-
-
-def _unreadable(error: yaml.reader.ReaderError, text: str, name: str) -> Finding:
-    """Here libyaml counts bytes and PyYAML characters, so the character is looked up in the text."""
-    code = ord(error.character) if isinstance(error.character, str) else int(error.character)
-    at = max(text.find(chr(code)), 0)
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    message = f"the control character U+{code:04X} cannot stand in YAML"
-    return Finding.of("TPU002", message, Place(name, line, column, line, column + 1), help="delete it")
 
 
 class _Builder:
@@ -139,7 +80,7 @@ class _Builder:
                     raise self._stop("TPU011", "a second document starts here; one file holds one", event)
                 root = self._value(next(events), events, 0)
         if root is None or (root.value is None and not root.text):
-            raise _StopError(Finding.of("TPU002", f"{self.name} is empty", Place(self.name)))
+            raise StopError(Finding.of("TPU002", f"{self.name} is empty", Place(self.name)))
         return root
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
@@ -242,8 +183,8 @@ class _Builder:
     def _say(self, id: str, message: str, event: Any, **more: Any) -> None:  # noqa: A002 - the word that users see
         self.findings.append(self._finding(id, message, event, **more))
 
-    def _stop(self, id: str, message: str, event: Any) -> _StopError:  # noqa: A002 - likewise
-        return _StopError(self._finding(id, message, event))
+    def _stop(self, id: str, message: str, event: Any) -> StopError:  # noqa: A002 - likewise
+        return StopError(self._finding(id, message, event))
 
     def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:  # noqa: A002 - likewise
         start, end = event.start_mark, event.end_mark
