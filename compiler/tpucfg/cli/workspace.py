@@ -55,7 +55,7 @@ def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
 
 
 def has_colour(stream: object) -> bool:
-    """Whether a stream shows colour: a terminal, unless NO_COLOR (https://no-color.org) or a dumb one says otherwise."""
+    """Whether a stream shows colour: a terminal that is not dumb, and no NO_COLOR (https://no-color.org)."""
     import os
 
     is_terminal = bool(getattr(stream, "isatty", bool)())
