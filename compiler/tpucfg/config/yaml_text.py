@@ -13,8 +13,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+
 _WORDS: Final = frozenset(
     "y n yes no on off true false null none nan inf".split()  # in any case, quoted even where only one version minds
 )
-_FITS_BLOCK: Final = re.compile(r"(?:(?:[!-~][ -~]*)?\n)+")
-"""Lines of printable ASCII without an indent of their own at the first, ended by a line break: a literal block keeps them."""
+_FITS_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
+"""Lines of printable ASCII, the first without an indent of its own, ended by a line break: a literal block keeps them."""
 _ESCAPES: Final = {0x7F: "\\x7f", 0x85: "\\x85", 0x2028: "\\u2028", 0x2029: "\\u2029", 0xFEFF: "\\ufeff", 0xA0: "\\xa0"}
 
 
