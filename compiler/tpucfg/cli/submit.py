@@ -15,11 +15,12 @@ from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.cli.workspace import compiled_spec, project_of, say
 from tpucfg.config.compile import Compiled, render_all
-from tpucfg.config.render import Config, comment
+from tpucfg.config.render import Config
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.targets import Command, Submission, SubmissionError, target_named
 from tpucfg.targets.base import AUTHORIZATION, TOKEN
+from tpucfg.templating import comment
 
 
 def submit(
