@@ -59,7 +59,9 @@ def _in_spec(project: Project, job: Job, path: Path) -> Place:
     if document.node((*extra, *path)):
         return document.key((*extra, *path))
     origin = origin_of(job.target, path)
-    if origin and origin.kind == "spec" and document.node(tuple(origin.what.split("."))):
-        return document.value(tuple(origin.what.split(".")))
     environment = job.environment
+    if origin and origin.kind == "spec":
+        source = tuple(environment.name if step == "*" else step for step in origin.what.split("."))
+        if document.node(source):
+            return document.value(source)
     return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

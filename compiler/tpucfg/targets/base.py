@@ -19,7 +19,7 @@ class Origin(NamedTuple):
     kind: str
     """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's own."""
     what: str
-    """The path, the column, or the rule in a sentence."""
+    """The path (`*`: the job's environment), the column, or the rule in a sentence."""
     source: str = ""
     """The public page that states a rule."""
 
