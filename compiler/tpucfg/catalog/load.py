@@ -16,7 +16,8 @@ class Catalog:
 
     def __init__(self, directory: Path = DATA) -> None:
         self._directory = directory
-        self._generations: dict[str, Generation] = {}
+        self._files: dict[str, dict[str, Any]] = {}
+        self._slices: dict[str, Slice] = {}
 
     @cached_property
     def _index(self) -> dict[str, Any]:
@@ -25,6 +26,11 @@ class Catalog:
     @cached_property
     def _by_prefix(self) -> dict[str, str]:
         return {entry["prefix"]: name for name, entry in self._index.items()}
+
+    def _file(self, generation: str) -> dict[str, Any]:
+        if generation not in self._files:
+            self._files[generation] = _shared(_read(self._directory / f"{generation}.yaml"))
+        return self._files[generation]
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -36,23 +42,25 @@ class Catalog:
         """The generations, oldest first, each read when it is reached."""
         return (self.generation(name) for name in self._index)
 
+    def find(self, size: str) -> Slice | None:
+        """The slice of a size exactly as Google writes it, on its default machine; None where there is none."""
+        if size not in self._slices:
+            generation = self._by_prefix.get(size.rpartition("-")[0])
+            if generation is None or size not in self._file(generation)["sizes"]:
+                return None
+            self._slices[size] = _slice(size, self._file(generation))
+        return self._slices[size]
+
     def generation(self, name: str) -> Generation:
         """One generation by its own name (`v5e`, not `v5litepod`).
 
         Raises:
             KeyError: There is no such generation.
         """
-        if name not in self._generations:
-            prefix = self._index[name]["prefix"]
-            self._generations[name] = build(name, prefix, _read(self._directory / f"{name}.yaml"))
-        return self._generations[name]
-
-    def find(self, size: str) -> Slice | None:
-        """The slice of a size exactly as Google writes it, on its default machine; None where there is none."""
-        name = self._by_prefix.get(size.rpartition("-")[0])
-        if name is None:
-            return None
-        return next((s for s in self.generation(name).slices if s.size == size), None)
+        prefix = self._index[name]["prefix"]
+        data = self._file(name)
+        slices = (self.find(size) for size in data["sizes"])
+        return _generation(prefix, data, tuple(found for found in slices if found))
 
     def all(self) -> tuple[Slice, ...]:
         """Every size, by generation and number."""
@@ -76,7 +84,7 @@ class Catalog:
         for name in self._meant(prefix):
             if number.isdecimal() and int(number):
                 return _closest(self.generation(name).slices, int(number)).size
-        from difflib import get_close_matches  # noqa: PLC0415  only a misspelt size pays for it
+        from difflib import get_close_matches
 
         return next(iter(get_close_matches(plain, [s.size for s in self.all()], n=1)), None)
 
@@ -88,39 +96,36 @@ class Catalog:
                 yield name
 
 
-def build(name: str, prefix: str, data: Mapping[str, Any]) -> Generation:
-    """A generation from what its file holds. The data's invariants are the tests' business, not the start-up's."""
-    machines = {key: _machine(key, row) for key, row in data["machines"].items()}
+def _generation(prefix: str, data: Mapping[str, Any], slices: tuple[Slice, ...]) -> Generation:
     return Generation(
-        name=name,
+        name=data["generation"],
         title=data["title"],
         prefix=prefix,
         counts=data["counts"],
         cores_per_chip=data["cores_per_chip"],
         hbm_gib_per_chip=data["hbm_gib_per_chip"],
         peak_bf16_tflops_per_chip=data["peak_bf16_tflops_per_chip"],
-        sources=tuple(data["sources"]),
-        slices=tuple(_slice(name, size, row, data, machines) for size, row in data["sizes"].items()),
+        chip_sources=tuple(data["chip_sources"]),
+        slices=slices,
     )
 
 
-def _slice(
-    generation: str, size: str, row: Mapping[str, Any], data: Mapping[str, Any], machines: Mapping[str, Machine]
-) -> Slice:
+def _slice(size: str, data: Mapping[str, Any]) -> Slice:
+    row: Mapping[str, Any] = data["sizes"][size]
     chips: int = row["chips"]
-    offered = tuple(machines[name] for name in row["machines"])
-    chips_per_host: int = offered[0].chips if offered else data["chips_per_host"]
+    machines = _machines(row, data)
+    chips_per_host: int = machines[0].chips if machines else data["chips_per_host"]
     targets: Mapping[str, Any] = data["targets"]
-    taken = tuple(name for name, target in targets.items() if size in target.get("sizes", (size,)))
+    taken = tuple(name for name, target in targets.items() if _concerns(size, target))
     return Slice(
         size=size,
-        generation=generation,
+        generation=data["generation"],
         number=int(size.rpartition("-")[2]),
         chips=chips,
         cores=chips * data["cores_per_chip"],
         topology=row["topology"],
-        machine=offered[0] if offered else None,
-        machines=offered,
+        machine=machines[0] if machines else None,
+        machines=machines,
         chips_per_host=chips_per_host,
         hosts=chips // chips_per_host,
         hbm_gib=_times(chips, data["hbm_gib_per_chip"]),
@@ -129,15 +134,27 @@ def _slice(
         accelerators={name: targets[name]["accelerator"] for name in taken if "accelerator" in targets[name]},
         vertex_machine_type=targets["vertex-ai"].get("machine"),
         targets=taken,
-        refusals={
-            name: Refusal(target["otherwise"], tuple(target["sources"]))
-            for name, target in targets.items()
-            if name not in taken
-        },
+        refusals={name: target["refusal"] for name, target in targets.items() if name not in taken},
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),
         sources=tuple(row.get("sources", data["sources"])),
     )
+
+
+def _shared(data: dict[str, Any]) -> dict[str, Any]:
+    """The file's data with the values that many sizes share made once: a hundred sizes, two machines."""
+    data["machines"] = {name: _machine(name, row) for name, row in data["machines"].items()}
+    for entry in data["zones"]:
+        entry["names"] = [Zone(name, entry["source"], entry["kind"]) for name in entry["names"]]
+    for target in data["targets"].values():
+        if "otherwise" in target:
+            target["refusal"] = Refusal(target["otherwise"], tuple(target["sources"]))
+    return data
+
+
+def _machines(row: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[Machine, ...]:
+    names = row.get("machines") or ([data["machine"]] if data["machine"] else [])
+    return tuple(data["machines"][name] for name in names)
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> Machine:
@@ -145,12 +162,18 @@ def _machine(name: str, row: Mapping[str, Any]) -> Machine:
 
 
 def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
+    """Each zone once, under the first list that names it: the data has the best list first."""
     found: dict[str, Zone] = {}
     for entry in lists:
-        if size in entry.get("sizes", (size,)):
-            for name in entry["names"]:
-                found.setdefault(name, Zone(name, entry["source"], entry["kind"]))
+        if _concerns(size, entry):
+            for zone in entry["names"]:
+                found.setdefault(zone.name, zone)
     return tuple(found.values())
+
+
+def _concerns(size: str, entry: Mapping[str, Any]) -> bool:
+    """Whether an entry holds for a size: for those it lists, or for all but its exceptions."""
+    return size in entry.get("sizes", (size,)) and size not in entry.get("except", ())
 
 
 def _times(chips: int, per_chip: int | None) -> int | None:
@@ -163,7 +186,7 @@ def _closest(slices: tuple[Slice, ...], number: int) -> Slice:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  only a run that needs a size pays for it
+    import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     data: dict[str, Any] = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  a safe loader, in C where there is one

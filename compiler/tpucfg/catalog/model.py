@@ -133,7 +133,7 @@ class Slice(NamedTuple):
     """Zones that some list names for the size, Google's own first; each zone once, under its best source."""
 
     derived: Mapping[str, str]
-    """Fields that no primary source states, and where their value comes from instead."""
+    """What no primary source states, by the data's key, and where the value comes from instead."""
 
     sources: tuple[str, ...]
     """Ids of the sources of the size, chips and topology."""
@@ -183,8 +183,8 @@ class Generation(NamedTuple):
     peak_bf16_tflops_per_chip: int | None
     """Peak bf16 TFLOP/s of one chip; None where no source says."""
 
-    sources: tuple[str, ...]
-    """Ids of the sources of these figures and of the sizes."""
+    chip_sources: tuple[str, ...]
+    """Ids of the sources of these figures; a size has its own."""
 
     slices: tuple[Slice, ...]
     """The sizes, by number."""

@@ -1,10 +1,11 @@
 """`tpucfg render`."""
 
 import json
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,9 @@ from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecsOpti
 from tpucfg.cli.workspace import compiled_spec, project_of, say
 from tpucfg.config.compile import Compiled, RenderError, render_all
 from tpucfg.config.render import Config
+
+if TYPE_CHECKING:
+    from tpucfg.config.tree import Change
 
 
 def render(
@@ -31,7 +35,7 @@ def render(
     prune: Annotated[
         bool, typer.Option("--prune", help="With --out: remove the configs that no job makes any more.")
     ] = False,
-    format: Annotated[str, typer.Option("--format", metavar="yaml|json", help="How to print or write.")] = "yaml",  # noqa: A002 - the option's name
+    format: Annotated[str, typer.Option("--format", metavar="yaml|json", help="How to print or write.")] = "yaml",
 ) -> None:
     """Print or write the configs of the selected jobs, each checked before anything is written.
 
@@ -54,31 +58,59 @@ def _print(compiled: list[Compiled], format_: str) -> None:
 
 
 def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, prune: bool) -> None:
-    from tpucfg.cli.progress import progress
-    from tpucfg.config.tree import Tree, TreeError
+    from tpucfg.config import tree
 
-    total = sum(len(one.messages) for one in compiled)
-    files: dict[Path, str] = {}
-    with progress("rendering", total) as step:
-        for one in compiled:
-            folder = Path(project_of(one).name) if len(compiled) > 1 else Path()
+    folders = _folders(compiled)
+    files = _files(compiled, folders, format_)
+    wanted = {
+        folder / name / size / f"config.{format_}"
+        for one, folder in zip(compiled, folders, strict=True)
+        for name, environment in project_of(one).environments.items()
+        for size in environment.sizes
+    }
+    try:
+        changes = tree.compare(out, files)
+        if prune or check:
+            changes += tree.stale(out, folders, wanted)
+        if not check:
+            tree.apply(out, changes, files)
+    except tree.TreeError as error:
+        raise Stop(ERRORS, str(error), error.help) from None
+    _say_changes(changes, out, len(files))
+    if check and changes:
+        prune_too = " --prune" if any(change.kind == "remove" for change in changes) else ""
+        raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
+
+
+def _folders(compiled: list[Compiled]) -> list[Path]:
+    """With several specs, a folder for each project."""
+    if len(compiled) == 1:
+        return [Path()]
+    names = [project_of(one).name for one in compiled]
+    for name in names:
+        if names.count(name) > 1:
+            raise Stop(USAGE, f"two of the specs are called {name}: they would write the same files")
+    return [Path(name) for name in names]
+
+
+def _files(compiled: list[Compiled], folders: list[Path], format_: str) -> dict[Path, str]:
+    from tpucfg.cli.progress import progress
+
+    files = {}
+    with progress("rendering", sum(len(one.messages) for one in compiled)) as step:
+        for one, folder in zip(compiled, folders, strict=True):
             for config in _rendered(one):
                 job = config.job
                 files[folder / job.environment.name / job.size / f"config.{format_}"] = _text(config, format_)
                 step()
-    try:
-        tree = Tree(out)
-        changes = tree.compare(files, prune=prune or check)
-        if not check:
-            tree.apply(changes, files)
-    except TreeError as error:
-        raise Stop(ERRORS, str(error), error.help) from None
+    return files
+
+
+def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
     for change in changes:
-        print(f"{change.kind:<9} {out / change.path}")  # noqa: T201 - the result
+        print(f"{change.kind} {out / change.path}")
     same = total - sum(change.kind != "remove" for change in changes)
-    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)  # noqa: T201 - beside the result
-    if check and changes:
-        raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {out}")
+    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)
 
 
 def _rendered(compiled: Compiled) -> Iterator[Config]:

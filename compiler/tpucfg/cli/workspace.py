@@ -33,15 +33,15 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:
-    """What a spec compiles to; its findings go to stderr.
+    """What a spec compiles to; its errors and warnings go to stderr, its notes to nobody but `check`.
 
     Raises:
         Stop: A finding is an error, or the selection names what the spec does not have.
     """
     compiled, found, text = check_spec(path, catalog, selection)
     stops = compiled is None or bool(errors(found))
-    if found and (stops or not quiet):
-        say(found, {str(path): text})
+    if stops or not quiet:
+        say([finding for finding in found if finding.level != "note"], {str(path): text})
     if compiled is None or stops:
         raise Stop(ERRORS)
     return compiled
@@ -55,7 +55,7 @@ def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
 
 
 def has_colour(stream: object) -> bool:
-    """Whether a stream shows colour: a terminal, unless NO_COLOR (https://no-color.org) or a dumb one says otherwise."""
+    """Whether a stream shows colour: a terminal that is not dumb, and no NO_COLOR (https://no-color.org)."""
     import os
 
     is_terminal = bool(getattr(stream, "isatty", bool)())

@@ -34,7 +34,7 @@ def document_findings(document: Document, target: str, catalog: Catalog) -> tupl
 
 
 def text_finding(config: Config) -> Finding | None:
-    """An error where the text, read again, is not the message to the letter: a template that lost or changed something."""
+    """An error where the text, read again, is not the message to the letter: its template lost something."""
     document = read_text(config.text, f"{config.job.name}.yaml")
     if document.findings:
         return document.findings[0]

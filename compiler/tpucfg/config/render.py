@@ -53,7 +53,7 @@ def _template(name: str) -> Any:
 
 @cache
 def environment() -> Any:
-    """jinja2 as this project uses it: no undefined name passes, no file outside templates/ is read, nothing is escaped twice.
+    """The template engine as this project uses it: no undefined name passes, no file outside templates/ is read.
 
     Values reach YAML through `yaml` and `entry` only, which quote; see yaml_text.
     """

@@ -1,7 +1,7 @@
 """Values as YAML text that every reader takes the same way.
 
-YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a string is
-written plain only where no version could read it as anything else. Numbers are plain digits.
+YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a
+string is written plain only where no version could read it as anything else. Numbers are plain digits.
 """
 
 import json
@@ -10,16 +10,15 @@ from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """Starts with a letter or a slash, so it is no number in any version; `:` only before more text."""
-_WORDS: Final = frozenset(
-    "y n yes no on off true false null none nan inf".split()  # in any case, quoted even where only one version minds
-)
+_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
+"""In any case; quoted even where only one version minds."""
 _FITS_BLOCK: Final = re.compile(r"(?:(?:[!-~][ -~]*)?\n)+")
-"""Lines of printable ASCII without an indent of their own at the first, ended by a line break: a literal block keeps them."""
+"""Lines of printable ASCII, the first without an indent of its own: a literal block keeps them to the letter."""
 _ESCAPES: Final = {0x7F: "\\x7f", 0x85: "\\x85", 0x2028: "\\u2028", 0x2029: "\\u2029", 0xFEFF: "\\ufeff", 0xA0: "\\xa0"}
 
 
 def to_yaml(value: Any, indent: int = 0) -> str:
-    """The value behind a key at that indent: a scalar on the key's line, anything else below it. No line break at the end."""
+    """The value behind a key at that indent: a scalar on the key's line, anything else below it."""
     if isinstance(value, dict) and value:
         return "".join(f"\n{' ' * indent}{entry(key, item, indent)}" for key, item in value.items())
     if isinstance(value, list) and value:

@@ -45,11 +45,11 @@ class Finding(NamedTuple):
     @classmethod
     def of(
         cls,
-        id: str,  # noqa: A002 - the word that users see
+        id: str,
         message: str,
         place: Place,
         *,
-        help: str = "",  # noqa: A002 - likewise
+        help: str = "",
         details: Iterable[str] = (),
         related: Iterable[tuple[Place, str]] = (),
         level: Level | None = None,
@@ -59,7 +59,7 @@ class Finding(NamedTuple):
 
     def allowed(self, reason: str) -> Self:
         """The same finding as a note that carries the spec's reason for allowing it."""
-        return self._replace(level="note", details=(*self.details, f"allowed by the spec: {reason}"))
+        return self._replace(level="note", help="", details=(*self.details, f"allowed by the spec: {reason}"))
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -26,14 +26,14 @@ _IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled in, once: a value that looks like one stays as it is. `$${` becomes `${`."""
+    """The text with its placeholders filled in, once: a value that looks like one stays. `$${` becomes `${`."""
     if "${" not in text:
         return text
     return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], text)
 
 
 def check_placeholders(document: Document) -> Iterator[Finding]:
-    """Unknown and unclosed ones where they are filled in, and any at all in the targets' `extra`, where they are not."""
+    """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
     if "${" not in document.text:
         return
     trainer = document.data["trainer"]

@@ -19,11 +19,10 @@ MOST_VALUES: Final = 50_000
 """Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
 
 
-
 def _parser() -> Any:
-    """libyaml's parser, or PyYAML's own where it was built without libyaml: the same events, thirty times as slow."""
+    """The parser of libyaml, or PyYAML's own where it was built without libyaml: the same events, thirty times as slow."""
     if yaml.__with_libyaml__:
-        return yaml.cyaml.CParser
+        return yaml.cyaml.CParser  # type: ignore[attr-defined]  # the stubs leave it out
     return type("Parser", (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser), {"__init__": _start_pure})
 
 
@@ -87,7 +86,7 @@ def read_text(text: str, name: str) -> Document:
 
 
 def _json_as_yaml(text: str) -> str:
-    """JSON's two habits that libyaml does not share: tabs as white space (no JSON string holds one), surrogate pairs."""
+    """JSON's two habits that YAML does not share: tabs as white space (no JSON string holds one), surrogate pairs."""
     return _SURROGATES.sub(_joined, text.replace("\t", " "))
 
 
@@ -123,7 +122,7 @@ def _at(mark: Any, name: str) -> Place:
 
 
 def _unreadable(error: yaml.reader.ReaderError, text: str, name: str) -> Finding:
-    """libyaml counts bytes here and PyYAML characters, so the character is looked up in the text."""
+    """One parser counts bytes here and the other characters, so the character is looked up in the text."""
     code = ord(error.character) if isinstance(error.character, str) else int(error.character)
     at = max(text.find(chr(code)), 0)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
@@ -185,7 +184,10 @@ class _Builder:
 
     def _mapping(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         self._refuse_tag(event)
-        before, data, children, keys = self.values, {}, {}, {}
+        before = self.values
+        data: dict[str, Any] = {}
+        children: dict[str, Node] = {}
+        keys: dict[str, Node] = {}
         for key in events:
             if isinstance(key, yaml.MappingEndEvent):
                 break
@@ -245,13 +247,13 @@ class _Builder:
             related=((place, "the first one"),),
         )
 
-    def _say(self, id: str, message: str, event: Any, **more: Any) -> None:  # noqa: A002 - the word that users see
+    def _say(self, id: str, message: str, event: Any, **more: Any) -> None:
         self.findings.append(self._finding(id, message, event, **more))
 
-    def _stop(self, id: str, message: str, event: Any) -> _StopError:  # noqa: A002 - likewise
+    def _stop(self, id: str, message: str, event: Any) -> _StopError:
         return _StopError(self._finding(id, message, event))
 
-    def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:  # noqa: A002 - likewise
+    def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:
         start, end = event.start_mark, event.end_mark
         place = Place(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         return Finding.of(id, message, place, **more)

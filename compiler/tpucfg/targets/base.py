@@ -17,7 +17,7 @@ class Origin(NamedTuple):
     """Where a field of the message comes from, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's own."""
+    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's."""
     what: str
     """The path (`*`: the job's environment), the column, or the rule in a sentence."""
     source: str = ""
@@ -53,9 +53,7 @@ class Target(Protocol):
     def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - likewise
         """By path of the message, `*` for any one step: a test holds that every field that is ever written has one."""
 
-    def spec_findings(
-        self, project: Project, environment: Environment, slices: Sequence[Slice]
-    ) -> Iterable[Finding]:
+    def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
         """What the service refuses of this spec: sizes, regions, kinds of trainer."""
 
     def message(self, job: Job) -> Message:

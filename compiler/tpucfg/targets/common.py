@@ -46,7 +46,7 @@ def account_fits(project: Project, environment: Environment) -> Iterator[Finding
 
 
 def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
-    """An error for each machine that an override names and its size does not run on; `chooses`: the target takes any."""
+    """An error for each machine that an override names and its size does not run on. `chooses`: the spec may."""
     for slice_ in slices:
         override = project.overrides.get(slice_.size)
         names = [machine.name for machine in slice_.machines] if chooses else []

@@ -1,0 +1,100 @@
+"""`tpucfg sizes`."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.cli.exits import ERRORS, Stop
+from tpucfg.cli.options import TargetOption, choice
+from tpucfg.cli.table import text_table
+
+
+def sizes(
+    target: TargetOption = None,
+    region: Annotated[str | None, typer.Option("--region", metavar="REGION", help="Only sizes offered there.")] = None,
+    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print.")] = "text",
+) -> None:
+    """Print the catalogue of sizes: what each is made of, who takes it, where it is offered, and who says so.
+
+    Example: tpucfg sizes --target vertex-ai --region europe-west4
+    """
+    choice(format, ("text", "json"), "--format")
+    catalog = Catalog()
+    chosen = [
+        slice_
+        for slice_ in catalog.all()
+        if (target is None or target in slice_.targets) and (region is None or region in slice_.regions())
+    ]
+    if not chosen:
+        known = sorted({name for slice_ in catalog.all() for name in slice_.regions()})
+        raise Stop(ERRORS, f"no size is offered in {region}", f"regions with TPUs: {', '.join(known)}")
+    lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
+    for line in lines:
+        print(line)
+
+
+def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:
+    header = ("size", "chips", "cores", "topology", "hosts", "HBM GiB", "bf16 TFLOP/s", "targets", "zones")
+    yield from text_table(header, [_row(slice_, region) for slice_ in chosen])
+    yield ""
+    yield "* a zone that is not in Google's current list for everybody"
+    used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
+    for id_ in used:
+        source = catalog.sources[id_]
+        yield f"{source.url} ({source.what}, read {source.read})"
+
+
+def _row(slice_: Slice, region: str | None) -> list[str]:
+    zones = [zone for zone in slice_.zones if region in (None, zone.region)]
+    shown = [zone.name + ("" if zone.official else "*") for zone in zones]
+    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""  # noqa: PLR2004 - as many as a line holds
+    return [
+        slice_.size,
+        str(slice_.chips),
+        str(slice_.cores),
+        _known(slice_.topology),
+        str(slice_.hosts),
+        _known(slice_.hbm_gib),
+        _known(slice_.peak_tflops),
+        ", ".join(slice_.targets),
+        ", ".join(shown[:4]) + more if shown else "not known",
+    ]
+
+
+def _known(value: object) -> str:
+    return "not known" if value is None else str(value)
+
+
+def _sources(slice_: Slice) -> Iterator[str]:
+    yield from slice_.sources
+    yield from (zone.source for zone in slice_.zones)
+
+
+def _json(catalog: Catalog, chosen: Sequence[Slice]) -> Iterator[str]:
+    yield json.dumps([_entry(catalog, slice_) for slice_ in chosen], indent=2, ensure_ascii=False)
+
+
+def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
+    return {
+        "size": slice_.size,
+        "generation": slice_.generation,
+        "chips": slice_.chips,
+        "cores": slice_.cores,
+        "topology": slice_.topology,
+        "hosts": slice_.hosts,
+        "chips_per_host": slice_.chips_per_host,
+        "hbm_gib": slice_.hbm_gib,
+        "peak_bf16_tflops": slice_.peak_tflops,
+        "machines": [machine.name for machine in slice_.machines],
+        "runtime_version": slice_.runtime_version,
+        "targets": list(slice_.targets),
+        "zones": [{"zone": zone.name, "kind": zone.kind, "source": zone.source} for zone in slice_.zones],
+        "derived": dict(slice_.derived),
+        "sources": [
+            {"id": id_, "url": catalog.sources[id_].url, "read": catalog.sources[id_].read}
+            for id_ in dict.fromkeys(_sources(slice_))
+        ],
+    }

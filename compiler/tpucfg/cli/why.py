@@ -1,0 +1,126 @@
+"""`tpucfg why`."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exits import USAGE, Stop
+from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.workspace import compiled_spec, project_of
+from tpucfg.config.origin import origin_of
+from tpucfg.plan import Job
+from tpucfg.plan.rung import figures, flag_of
+from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
+from tpucfg.schemas import dotted, listed, nearest
+from tpucfg.spec.document import Path
+from tpucfg.spec.model import Project
+from tpucfg.targets import Message
+
+CONTEXT: Final = {"ignore_unknown_options": True}
+"""So that `tpucfg why --batch_size` asks for the program's flag."""
+
+
+def why(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A figure, a flag, or a path of the config.", show_default=False)
+    ],
+    spec: SpecOption = SPEC,
+    env: EnvOption = None,
+    size: SizeOption = None,
+    target: TargetOption = None,
+    run: RunOption = None,
+) -> None:
+    """Say where a value of one job's config comes from: the spec's line, the catalogue's row, the rule.
+
+    Example: tpucfg why learning_rate --env prod --size v3-32
+    """
+    catalog = Catalog()
+    compiled = compiled_spec(spec, catalog, selection(env, size, target, run), quiet=True)
+    if len(compiled.messages) != 1:
+        jobs = [f"--env {job.environment.name} --size {job.size}" for job, _ in compiled.messages]
+        raise Stop(
+            USAGE, f"{len(jobs)} jobs are selected, and a value belongs to one", f"choose one: {listed(jobs, 4)}"
+        )
+    ((job, message),) = compiled.messages
+    reasons = tuple(_reasons(project_of(compiled), catalog, job, message, path))
+    print(f"{job.name} on {job.target}")
+    for reason in reasons:
+        place = f"{reason.place}: " if reason.place else "  "
+        address = catalog.sources[reason.source].url if reason.source in catalog.sources else reason.source
+        print(f"{place}{reason.text}" + (f"  ({address})" if address else ""))
+
+
+def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, asked: str) -> Iterator[Reason]:
+    """A flag may also be asked for by its place among the args."""
+    name = asked.removeprefix("--").partition("=")[0]
+    keys = {key: flag_of(project.training, key) for key, _ in figures(job.rung)}
+    figure = next((key for key, flag in keys.items() if name == key or (name == flag and asked.startswith("--"))), None)
+    if figure:
+        tuned_on = catalog.find(project.training.tuned_on) or job.slice
+        yield from figure_reasons(project, tuned_on, job.rung, figure)
+        return
+    own = tuple(arg_reasons(project, job.size, name))
+    if own:
+        yield from own
+        yield from (
+            Reason(f"with its placeholders filled in: {arg}") for arg in job.args if arg.startswith(f"--{name}=")
+        )
+        return
+    path = _path(message, asked)
+    value = _at(message, path)
+    if isinstance(value, str) and value.startswith("--") and value in job.args:
+        yield from _reasons(project, catalog, job, message, value)
+        return
+    yield from _field_reasons(project, job, path, value)
+
+
+def _field_reasons(project: Project, job: Job, path: Path, value: Any) -> Iterator[Reason]:
+    yield Reason(f"{dotted(path)} is {json.dumps(value, ensure_ascii=False)}")
+    extra: Path = ("targets", job.target, "extra", *path)
+    if project.document.node(extra):
+        yield Reason(f"{dotted(extra)} sets it", project.document.key(extra))
+        return
+    origin = origin_of(job.target, path)
+    if origin is None:
+        return
+    spec_path = tuple(origin.what.split("."))
+    if origin.kind == "spec" and project.document.node(spec_path):
+        yield Reason(dotted(spec_path), project.document.key(spec_path))
+    elif origin.kind == "spec":
+        yield Reason(f"the default of {origin.what}, which the spec leaves out", source=origin.source)
+    elif origin.kind == "catalogue":
+        place = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
+        yield Reason(f"the rung {job.size}", place)
+        yield Reason(f"the {origin.what} of {job.size} in the catalogue", source=job.slice.sources[0])
+        yield Reason("written in the form the service asks for", source=origin.source)
+    else:
+        yield Reason(origin.what, source=origin.source)
+
+
+def _path(message: Message, asked: str) -> Path:
+    """The path as keys and indices: `a.0.b` and `a[0].b` are the same."""
+    steps: list[str | int] = []
+    for step in asked.replace("[", ".").replace("]", "").split("."):
+        value = _at(message, tuple(steps))
+        known = _steps(value)
+        if step not in known:
+            near = nearest(step, known)
+            hint = f"did you mean {near}?" if near else f"it has: {listed(known)}"
+            raise Stop(USAGE, f"{dotted(tuple(steps))} has no {step}", hint)
+        steps.append(int(step) if isinstance(value, list) else step)
+    return tuple(steps)
+
+
+def _steps(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return list(value)
+    return [str(index) for index in range(len(value))] if isinstance(value, list) else []
+
+
+def _at(message: Any, path: Path) -> Any:
+    for step in path:
+        message = message[step]
+    return message

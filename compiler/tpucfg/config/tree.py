@@ -1,0 +1,141 @@
+"""Configs as files: compared first, staged beside their places, then moved into them one by one.
+
+A file is at any moment the old one or the new one. Nothing below the folder is written through a symbolic link.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+_CONFIG: Final = re.compile(r"config\.(?:yaml|json)")
+_STAGED: Final = ".tpucfg-staged"
+_SERIAL: Final = count()
+_REASONS: Final = {
+    errno.ENOSPC: ("the disk is full", "make room and run it again"),
+    errno.EACCES: ("permission denied", "choose a folder that you may write to with --out"),
+    errno.EPERM: ("permission denied", "choose a folder that you may write to with --out"),
+    errno.EROFS: ("the file system is read-only", "choose another folder with --out"),
+    errno.ENOTDIR: ("a file stands where a folder is needed", "move it away, or choose another folder with --out"),
+    errno.EEXIST: ("a file stands where a folder is needed", "move it away, or choose another folder with --out"),
+    errno.EISDIR: ("a folder stands where a file is needed", "move it away, or choose another folder with --out"),
+}
+
+
+class TreeError(Exception):
+    """The folder cannot be read or written; every file in it is still whole."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+class Change(NamedTuple):
+    """What becomes of one file."""
+
+    path: Path
+    """Below the folder."""
+    kind: Literal["create", "update", "remove"]
+
+
+def compare(out: Path, files: Mapping[Path, str]) -> tuple[Change, ...]:
+    """Which files would be created or updated, by path.
+
+    Raises:
+        TreeError: The folder cannot be read, or a symbolic link leads out of it.
+    """
+    changes = []
+    for path, text in sorted(files.items()):
+        _refuse_links(out, path)
+        current = _read(out / path)
+        if current != text.encode():
+            changes.append(Change(path, "create" if current is None else "update"))
+    return tuple(changes)
+
+
+def stale(out: Path, folders: Iterable[Path], wanted: Iterable[Path]) -> tuple[Change, ...]:
+    """The configs at `<folder>/<env>/<size>/config.*` that are not wanted any more, by path."""
+    wanted = set(wanted)
+    found = (path for folder in folders for path in _configs(out, folder))
+    return tuple(Change(path, "remove") for path in sorted(found) if path not in wanted)
+
+
+def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> None:
+    """Writes and removes what the changes say. Every file is staged before the first is moved into its place.
+
+    Raises:
+        TreeError: Something could not be written; what was staged is taken away again.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for change in changes:
+            if change.kind != "remove":
+                staged.append((_stage(out / change.path, files[change.path]), out / change.path))
+        for source, place in staged:
+            source.replace(place)
+        for change in changes:
+            if change.kind == "remove":
+                _remove(out, change.path)
+    except OSError as error:
+        raise _explained(error, out) from None
+    finally:
+        for source, _ in staged:
+            source.unlink(missing_ok=True)
+
+
+def _stage(place: Path, text: str) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    source = place.with_name(f".{place.name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}")
+    try:
+        with source.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError:
+        source.unlink(missing_ok=True)
+        raise
+    return source
+
+
+def _read(place: Path) -> bytes | None:
+    """What the file holds; None where there is none, or only a symbolic link, which is replaced and not followed."""
+    if place.is_symlink():
+        return b""
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _explained(error, place) from None
+
+
+def _refuse_links(out: Path, path: Path) -> None:
+    for parent in path.parents[:-1]:
+        if (out / parent).is_symlink():
+            raise TreeError(
+                f"{out / parent} is a symbolic link: {out / path} would be written to another place",
+                "remove the link, or choose another folder with --out",
+            )
+
+
+def _configs(out: Path, folder: Path) -> Iterator[Path]:
+    for path in (out / folder).glob("*/*/config.*"):
+        below = path.relative_to(out)
+        linked = any((out / parent).is_symlink() for parent in below.parents[:-1])
+        if _CONFIG.fullmatch(path.name) and not linked:
+            yield below
+
+
+def _remove(out: Path, path: Path) -> None:
+    (out / path).unlink(missing_ok=True)
+    for parent in path.parents[:-1]:
+        try:
+            (out / parent).rmdir()
+        except OSError:  # it holds something else, which stays
+            return
+
+
+def _explained(error: OSError, place: Path) -> TreeError:
+    reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder with --out"))
+    return TreeError(f"{error.filename2 or error.filename or place}: {reason}", hint)

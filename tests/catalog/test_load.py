@@ -1,0 +1,210 @@
+"""Finding sizes: what the loader answers, and what it reads for it."""
+
+import shutil
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from tpucfg.catalog import Catalog
+from tpucfg.catalog.load import DATA
+
+CATALOG = Catalog()
+
+
+def test_v3_32_is_sixteen_chips_on_four_hosts() -> None:
+    """The example of the documentation: 32 cores, 16 chips, 4x4, four hosts of four chips."""
+    found = CATALOG.find("v3-32")
+    assert found is not None
+    assert (found.cores, found.chips, found.topology, found.hosts, found.chips_per_host) == (32, 16, "4x4", 4, 4)
+    assert (found.hbm_gib, found.peak_tflops) == (512, 1968)
+    assert found.machine is not None
+    assert found.machine.gke_label == "tpu-v3-slice"
+    assert found.accelerators == {"vertex-ai": "TPU_V3", "cloud-tpu": "V3"}
+    assert found.vertex_machine_type == "cloud-tpu"
+
+
+def test_ai_platform_takes_eight_cores_only() -> None:
+    """AI Platform Training takes v2-8 and v3-8, and every other size has its reason."""
+    taken = [found.size for found in CATALOG.all() if "ai-platform" in found.targets]
+    assert taken == ["v2-8", "v3-8"]
+    larger = CATALOG.find("v3-32")
+    assert larger is not None
+    assert "8 TPU cores" in larger.refusals["ai-platform"].why
+
+
+def test_each_other_target_leaves_out_what_its_sources_leave_out() -> None:
+    """vertex-ai takes no v4 and v5p and nine of TPU7x, cloud-tpu no TPU7x, gke no v2 and no v4 without a shape."""
+    by_target = {
+        target: [found for found in CATALOG.all() if target in found.targets]
+        for target in ("vertex-ai", "cloud-tpu", "gke")
+    }
+    assert {found.generation for found in by_target["vertex-ai"]} == {"v2", "v3", "v5e", "v6e", "tpu7x"}
+    assert [found.topology for found in by_target["vertex-ai"] if found.generation == "tpu7x"] == [
+        "2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16",
+    ]  # fmt: skip
+    assert {found.generation for found in by_target["cloud-tpu"]} == {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
+    assert all(found.topology and found.generation != "v2" for found in by_target["gke"])
+
+
+@pytest.mark.parametrize("size", ["v3-16", "v3", "v3-", "-8", "", "v3-032", "V3-32", "v5e-32", "v3-32 ", "v9-8"])
+def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
+    """A size that does not exist, or is written otherwise, is not found."""
+    assert CATALOG.find(size) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("v5e-32", "v5litepod-32"),
+        ("v5lite-16", "v5litepod-16"),
+        ("7x-8", "tpu7x-8"),
+        ("ironwood-16", "tpu7x-16"),
+        ("trillium-4", "v6e-4"),
+        ("tpu-v3-32", "v3-32"),
+        ("tpuv4-8", "v4-8"),
+        ("V3_32", "v3-32"),
+        ("v3-16", "v3-32"),
+        ("v3-9", "v3-8"),
+        ("v3-99999", "v3-2048"),
+        ("v5litepo-32", "v5litepod-32"),
+        ("v6e8", "v6e-8"),
+        ("v3-32", "v3-32"),
+    ],
+)
+def test_a_misspelt_size_finds_the_one_meant(text: str, meant: str) -> None:
+    """Names of other tools, absent numbers and slips of the finger lead to the nearest real size."""
+    assert CATALOG.nearest(text) == meant
+
+
+@pytest.mark.parametrize("text", ["", "a100-8", "n1-standard-8", "europe-west4", "v3-\N{SUPERSCRIPT TWO}"])
+def test_what_is_near_no_size_finds_none_or_a_real_one(text: str) -> None:
+    """Text of any kind is answered with a size that exists or with nothing, never with an error."""
+    nearest = CATALOG.nearest(text)
+    assert nearest is None or CATALOG.find(nearest)
+
+
+def test_a_two_by_four_slice_is_one_host_unless_the_small_machine_is_chosen() -> None:
+    """v6e-8 is one 8-chip host by default and two 4-chip hosts on request; nothing else changes."""
+    default = CATALOG.find("v6e-8")
+    assert default is not None
+    small = default.on("ct6e-standard-4t")
+    assert (default.hosts, default.chips_per_host) == (1, 8)
+    assert (small.hosts, small.chips_per_host) == (2, 4)
+    assert (small.chips, small.topology, small.machines) == (default.chips, default.topology, default.machines)
+    assert small.on("ct6e-standard-8t") == default
+
+
+def test_a_machine_that_does_not_carry_the_size_is_refused_by_name() -> None:
+    """The refusal names the size, the machine asked for and the ones there are."""
+    found = CATALOG.find("v6e-16")
+    assert found is not None
+    with pytest.raises(ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"):
+        found.on("ct6e-standard-8t")
+
+
+def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
+    """TPU v2 has no public machine type: the machine is not known, the hosts are."""
+    found = CATALOG.find("v2-32")
+    assert found is not None
+    assert (found.machine, found.machines, found.hosts) == (None, (), 4)
+    with pytest.raises(ValueError, match="only on no named machine type"):
+        found.on("ct3-hightpu-4t")
+
+
+def test_what_no_source_says_is_none() -> None:
+    """v4-640 is listed by the API without a shape: chips and hosts follow from the name, the topology is not known."""
+    found = CATALOG.find("v4-640")
+    assert found is not None
+    assert found.topology is None
+    assert (found.chips, found.hosts) == (320, 80)
+    assert found.targets == ("cloud-tpu",)
+
+
+def test_a_derived_value_says_what_it_is_derived_from() -> None:
+    """The topology of v2 and its peak say that no primary source states them; v3's have nothing to say."""
+    older, newer = CATALOG.find("v2-8"), CATALOG.find("v3-8")
+    assert older is not None
+    assert newer is not None
+    assert set(older.derived) == {"topology", "peak_bf16_tflops_per_chip"}
+    assert newer.derived == {}
+
+
+def test_regions_can_be_restricted_to_googles_own_list() -> None:
+    """v3-32 is officially in europe-west4 only; somebody else also names us-east1."""
+    assert CATALOG.regions("v3-32", official=True) == ("europe-west4",)
+    assert CATALOG.regions("v3-32") == ("europe-west4", "us-east1")
+    assert CATALOG.regions("v3-16") == ()
+
+
+def test_the_zones_of_one_region() -> None:
+    """A region has those zones of a size that lie in it, AI zones included."""
+    found = CATALOG.find("v6e-8")
+    assert found is not None
+    assert {zone.name: zone.official for zone in found.zones_in("us-south1")} == {
+        "us-south1-ai1b": True,
+        "us-south1-a": False,
+        "us-south1-c": False,
+    }
+    assert found.zones_in("mars-north1") == ()
+
+
+def test_all_sizes_come_by_generation_and_number() -> None:
+    """The whole catalogue is in the order of the generations and of the numbers within."""
+    order = [generation.name for generation in CATALOG.generations()]
+    keys = [(order.index(found.generation), found.number) for found in CATALOG.all()]
+    assert keys == sorted(keys)
+
+
+def test_an_unknown_generation_is_a_key_error() -> None:
+    """`generation` takes the generation's name, not the prefix of its sizes."""
+    assert CATALOG.generation("v5e").prefix == "v5litepod"
+    with pytest.raises(KeyError):
+        CATALOG.generation("v5litepod")
+
+
+def test_a_slice_is_a_value() -> None:
+    """Two readings of a size are equal and hash alike, and neither can be changed."""
+    one, other = CATALOG.find("v3-8"), Catalog().find("v3-8")
+    assert one is not None
+    assert one == other
+    assert hash(one) == hash(other)
+    with pytest.raises(FrozenInstanceError):
+        one.chips = 8  # type: ignore[misc]
+
+
+def test_a_run_reads_only_the_generation_it_uses(tmp_path: Path) -> None:
+    """With only the index and v3.yaml on disk, v3's sizes are found: no other file is opened for them."""
+    for name in ("index.yaml", "v3.yaml"):
+        shutil.copy(DATA / name, tmp_path)
+    catalog = Catalog(tmp_path)
+    assert catalog.find("v3-32") == CATALOG.find("v3-32")
+    assert catalog.find("v3-16") is None
+    assert catalog.nearest("v3-16") == "v3-32"
+    with pytest.raises(FileNotFoundError):
+        catalog.find("v2-8")
+
+
+def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
+    """A file and a line in the index are all that a new generation takes."""
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
+    text = (DATA / "v6e.yaml").read_text().replace("generation: v6e", "generation: v9").replace("v6e-", "v9-")
+    (tmp_path / "v9.yaml").write_text(text)
+    with (tmp_path / "index.yaml").open("a") as index:
+        index.write("v9: {prefix: v9, aliases: [next]}\n")
+    catalog = Catalog(tmp_path)
+    found = catalog.find("v9-16")
+    assert found is not None
+    assert (found.generation, found.hosts) == ("v9", 4)
+    assert catalog.nearest("next-16") == "v9-16"
+    assert catalog.all()[-1].size == "v9-256"
+
+
+def test_a_source_tells_where_it_is() -> None:
+    """The ids that a size cites lead to public addresses."""
+    found = CATALOG.find("v3-32")
+    assert found is not None
+    assert [CATALOG.sources[source].url for source in found.sources] == [
+        "https://docs.cloud.google.com/tpu/docs/v3",
+        "https://docs.cloud.google.com/tpu/docs/regions-zones",
+    ]
