@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
-from tpucfg.config.origin import origin_of
+from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.config.render import Config
 from tpucfg.findings import Finding, Place, collect
 from tpucfg.plan.model import Job
@@ -59,9 +59,7 @@ def _in_spec(project: Project, job: Job, path: Path) -> Place:
     if document.node((*extra, *path)):
         return document.key((*extra, *path))
     origin = origin_of(job.target, path)
+    if origin and origin.kind == "spec" and document.node(spec_path(origin, job)):
+        return document.value(spec_path(origin, job))
     environment = job.environment
-    if origin and origin.kind == "spec":
-        source = tuple(environment.name if step == "*" else step for step in origin.what.split("."))
-        if document.node(source):
-            return document.value(source)
     return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tpucfg.plan.model import Job
 from tpucfg.spec.document import Path
 from tpucfg.targets import Origin, target_named
 
@@ -13,6 +14,11 @@ def origin_of(target: str, path: Path) -> Origin | None:
         if _matches(pattern.split("."), steps):
             return origin
     return None
+
+
+def spec_path(origin: Origin, job: Job) -> Path:
+    """The path that an origin of kind `spec` names: `*` stands for the job's environment."""
+    return tuple(job.environment.name if step == "*" else step for step in origin.what.split("."))
 
 
 def _matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
