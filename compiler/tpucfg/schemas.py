@@ -1,7 +1,7 @@
 """JSON Schemas: the quick yes of a fast validator, and for a no the reasons, each as a finding with its place.
 
-jsonschema-rs answers in microseconds and jsonschema explains; tests hold that both say the same. jsonschema is imported only
-where there is something to explain, because it takes longer to import than most commands take to run.
+jsonschema-rs answers in microseconds and jsonschema explains; tests hold that both say the same. jsonschema is imported
+only where there is something to explain, because it takes longer to import than most commands take to run.
 """
 
 import difflib
@@ -52,9 +52,10 @@ class Problem(NamedTuple):
 
 
 @cache
-def load(name: str) -> Mapping[str, Any]:
+def load(name: str) -> dict[str, Any]:
     """The schema of that name, from schema/<name>.schema.json."""
-    return json.loads((folder("schema") / f"{name}.schema.json").read_bytes())
+    schema: dict[str, Any] = json.loads((folder("schema") / f"{name}.schema.json").read_bytes())
+    return schema
 
 
 @cache
@@ -73,19 +74,21 @@ def valid(name: str, data: Any) -> bool:
 
 
 def explain(name: str, document: Document, ids: Ids) -> Iterator[Finding]:
-    """Why the document does not fit the schema: one finding for one mistake."""
+    """Why the document does not fit the schema: one finding for one mistake, none where it fits."""
     return (problem.found_in(document) for problem in problems(name, document.data, ids))
 
 
-def problems(name: str, data: Any, ids: Ids) -> Iterator[Problem]:
+def problems(name: str, data: Any, ids: Ids) -> Sequence[Problem]:
     """The same for data that is no document."""
+    if valid(name, data):
+        return ()
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
     for error in _explainer(name).iter_errors(data):
         for problem in _problems(error, ids):
             key, rank = (problem.path, problem.at_key), _RANK.get(str(error.validator), 9)
             if key not in worst or rank < worst[key][0]:
                 worst[key] = (rank, problem)
-    return (problem for _, problem in worst.values())
+    return [problem for _, problem in worst.values()]
 
 
 @cache
@@ -99,7 +102,8 @@ def _explainer(name: str) -> Any:
         if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
-    return extend(Draft202012Validator, {"pattern": whole})(load(name))
+    strict: Any = extend(Draft202012Validator, {"pattern": whole})  # type: ignore[no-untyped-call]  # as the stubs have it
+    return strict(load(name))
 
 
 def _problems(error: Any, ids: Ids) -> Iterator[Problem]:

@@ -28,7 +28,7 @@ _REASONS: Final = {
 class TreeError(Exception):
     """The folder cannot be read or written; every file in it is still whole."""
 
-    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word that users see
+    def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
         self.help = help
 

@@ -1,7 +1,7 @@
 """Values as YAML text that every reader takes the same way.
 
-YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a string
-is written plain only where no version could read it as anything else. Numbers are digits, or have a form that both know.
+YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a
+string is written plain only where no version could read it as anything else. Numbers have a form that both know.
 """
 
 import json
@@ -10,14 +10,11 @@ from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """Starts with a letter or a slash, so it is no number in any version; `:` only before more text."""
-_WORDS: Final = frozenset(
-    "y n yes no on off true false null none nan inf".split()  # in any case, quoted even where only one version minds
-)
+_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
+"""In any case; quoted even where only one version minds."""
 _FITS_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
-"""Lines of printable ASCII, the first without an indent of its own, ended by a line break: a literal block keeps them."""
-_ESCAPES: Final = {
-    code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
-}
+"""Lines of printable ASCII, the first without an indent of its own: a literal block keeps them to the letter."""
+_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
 """Characters beyond JSON's own escapes that some reader refuses, folds, or takes for white space."""
 _MOST_DIGITS: Final = 24
 """A longer number gets an exponent."""
@@ -25,7 +22,7 @@ _JSON: Final = json.JSONEncoder(ensure_ascii=False)
 
 
 def to_yaml(value: Any, indent: int = 0) -> str:
-    """The value behind a key at that indent: a scalar on the key's line, anything else below it, no line break at the end."""
+    """The value behind a key at that indent: a scalar on the key's line, anything else below it."""
     if isinstance(value, dict) and value:
         return "".join(f"\n{' ' * indent}{entry(key, item, indent)}" for key, item in value.items())
     if isinstance(value, list) and value:

@@ -88,6 +88,7 @@ class Document(NamedTuple):
         start, end = node.start, node.end
         return Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
+
 def extent(node: Node) -> tuple[int, int]:
     """The values in a node, itself included, and how many levels of lists and mappings they form."""
     below = [extent(child) for child in _below(node)]

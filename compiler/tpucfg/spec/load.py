@@ -17,7 +17,7 @@ OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 
 
 def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
-    """The project in a file, and every finding about its text and structure. No project where one of them is an error."""
+    """The project in a file, and every finding about its text and structure. No project where one is an error."""
     return from_document(read_file(path))
 
 
@@ -25,8 +25,8 @@ def from_document(document: Document) -> tuple[Project | None, tuple[Finding, ..
     """The same for a text that was read before."""
     if document.root is None or errors(document.findings):
         return None, collect(document.findings)
-    if not schemas.valid("tpucfg", document.data):
-        return None, collect(schemas.explain("tpucfg", document, schemas.SPEC))
+    if mistakes := collect(schemas.explain("tpucfg", document, schemas.SPEC)):
+        return None, mistakes
     found = collect([*document.findings, *_structure(document), *check_placeholders(document)])
     return (None if errors(found) else _project(document)), found
 
@@ -106,7 +106,9 @@ def _project(document: Document) -> Project:
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
         targets=data.get("targets", {}),
-        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop"))) if gate else None,
+        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
+        if gate
+        else None,
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
         document=document,

@@ -26,14 +26,14 @@ _IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled in, once: a value that looks like one stays as it is. `$${` becomes `${`."""
+    """The text with its placeholders filled in, once: a value that looks like one stays. `$${` becomes `${`."""
     if "${" not in text:
         return text
     return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], text)
 
 
 def check_placeholders(document: Document) -> Iterator[Finding]:
-    """Unknown and unclosed ones where they are filled in, and any at all in the targets' `extra`, where they are not."""
+    """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
     trainer = document.data["trainer"]
     for key in _IN_TRAINER:
         yield from _check(document, ("trainer", key), trainer.get(key))
@@ -65,7 +65,7 @@ def _wrong(found: str, name: str | None, where: str) -> tuple[str, str]:
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
-    """Every text below the path that may hold one. The parsed ones, as `"\\x24{x}"` has no `${` in its source."""
+    """Every text below the path that may hold one: of the values, as an escape can hide a `${` from the source."""
     if isinstance(value, str):
         if "${" in value:
             yield path, value

@@ -20,7 +20,7 @@ DEEPEST: Final = 40
 MOST_VALUES: Final = 50_000
 """Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
 _UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that only an escape can smuggle in: YAML has them nowhere else, and no shell, URL or API field takes them."""
+"""Characters that only an escape can smuggle in: YAML has them nowhere else, and no shell, URL or API takes them."""
 
 
 def read_file(path: FilePath, shown: str | None = None) -> Document:
@@ -180,13 +180,13 @@ class _Builder:
             related=((place, "the first one"),),
         )
 
-    def _say(self, id: str, message: str, event: Any, **more: Any) -> None:  # noqa: A002 - the word that users see
+    def _say(self, id: str, message: str, event: Any, **more: Any) -> None:
         self.findings.append(self._finding(id, message, event, **more))
 
-    def _stop(self, id: str, message: str, event: Any) -> StopError:  # noqa: A002 - likewise
+    def _stop(self, id: str, message: str, event: Any) -> StopError:
         return StopError(self._finding(id, message, event))
 
-    def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:  # noqa: A002 - likewise
+    def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:
         start, end = event.start_mark, event.end_mark
         place = Place(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         return Finding.of(id, message, place, **more)

@@ -1,6 +1,7 @@
 """What a plain scalar means: the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
 
-YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none of these.
+YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none
+of these.
 """
 
 import re
