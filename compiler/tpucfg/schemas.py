@@ -154,6 +154,8 @@ def _enum(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
 
 def _alternatives(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
     """`oneOf` and `anyOf` whose branches only name required keys: which of them is the whole question."""
+    if not isinstance(error.instance, dict):
+        return  # what is no mapping meets every branch, and its type is a finding of its own
     branches = [branch.get("required", []) for branch in error.validator_value]
     choices = " or ".join(" and ".join(branch) for branch in branches)
     present = [branch for branch in branches if branch and all(key in error.instance for key in branch)]

@@ -1,12 +1,15 @@
 """The check of what was rendered, and of what somebody else wrote."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from making import CATALOG, compiled, configs, ids, spec, the
+from mutating import mutated
 from tpucfg.config import render as rendering
 from tpucfg.config.check import document_findings, text_finding
 from tpucfg.config.compile import RenderError, render_all
@@ -119,3 +122,13 @@ def test_a_config_of_somebody_else_is_checked_at_its_own_lines() -> None:
 def test_a_config_that_is_no_mapping(text: str, id_: str) -> None:
     """A file of another kind, or none, is one finding and no traceback."""
     assert ids(document_findings(read_text(text, "config.yaml"), "vertex-ai", CATALOG)) == [id_]
+
+
+@given(mutated(("vertex-ai", "ai-platform", "cloud-tpu", "gke")))
+def test_no_config_whatever_ends_in_an_exception(case: tuple[str, Any]) -> None:
+    """Whatever somebody wrote by hand has findings at its lines, or is right."""
+    target, data = case
+    text = json.dumps(data, indent=1)
+    for found in document_findings(read_text(text, "config.yaml"), target, CATALOG):
+        assert found.message.isprintable()
+        assert found.place.line <= text.count("\n") + 1
