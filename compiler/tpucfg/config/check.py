@@ -59,7 +59,7 @@ def _in_spec(project: Project, job: Job, path: Path) -> Place:
     if document.node((*extra, *path)):
         return document.key((*extra, *path))
     origin = origin_of(job.target, path)
-    if origin and origin.kind == "spec" and document.node(spec_path(origin, job)):
-        return document.value(spec_path(origin, job))
+    if origin and origin.kind == "spec" and document.node(where := spec_path(origin, job)):
+        return document.value(where)
     environment = job.environment
     return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

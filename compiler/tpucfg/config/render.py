@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.plan.model import Job
-from tpucfg.resources import folder
 from tpucfg.targets import Message, target_named
 from tpucfg.targets.common import merged
 
@@ -53,26 +52,8 @@ def _template(name: str) -> Any:
 
 @cache
 def environment() -> Any:
-    """The template engine as this project uses it: no undefined name passes, no file outside templates/ is read.
-
-    Values reach YAML through `yaml` and `entry` only, which quote; see yaml_text.
-    """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+    """The configs' engine. Values reach YAML through `yaml` and `entry` only, which quote: see yaml_text."""
+    from tpucfg import templating
     from tpucfg.config.yaml_text import entry, to_yaml
 
-    made = Environment(
-        loader=FileSystemLoader(folder("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the output is YAML, not HTML: the filters below quote
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters.update(yaml=to_yaml, entry=entry, comment=comment)
-    return made
-
-
-def comment(value: object) -> str:
-    """A value inside a comment: on one line, so that it cannot end the comment."""
-    return "".join(char if char.isprintable() else "?" for char in str(value))
+    return templating.environment(yaml=to_yaml, entry=entry)

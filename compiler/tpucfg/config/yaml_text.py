@@ -12,7 +12,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+
 """Starts with a letter or a slash, so it is no number in any version; `:` only before more text."""
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
 """In any case; quoted even where only one version minds."""
-_FITS_BLOCK: Final = re.compile(r"(?:(?:[!-~][ -~]*)?\n)+")
+_FITS_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
 """Lines of printable ASCII, the first without an indent of its own: a literal block keeps them to the letter."""
 _ESCAPES: Final = {0x7F: "\\x7f", 0x85: "\\x85", 0x2028: "\\u2028", 0x2029: "\\u2029", 0xFEFF: "\\ufeff", 0xA0: "\\xa0"}
 

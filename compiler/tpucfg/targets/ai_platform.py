@@ -38,7 +38,7 @@ _MACHINE: Final = "compute-engine"
 """The variant where the spec names none: the only one that takes both generations."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "labels.**": Origin("spec", "environments.*.labels"),
+    "labels.**": Origin("spec", "environments.<env>.labels"),
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
     "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
     "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
@@ -48,7 +48,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
     "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalogue", "accelerator", GUIDE),
     "trainingInput.workerConfig.acceleratorConfig.count": Origin("catalogue", "cores", GUIDE),
-    "trainingInput.region": Origin("spec", "environments.*.region"),
+    "trainingInput.region": Origin("spec", "environments.<env>.region"),
     "trainingInput.runtimeVersion": Origin("spec", "trainer.runtime"),
     "trainingInput.pythonVersion": Origin("spec", "trainer.python"),
     "trainingInput.packageUris.*": Origin("spec", "trainer.package"),
