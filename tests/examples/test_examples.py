@@ -1,7 +1,10 @@
 """The examples: each does what its README says."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,9 @@ from tpucfg.spec.surroundings import package_findings
 from tpucfg.targets import target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SPECS = sorted(EXAMPLES.rglob("tpucfg.yaml"))
+SPECS = sorted(path for path in EXAMPLES.rglob("tpucfg.yaml") if path.parent.name != "mistakes")
+"""The mistakes are there to be found."""
+PYTHON = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent / "compiler")}
 PUBLISHED = [
     *("gcloud", "ai-platform", "jobs", "submit", "training", "mnist_dev_v2_8"),
     "--project=my-project-dev",
@@ -86,13 +91,17 @@ def test_the_published_mnist_job_is_submitted_as_published() -> None:
     }
 
 
-def test_the_mnist_readme_shows_the_command() -> None:
-    """The command in the README is the one that submit prints, and so is the one that watches the job."""
-    found = re.findall(r"```sh\n(.*?)```", readme("ai-platform-mnist").replace("\\\n", ""), re.DOTALL)
+def test_the_mnist_readme_shows_what_submit_prints() -> None:
+    """The command in the README is the line that submit prints there, and so is the one that watches the job."""
+    folder = EXAMPLES / "ai-platform-mnist"
+    submit = [sys.executable, "-m", "tpucfg", "submit"]
+    printed = subprocess.run(submit, cwd=folder, env=PYTHON, check=True, capture_output=True, text=True).stdout
+    start, watch, *_ = printed.splitlines()[1:]
+    assert shlex.split(start)[-len(PUBLISHED) :] == PUBLISHED
+    found = re.findall(r"```sh\n(.*?)```", readme(folder.name).replace("\\\n", ""), re.DOTALL)
     blocks = [shlex.split(block) for block in found]
-    assert PUBLISHED in blocks
-    ((job, _),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").messages
-    assert list(target_named(job.target).submission(job).watch.argv) in blocks
+    assert shlex.split(start) in blocks
+    assert shlex.split(watch.removeprefix("# watch:")) in blocks
 
 
 def test_the_mnist_package_is_right_after_the_readmes_steps(tmp_path: Path) -> None:
