@@ -10,7 +10,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.cli.workspace import compiled_spec, project_of
-from tpucfg.config.origin import origin_of
+from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.plan import Job
 from tpucfg.plan.rung import figures, flag_of
 from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
@@ -86,11 +86,11 @@ def _field_reasons(project: Project, job: Job, path: Path, value: Any) -> Iterat
     origin = origin_of(job.target, path)
     if origin is None:
         return
-    spec_path = tuple(origin.what.split("."))
-    if origin.kind == "spec" and project.document.node(spec_path):
-        yield Reason(dotted(spec_path), project.document.key(spec_path))
+    source = spec_path(origin, job)
+    if origin.kind == "spec" and project.document.node(source):
+        yield Reason(dotted(source), project.document.key(source))
     elif origin.kind == "spec":
-        yield Reason(f"the default of {origin.what}, which the spec leaves out", source=origin.source)
+        yield Reason(f"the default of {dotted(source)}, which the spec leaves out", source=origin.source)
     elif origin.kind == "catalogue":
         place = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", place)

@@ -26,10 +26,10 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
     if project is None:
         return None, list(found), document.text
     try:
-        compiled = compile_project(project, catalog, selection)
+        compiled = compile_project(project, catalog, selection, package_findings(project, path.parent))
     except SelectionError as error:
         raise Stop(USAGE, str(error)) from None
-    return compiled, [*found, *compiled.findings, *package_findings(project, path.parent)], document.text
+    return compiled, [*found, *compiled.findings], document.text
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:

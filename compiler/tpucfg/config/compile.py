@@ -1,6 +1,6 @@
 """The whole way for one spec: plan, message, check, and the text where it is wanted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -29,14 +29,18 @@ class RenderError(Exception):
         self.findings = tuple(findings)
 
 
-def compile_project(project: Project, catalog: Catalog, selection: Selection | None = None) -> Compiled:
+def compile_project(
+    project: Project, catalog: Catalog, selection: Selection | None = None, beside: Iterable[Finding] = ()
+) -> Compiled:
     """Everything but the texts, which need a template engine that a check does not.
+
+    `beside`: findings about what lies beside the spec, which `allow` in it covers too.
 
     Raises:
         SelectionError: The selection names what the spec does not have.
     """
     planned = plan(project, catalog, selection)
-    found = [*planned.findings, *_refusals(planned)]
+    found = [*beside, *planned.findings, *_refusals(planned)]
     messages: tuple[tuple[Job, Message], ...] = ()
     if not errors(_judged(project, found)):
         messages = tuple((job, message_of(job)) for job in planned.jobs)

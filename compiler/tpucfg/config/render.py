@@ -1,13 +1,13 @@
 """Job to Config: the target's message, laid out by its template."""
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.plan.model import Job
 from tpucfg.targets import Message, target_named
+from tpucfg.targets.common import merged
 
 
 class Config(NamedTuple):
@@ -21,7 +21,7 @@ class Config(NamedTuple):
 
 def message_of(job: Job) -> Message:
     """The target's message with the spec's `extra` merged in: mappings are merged, anything else is replaced."""
-    return _merged(target_named(job.target).message(job), job.options.get("extra", {}))
+    return merged(target_named(job.target).message(job), job.options.get("extra", {}))
 
 
 def render(job: Job, message: Message) -> Config:
@@ -43,15 +43,6 @@ def digest(job: Job, message: Message) -> str:
     resolved = [job.target, job.name, message]
     canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Message:
-    both = {key: _merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
-    return {**below, **above, **both}
-
-
-def _are_mappings(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)
 
 
 @cache

@@ -12,6 +12,8 @@ from tpucfg.spec.model import Environment, Project
 
 OWN_LIST: Final = ("cloud-tpu",)
 """Targets for which Google publishes zones by size; for the others Cloud TPU's list decides, and a finding says so."""
+OWN_REGIONS: Final = ("ai-platform",)
+"""Targets that publish their regions and choose the zone: their own module says where they are."""
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 
 
@@ -21,6 +23,8 @@ def environment_findings(
     """Everything about where an environment is, for these of its sizes; `target` is the service that its jobs go to."""
     slices = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     yield from _bucket(project, environment)
+    if target in OWN_REGIONS:
+        return
     for slice_ in slices:
         if slice_.size not in sizes or target not in slice_.targets:
             continue

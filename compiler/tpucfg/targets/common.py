@@ -1,6 +1,6 @@
 """What several targets check in the same way."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tpucfg.catalog import Slice
@@ -93,3 +93,13 @@ def refused(path: Path, message: str, fix: str = "") -> Problem:
 def given(**fields: Any) -> dict[str, Any]:
     """The fields that have a value: None, and an empty list or mapping, is a field left out."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both in one: mappings are merged key by key, and anything else that both have is the one above."""
+    both = {key: merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
+    return {**below, **above, **both}
+
+
+def _are_mappings(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)
