@@ -68,7 +68,8 @@ def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> No
     try:
         for change in changes:
             if change.kind != "remove":
-                staged.append((_stage(out / change.path, files[change.path]), out / change.path))
+                place = out / change.path
+                staged.append((_stage(place, files[change.path]), place))
         for source, place in staged:
             source.replace(place)
         for change in changes:
