@@ -23,9 +23,61 @@ def _corpus() -> Iterator[tuple[str, Any]]:
 CORPUS: Final = list(_corpus())
 """Every spec and every config that the repository holds, with the name of its schema."""
 _STRANGE: Final[list[Any]] = [
-    *(None, True, False, 0, 1, -1, 0.0, -0.0, 1.0, 1.5, 1e3, 1e300, 5e-324, 10**15, 10**15 + 1, 10**18, 2**63, 2**64, 10**39, -(10**39)),
-    *("", " ", "a", "A", "v2-8", "v2-8\n", "é", "日本", "😀", "a" * 64, "a" * 3000, "${bucket}/x", "1", "null", "\0", "\x7f", "²", "١"),
-    *([], [[]], ["v2-8"], ["v2-8", "v2-8"], [1, None], {}, {"a": 1}, {"": ""}, {"a\n": "b"}, {"😀": {}}, {"version": 1}),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        0.0,
+        -0.0,
+        1.0,
+        1.5,
+        1e3,
+        1e300,
+        5e-324,
+        10**15,
+        10**15 + 1,
+        10**18,
+        2**63,
+        2**64,
+        10**39,
+        -(10**39),
+    ),
+    *(
+        "",
+        " ",
+        "a",
+        "A",
+        "v2-8",
+        "v2-8\n",
+        "é",
+        "日本",
+        "😀",
+        "a" * 64,
+        "a" * 3000,
+        "${bucket}/x",
+        "1",
+        "null",
+        "\0",
+        "\x7f",
+        "²",
+        "١",
+    ),
+    *(
+        [],
+        [[]],
+        ["v2-8"],
+        ["v2-8", "v2-8"],
+        [1, None],
+        {},
+        {"a": 1},
+        {"": ""},
+        {"a\n": "b"},
+        {"😀": {}},
+        {"version": 1},
+    ),
 ]
 
 
@@ -39,13 +91,15 @@ def mutated(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[str, Any]:
         places = [it for it in _parts(data) if isinstance(it, dict | list) and it]
         if not places:
             return name, draw(others)
-        place = draw(st.sampled_from(places))
+        place: Any = draw(st.sampled_from(places))
         key = draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
         action = draw(st.sampled_from(["replace", "remove", "add"]))
         if action == "remove":
             del place[key]
         elif action == "add" and isinstance(place, dict):
-            place[draw(st.sampled_from(["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]))] = deepcopy(draw(others))
+            place[draw(st.sampled_from(["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]))] = deepcopy(
+                draw(others)
+            )
         elif action == "add":
             place.append(deepcopy(draw(others)))
         else:

@@ -24,7 +24,7 @@ def breaking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Breaking:
     """Puts another template in the place of the target's own."""
 
     def use(source: str) -> None:
-        from jinja2 import FileSystemLoader  # noqa: PLC0415 - only here
+        from jinja2 import FileSystemLoader
 
         (tmp_path / "vertex-ai").mkdir()
         (tmp_path / "vertex-ai" / "config.yaml.j2").write_text(source)
@@ -49,7 +49,9 @@ def altered(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param(FIELDS.replace("message.items()", "message.items() if key != 'serviceAccount'"), id="drops a field"),
+        pytest.param(
+            FIELDS.replace("message.items()", "message.items() if key != 'serviceAccount'"), id="drops a field"
+        ),
         pytest.param(FIELDS + "labels: {}\n", id="adds a field"),
         pytest.param(FIELDS + "labels:\n", id="adds a field without a value"),
         pytest.param(FIELDS.replace("message.items()", "message | dictsort"), id="reorders"),
@@ -61,7 +63,7 @@ def altered(old: str, new: str) -> str:
     ],
 )
 def test_a_template_that_says_something_else_is_found(breaking: Breaking, source: str) -> None:
-    """A field dropped, added, moved, of another type or with another value stops everything, and the template is named."""
+    """A field dropped, added, moved, retyped or with another value stops everything, and the template is named."""
     breaking(source)
     with pytest.raises(RenderError) as caught:
         configs(spec())
@@ -72,7 +74,12 @@ def test_a_template_that_says_something_else_is_found(breaking: Breaking, source
 
 @pytest.mark.parametrize(
     ("source", "id_"),
-    [("a: [\n", "TPU002"), (FIELDS + "serviceAccount: x\n", "TPU003"), ("", "TPU002"), (FIELDS + "---\na: 1\n", "TPU011")],
+    [
+        ("a: [\n", "TPU002"),
+        (FIELDS + "serviceAccount: x\n", "TPU003"),
+        ("", "TPU002"),
+        (FIELDS + "---\na: 1\n", "TPU011"),
+    ],
 )
 def test_a_text_that_cannot_be_read_is_found(breaking: Breaking, source: str, id_: str) -> None:
     """A template whose text is no YAML, or says a key twice, stops everything too."""
@@ -99,8 +106,10 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
         (("workerPoolSpecs",), [], "TPU074"),
     ],
 )
-def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(path: tuple[str, ...], value: object, id_: str) -> None:
-    """Fields of `extra` are checked like all others; the mistake of both rungs is one finding, at its line of the spec."""
+def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(
+    path: tuple[str, ...], value: object, id_: str
+) -> None:
+    """Fields of `extra` are checked like all others; the mistake of both rungs is one finding, at its own line."""
     extra = {path[0]: {path[1]: value} if len(path) > 1 else value}
     result = compiled(spec(targets={"vertex-ai": {"extra": extra}}))
     assert ids(result.findings) == [id_]
@@ -118,7 +127,9 @@ def test_a_config_of_somebody_else_is_checked_at_its_own_lines() -> None:
     assert document_findings(read_text(text, "config.yaml"), "vertex-ai", CATALOG) == ()
 
 
-@pytest.mark.parametrize(("text", "id_"), [("", "TPU002"), ("- a\n", "TPU072"), ("null\n", "TPU072"), ("a: [\n", "TPU002"), ("1", "TPU072")])
+@pytest.mark.parametrize(
+    ("text", "id_"), [("", "TPU002"), ("- a\n", "TPU072"), ("null\n", "TPU072"), ("a: [\n", "TPU002"), ("1", "TPU072")]
+)
 def test_a_config_that_is_no_mapping(text: str, id_: str) -> None:
     """A file of another kind, or none, is one finding and no traceback."""
     assert ids(document_findings(read_text(text, "config.yaml"), "vertex-ai", CATALOG)) == [id_]

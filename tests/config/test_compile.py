@@ -26,7 +26,10 @@ def test_no_spec_whatever_ends_in_an_exception(case: tuple[str, Any]) -> None:
             assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.message)}
     assert project is not None or errors(found)
     for name in FORMATS:
-        assert bool(format_named(name).report(found, {"tpucfg.yaml": document(case[1]).text})) == bool(found) or name != "text"
+        assert (
+            bool(format_named(name).report(found, {"tpucfg.yaml": document(case[1]).text})) == bool(found)
+            or name != "text"
+        )
 
 
 def test_findings_of_every_stage_come_together() -> None:

@@ -47,7 +47,9 @@ def test_rendering_twice_gives_the_same_bytes() -> None:
     assert texts[0].count(b"# Made by tpucfg") == 9
 
 
-@pytest.mark.parametrize("hostile", ["x\nevil: 1", "x\r\nevil: 1", "x\x85evil: 1", "x\u2028evil: 1", "{{ 1 }}", "x # y"])
+@pytest.mark.parametrize(
+    "hostile", ["x\nevil: 1", "x\r\nevil: 1", "x\x85evil: 1", "x\u2028evil: 1", "{{ 1 }}", "x # y"]
+)
 def test_nothing_breaks_out_of_the_header(hostile: str) -> None:
     """A name that holds a line break of any kind, or a template, leaves the message as it is."""
     made = job()
@@ -59,7 +61,7 @@ def test_nothing_breaks_out_of_the_header(hostile: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"], max_codepoint=0xFFFF), max_size=60))
 def test_a_value_of_the_spec_stays_that_value(value: str) -> None:
-    """Whatever text stands in args reaches the config as that text: braces, quotes and YAML's own signs are no syntax."""
+    """Whatever text stands in args reaches the config as that text: braces, quotes and YAML's signs are no syntax."""
     value = value.replace("${", "$ {")
     (config, *_) = configs(spec(trainer__args={"a": value}, trainer__env={"A": value}))
     for read in READERS.values():

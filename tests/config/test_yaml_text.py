@@ -12,15 +12,105 @@ from tpucfg.config.yaml_text import entry, scalar, to_yaml
 
 UNREADABLE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufffe", "\uffff"]
 """Characters that the project's reader takes from no source, so that they reach no config."""
-READABLE = st.characters(exclude_categories=["Cs"], exclude_characters=[it for it in UNREADABLE if it not in "\t\n\x85"])
+READABLE = st.characters(
+    exclude_categories=["Cs"], exclude_characters=[it for it in UNREADABLE if it not in "\t\n\x85"]
+)
 TRICKY = st.sampled_from(
-    "y n yes No ON off true FALSE null Null ~ .inf -.INF .nan NaN nan 1e-3 1E5 .5 5. +1 0x1f 0o17 017 0b1 1_000 12:30 190:20:30 "
-    "2001-01-01 2001-01-01T00:00:00Z = << <<: - -- --- ... ? : # & * ! | > %x @x `x {} [] {a: [ , a: a:b a:b: a #b a#b a,b 'a' "
-    '"a" \\ \\n a\\ gs://b/c $(X) {{x}} ${x} /a /a:b a::b a:/ a= é 日本 😀 \ufeff \x85 \u2028 \u2029 \xa0'.split(" ")
+    [
+        "y",
+        "n",
+        "yes",
+        "No",
+        "ON",
+        "off",
+        "true",
+        "FALSE",
+        "null",
+        "Null",
+        "~",
+        ".inf",
+        "-.INF",
+        ".nan",
+        "NaN",
+        "nan",
+        "1e-3",
+        "1E5",
+        ".5",
+        "5.",
+        "+1",
+        "0x1f",
+        "0o17",
+        "017",
+        "0b1",
+        "1_000",
+        "12:30",
+        "190:20:30",
+        "2001-01-01",
+        "2001-01-01T00:00:00Z",
+        "=",
+        "<<",
+        "<<:",
+        "-",
+        "--",
+        "---",
+        "...",
+        "?",
+        ":",
+        "#",
+        "&",
+        "*",
+        "!",
+        "|",
+        ">",
+        "%x",
+        "@x",
+        "`x",
+        "{}",
+        "[]",
+        "{a:",
+        "[",
+        ",",
+        "a:",
+        "a:b",
+        "a:b:",
+        "a",
+        "#b",
+        "a#b",
+        "a,b",
+        "'a'",
+        '"a"',
+        "\\",
+        "\\n",
+        "a\\",
+        "gs://b/c",
+        "$(X)",
+        "{{x}}",
+        "${x}",
+        "/a",
+        "/a:b",
+        "a::b",
+        "a:/",
+        "a=",
+        "é",
+        "日本",
+        "😀",
+        "\ufeff",
+        "\x85",
+        "\u2028",
+        "\u2029",
+        "\xa0",
+    ]
 )
 TEXTS = st.text(READABLE, max_size=40) | TRICKY | TRICKY.map(lambda it: f" {it}") | TRICKY.map(lambda it: f"{it} ")
 LINES = st.lists(st.text(" -#a:|\t", max_size=5) | TRICKY, max_size=5).map("\n".join)
-SCALARS = st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS | LINES
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**18), 10**18)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+    | LINES
+)
 VALUES = st.recursive(
     SCALARS,
     lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
@@ -35,7 +125,12 @@ def written(message: dict[str, Any]) -> str:
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=5))
 @example({"a": {}, "b": [], "c": [[], {}, [[]], [{}], {"d": []}], "e": {"f": {}}})
-@example({"a": [["x\ny\n"], {"b": "x\n y\n", "c": ["  x\n", "x\n\n", "\nx\n", "x\n  \n", "# x\n", "- x\n"]}], "d": "x\n---\n"})
+@example(
+    {
+        "a": [["x\ny\n"], {"b": "x\n y\n", "c": ["  x\n", "x\n\n", "\nx\n", "x\n  \n", "# x\n", "- x\n"]}],
+        "d": "x\n---\n",
+    }
+)
 @example({"a": [1e22, 1e16, 1e-5, 1e300, 5e-324, -0.0, 1.0, 0.1, 1.5e16, 10**18, True, 1]})
 def test_every_reader_gives_back_what_was_written(message: dict[str, Any]) -> None:
     """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its place in the order."""
@@ -122,7 +217,9 @@ def test_block_style() -> None:
 def test_block_of_lines() -> None:
     """A script keeps its lines, with their indents; text that would lose something that way is quoted."""
     script = "#!/bin/bash\nif true; then\n  echo a: b\n\nfi\n"
-    assert written({"a": {"startup-script": script, "no-end": "x\ny", "two-ends": "x\n\n", "indented": "  x\n"}}) == dedent(
+    assert written(
+        {"a": {"startup-script": script, "no-end": "x\ny", "two-ends": "x\n\n", "indented": "  x\n"}}
+    ) == dedent(
         """\
         a:
           startup-script: |

@@ -1,5 +1,6 @@
 """Document to project: every field arrives, as it was written, and what no schema can say is said."""
 
+import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -141,7 +142,9 @@ def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: s
 @pytest.mark.parametrize("text", ["10", "2.5", "1e1", "1.0", "0x10", "0o17", "+3", ".5", "5."])
 def test_a_number_stays_as_it_is_written(text: str) -> None:
     """The program gets the digits that the spec has; the exact value stands beside them."""
-    made = project(_as_text(spec(training__train_steps=WITHOUT, training__epochs=0), '"epochs": 0', f'"epochs": {text}'))
+    made = project(
+        _as_text(spec(training__train_steps=WITHOUT, training__epochs=0), '"epochs": 0', f'"epochs": {text}')
+    )
     assert made.training.epochs is not None
     assert made.training.epochs.text == text
     assert float(made.training.epochs.value) == (float(text) if "x" not in text and "o" not in text else int(text, 0))
@@ -157,9 +160,7 @@ def test_an_alias_brings_the_writing_along() -> None:
 
 def _as_text(data: Any, old: str, new: str) -> str:
     """A spec as text with something written otherwise than JSON's writer would."""
-    from json import dumps  # noqa: PLC0415 - only here
-
-    text = data if isinstance(data, str) else dumps(data)
+    text = data if isinstance(data, str) else json.dumps(data)
     assert old in text
     return text.replace(old, new)
 

@@ -109,7 +109,9 @@ def test_an_unknown_or_unclosed_one_is_an_error(path: str, text: str, help_: str
     assert found[0].help.startswith(help_)
 
 
-@pytest.mark.parametrize("escaped", ['"\\x24{nmae}"', '"\\u0024{nmae}"', '"${nm\\\n  ae}"', "'${nmae}'", ">-\n      ${nmae}\n"])
+@pytest.mark.parametrize(
+    "escaped", ['"\\x24{nmae}"', '"\\u0024{nmae}"', '"${nm\\\n  ae}"', "'${nmae}'", ">-\n      ${nmae}\n"]
+)
 def test_no_way_of_writing_hides_one(escaped: str) -> None:
     """It is the value that counts: an escape or a folded line brings no unknown placeholder past the check."""
     text = yaml.safe_dump(spec(trainer__args={"a": 0}), sort_keys=False).replace("a: 0", f"a: {escaped}")
@@ -142,7 +144,12 @@ NOWHERE_ELSE = {
 @pytest.mark.parametrize(("path", "id_"), NOWHERE_ELSE.items())
 def test_nowhere_else(path: str, id_: str) -> None:
     """In every other field `${name}` is no placeholder, and as text it is refused."""
-    inside: Any = {"labels": {"a": "${name}"}, "zones": {"v2-8": "${name}"}, "flags": {"batch_size": "${name}"}, "sizes": ["${name}"]}
+    inside: Any = {
+        "labels": {"a": "${name}"},
+        "zones": {"v2-8": "${name}"},
+        "flags": {"batch_size": "${name}"},
+        "sizes": ["${name}"],
+    }
     data = spec(**{path: inside.get(path.rpartition("__")[2], "${name}")})
     _, found = loaded(data)
     assert ids(found or compiled(data).findings) == [id_]

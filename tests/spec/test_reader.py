@@ -19,7 +19,11 @@ from tpucfg.spec.reader import DEEPEST, LARGEST_FILE, MOST_VALUES, read_bytes, r
 
 TEXTS = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]) | st.sampled_from("\t\n\"'\\😀"), max_size=12)
 DATA = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
     lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
     max_leaves=15,
 )
@@ -39,7 +43,12 @@ CONSTRUCTS: dict[str, Any] = {
     'a: "\\t\\u263a\\x41\\U0001F600\\/\\"\\\\"\n': {"a": '\t☺A😀/"\\'},
     'a: "one\n  two\n\n  three \\\n  four"\n': {"a": "one two\nthree four"},
     "a: one\n  two\n": {"a": "one two"},
-    "a: |\n  x\n   y\n\nb: |-\n  x\nc: |+\n  x\n\nd: >\n  x\n  y\n\n  z\n": {"a": "x\n y\n", "b": "x", "c": "x\n\n", "d": "x y\nz\n"},
+    "a: |\n  x\n   y\n\nb: |-\n  x\nc: |+\n  x\n\nd: >\n  x\n  y\n\n  z\n": {
+        "a": "x\n y\n",
+        "b": "x",
+        "c": "x\n\n",
+        "d": "x y\nz\n",
+    },
     "a: |2\n    x\n   y\n": {"a": "  x\n y\n"},
     "a: &x {b: 1}\nc: *x\nd: [*x, *x]\n": {"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}]},
     "a: &x 1\nb: &x 2\nc: *x\n": {"a": 1, "b": 2, "c": 2},
@@ -58,7 +67,7 @@ CONSTRUCTS: dict[str, Any] = {
     '{"a":1,"b":[true,false,null],"c":{"d":"\\u00e9\\/"}}': {"a": 1, "b": [True, False, None], "c": {"d": "é/"}},
     '\t{\n\t"a":\t[1,\t2],\t"b":\t"x\\ty"\t}\t\n\t\n': {"a": [1, 2], "b": "x\ty"},
     '{"a": "\\ud83d\\ude00", "\\uD83D\\uDE00": "\\\\ud83d"}': {"a": "😀", "😀": "\\ud83d"},
-    '{a: "x\ty", b: \'x\'}': {"a": "x\ty", "b": "x"},
+    "{a: \"x\ty\", b: 'x'}": {"a": "x\ty", "b": "x"},
 }
 """Every construct of YAML that a spec may use, with what it says."""
 
@@ -85,8 +94,8 @@ def below(path: Steps, node: Node | None) -> Iterator[tuple[Steps, Node]]:
     """The node and all nodes below it, with their paths."""
     assert node is not None
     yield path, node
-    items = node.children.items() if isinstance(node.children, dict) else enumerate(node.children)
-    for step, child in items:
+    children: Any = node.children
+    for step, child in children.items() if isinstance(children, dict) else enumerate(children):
         yield from below((*path, step), child)
 
 
@@ -113,7 +122,7 @@ def test_the_place_of_every_key_and_value() -> None:
 
 
 def test_the_place_to_show() -> None:
-    """A value that is missing or spreads over lines is shown at its key, an entry of a list at itself, the rest at the file."""
+    """A value that is missing or spreads over lines is shown at its key, an entry of a list at itself."""
     document = read_text("a:\n  b:\n    c: 1\n  d: [x, y]\n", "a.yaml")
     shown = {
         ("a", "b", "c"): (3, 8),
@@ -217,7 +226,9 @@ def test_refusals(text: str, expected: tuple[str, int, int]) -> None:
     assert found.level == "error"
 
 
-@pytest.mark.parametrize("text", ['{"a": "\\ud83d"}', '{"a": "\\ude00\\ud83d"}', '{"a": "\\\\ud83d\\ude00"}', 'a: "\\ud800"\n'])
+@pytest.mark.parametrize(
+    "text", ['{"a": "\\ud83d"}', '{"a": "\\ude00\\ud83d"}', '{"a": "\\\\ud83d\\ude00"}', 'a: "\\ud800"\n']
+)
 @pytest.mark.usefixtures("parser")
 def test_half_a_surrogate_pair_is_refused(text: str) -> None:
     """Half a character is none: neither parser lets one reach the data."""
@@ -273,7 +284,8 @@ def test_the_number_of_values_is_bounded() -> None:
 def test_aliases_count_in_full() -> None:
     """The billion laughs are not read, and the place is the alias that goes too far."""
     laughs = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
-        f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefg", "bcdefgh", strict=True)
+        f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+        for before, name in zip("abcdefg", "bcdefgh", strict=True)
     )
     (found,) = read_text(laughs, "a.yaml").findings
     assert (found.id, found.place.line) == ("TPU010", 5)
@@ -288,7 +300,10 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
     assert ids(read_file(path).findings) == ["TPU010"]
 
 
-@pytest.mark.parametrize("unfinished", ['{"' + '\\"' * 200_000, '{"a": "' + "x" * 400_000, "{" + '"' * 100_001, "[" * 500_000, "{\"a\":" * 200_000])
+@pytest.mark.parametrize(
+    "unfinished",
+    ['{"' + '\\"' * 200_000, '{"a": "' + "x" * 400_000, "{" + '"' * 100_001, "[" * 500_000, '{"a":' * 200_000],
+)
 def test_a_long_text_without_an_end_is_refused_in_no_time(unfinished: str) -> None:
     """No text of the allowed size makes the reader walk it again and again: all of these end in a moment."""
     assert read_text(unfinished, "a.json").findings
@@ -329,7 +344,11 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 CORPUS = [
     *CONSTRUCTS,
     *REFUSED,
-    *(path.read_text() for folder in ("examples", "tests/official/samples") for path in ROOT.glob(f"{folder}/**/*.yaml")),
+    *(
+        path.read_text()
+        for folder in ("examples", "tests/official/samples")
+        for path in ROOT.glob(f"{folder}/**/*.yaml")
+    ),
     (ROOT / "tpucfg.yaml").read_text(),
     "a: &x\nb: *x\n",
     "a: # c\n\n  b: 1\n\n\nc: 2\n",
@@ -345,7 +364,7 @@ CORPUS = [
 
 @pytest.mark.parametrize("text", CORPUS, ids=repr)
 def test_both_parsers_make_the_same_document(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML's own parser, thirty times as slow, stands in for libyaml's: same data, same places, same ids at the same lines."""
+    """PyYAML's own parser stands in for libyaml's: the same data, the same places, the same ids at the same lines."""
     by_libyaml = seen(read_text(text, "a.yaml"))
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
     monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported

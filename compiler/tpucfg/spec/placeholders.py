@@ -65,7 +65,7 @@ def _wrong(found: str, name: str | None, where: str) -> tuple[str, str]:
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
-    """Every text below the path that may hold one: of the values, as an escape can hide a `${` from the source."""
+    """Every text below the path that may hold one: as parsed, because an escape can hide it from the source."""
     if isinstance(value, str):
         if "${" in value:
             yield path, value
