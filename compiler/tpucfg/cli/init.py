@@ -32,7 +32,9 @@ _STARTS: Final = {
 
 
 def init(
-    folder_: Annotated[Path, typer.Argument(metavar="[DIR]", help="The project's folder.", show_default=False)] = Path(),
+    folder_: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The project's folder.", show_default=False)
+    ] = Path(),
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The project's name. [default: the folder's]")
     ] = None,

@@ -120,4 +120,6 @@ def _token() -> str:
         return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or str(error)
-        raise Stop(ERRORS, f"no access token, so nothing was started: {said.strip()}", "run: gcloud auth login") from None
+        raise Stop(
+            ERRORS, f"no access token, so nothing was started: {said.strip()}", "run: gcloud auth login"
+        ) from None

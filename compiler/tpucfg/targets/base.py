@@ -17,7 +17,7 @@ class Origin(NamedTuple):
     """Where a field of the message comes from, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's."""
+    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: args; `rule`: the service's."""
     what: str
     """The path, in which `<env>` and `<size>` stand for the job's, the column, or the rule in a sentence."""
     source: str = ""
