@@ -23,9 +23,14 @@ CATALOG: Final = Catalog()
 IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 
 
-def project(target: str, *sizes: str, **more: Any) -> Project:  # noqa: ANN401 - parts of a spec
+def project(target: str, *sizes: str, **more: Any) -> Project:
     """A project `mnist` with one environment `dev`; `environment`, `options` and `trainer` add to theirs."""
-    environment = {"project": "my-project", "region": "us-central1", "bucket": "my-bucket", **more.pop("environment", {})}
+    environment = {
+        "project": "my-project",
+        "region": "us-central1",
+        "bucket": "my-bucket",
+        **more.pop("environment", {}),
+    }
     tuned_on = CATALOG.find(sizes[0])
     spec = {
         "version": 1,
@@ -43,13 +48,13 @@ def project(target: str, *sizes: str, **more: Any) -> Project:  # noqa: ANN401 -
     return made
 
 
-def job(target: str, size: str, *, run: str | None = None, **more: Any) -> Job:  # noqa: ANN401 - likewise
+def job(target: str, size: str, *, run: str | None = None, **more: Any) -> Job:
     """The one job of such a project."""
     (made,) = plan(project(target, size, **more), CATALOG, Selection(run=run)).jobs
     return made
 
 
-def compiled(target: str, *sizes: str, run: str | None = None, **more: Any) -> Compiled:  # noqa: ANN401 - likewise
+def compiled(target: str, *sizes: str, run: str | None = None, **more: Any) -> Compiled:
     """The whole project with its findings."""
     return compile_project(project(target, *sizes, **more), CATALOG, Selection(run=run))
 
@@ -62,6 +67,13 @@ def leaves(message: Message | list[Any], path: tuple[str | int, ...] = ()) -> It
             yield from leaves(value, (*path, key))
         else:
             yield (*path, key)
+
+
+def parts(jobset: Message) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The one job of a JobSet, and its pod."""
+    (replicated,) = jobset["spec"]["replicatedJobs"]
+    work = replicated["template"]["spec"]
+    return work, work["template"]["spec"]
 
 
 def program(folder: Path, name: str, script: str) -> None:

@@ -25,7 +25,7 @@ class Recorder(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
 
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401 - as the base class has it
+    def log_message(self, *_: Any) -> None:
         """Keep quiet."""
 
 
@@ -49,10 +49,10 @@ def post(server: HTTPServer) -> Command:
     return Command((*curl, "--data-binary", "@-", address), reads_config=True, config_format="json", token=True)
 
 
-def test_the_pasted_line_sends_config_and_token(server: Any, post: Command, tmp_path: Path) -> None:  # noqa: ANN401
+def test_the_pasted_line_sends_config_and_token(server: Any, post: Command, tmp_path: Path) -> None:
     """Pasted into bash, the line sends what the config command prints, with the token that gcloud prints."""
     program(tmp_path, "gcloud", f"[ \"$*\" = 'auth print-access-token' ] && echo {SECRET}")
-    program(tmp_path, "tpucfg", "printf %s \"$*\"")
+    program(tmp_path, "tpucfg", 'printf %s "$*"')
     line = post.bash(["tpucfg", "render", "--spec", "it's mine.yaml"])
     subprocess.run(["bash", "-c", line], check=True, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert server.seen == (f"Bearer {SECRET}", b"render --spec it's mine.yaml")
@@ -70,7 +70,7 @@ def test_the_pasted_line_keeps_the_token_out_of_argument_lists(post: Command, tm
     assert SECRET not in seen.read_text(encoding="utf-8")
 
 
-def test_without_a_shell_the_token_comes_through_a_pipe(server: Any, post: Command) -> None:  # noqa: ANN401
+def test_without_a_shell_the_token_comes_through_a_pipe(server: Any, post: Command) -> None:
     """Started without a shell, the same command sends the same, with the token from an inherited pipe."""
     reading, writing = os.pipe()
     os.write(writing, (AUTHORIZATION % SECRET).encode())
