@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -233,3 +234,13 @@ def test_kubectl_takes_the_flags(tmp_path: Path) -> None:
         none = os.environ | {"KUBECONFIG": str(tmp_path / "none")}
         done = subprocess.run(command.argv, env=none, input="{}", capture_output=True, text=True, check=False)
         assert f'context "{CONTEXT}" does not exist' in done.stderr
+
+
+def test_a_key_with_dots_can_be_asked_for(tmp_path: Path) -> None:
+    """`tpucfg why` finds a label whose name has dots, and the line of the spec that it comes from."""
+    made = project("gke", "v6e-16", environment=EAST, options={"queue": "tpu"})
+    spec = tmp_path / "tpucfg.yaml"
+    spec.write_text(made.document.text, encoding="utf-8")
+    asked = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
+    said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    assert said.endswith("targets.gke.queue\n")
