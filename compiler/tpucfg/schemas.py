@@ -74,19 +74,21 @@ def valid(name: str, data: Any) -> bool:
 
 
 def explain(name: str, document: Document, ids: Ids) -> Iterator[Finding]:
-    """Why the document does not fit the schema: one finding for one mistake."""
+    """Why the document does not fit the schema: one finding for one mistake, none where it fits."""
     return (problem.found_in(document) for problem in problems(name, document.data, ids))
 
 
-def problems(name: str, data: Any, ids: Ids) -> Iterator[Problem]:
+def problems(name: str, data: Any, ids: Ids) -> Sequence[Problem]:
     """The same for data that is no document."""
+    if valid(name, data):
+        return ()
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
     for error in _explainer(name).iter_errors(data):
         for problem in _problems(error, ids):
             key, rank = (problem.path, problem.at_key), _RANK.get(str(error.validator), 9)
             if key not in worst or rank < worst[key][0]:
                 worst[key] = (rank, problem)
-    return (problem for _, problem in worst.values())
+    return [problem for _, problem in worst.values()]
 
 
 @cache
@@ -152,6 +154,8 @@ def _enum(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
 
 def _alternatives(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
     """`oneOf` and `anyOf` whose branches only name required keys: which of them is the whole question."""
+    if not isinstance(error.instance, dict):
+        return  # what is no mapping meets every branch, and its type is a finding of its own
     branches = [branch.get("required", []) for branch in error.validator_value]
     choices = " or ".join(" and ".join(branch) for branch in branches)
     present = [branch for branch in branches if branch and all(key in error.instance for key in branch)]
