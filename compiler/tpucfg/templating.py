@@ -14,12 +14,12 @@ def environment(**filters: Callable[..., str]) -> "Environment":
 
     A value is quoted by a filter for what surrounds it: `comment` and `sh` here, those of the caller besides.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - a check has no use for it
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
         loader=FileSystemLoader(folder("templates")),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
+        autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -35,6 +35,6 @@ def comment(value: object) -> str:
 
 def shell_word(value: str) -> str:
     """A value as one word of a shell's command line, to the letter."""
-    from shlex import quote  # noqa: PLC0415 - likewise
+    from shlex import quote
 
     return quote(value)

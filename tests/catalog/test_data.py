@@ -81,7 +81,7 @@ def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
     assert cited == set(CATALOG.sources)
 
 
-def _cited(value: Any) -> Iterator[str]:  # noqa: ANN401  a YAML value of any kind
+def _cited(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in {"sources", "chip_sources"}:

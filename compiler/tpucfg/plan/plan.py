@@ -16,7 +16,6 @@ from tpucfg.schemas import nearest
 from tpucfg.spec.model import Environment, Project
 from tpucfg.spec.placeholders import fill
 
-
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
 """Findings without whose end no rung can be worked out: a size that does not exist, a batch that does not divide."""
 

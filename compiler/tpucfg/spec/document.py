@@ -4,15 +4,13 @@ The text is read as a stream of libyaml's events, so nothing in it is ever const
 repetition are bounded while it is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tpucfg.findings import Finding, Place
 
 Path = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
-
-MISSING: Final = "missing"
 
 
 class Node:
@@ -91,6 +89,12 @@ class Document(NamedTuple):
         return Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
 
-def lines(text: str) -> Iterator[str]:
-    """The lines as libyaml counts them: not at the further separators that `str.splitlines` knows."""
-    yield from text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+def extent(node: Node) -> tuple[int, int]:
+    """The values in a node, itself included, and how many levels of lists and mappings they form."""
+    below = [extent(child) for child in _below(node)]
+    is_leaf = not isinstance(node.value, dict | list)
+    return 1 + sum(values for values, _ in below), 0 if is_leaf else 1 + max((depth for _, depth in below), default=0)
+
+
+def _below(node: Node) -> Iterable[Node]:
+    return node.children.values() if isinstance(node.children, Mapping) else node.children

@@ -16,6 +16,7 @@ from tpucfg.targets.ai_platform_rules import (
     GUIDE,
     NAME,
     PYTHONS,
+    is_compute_engine,
     python_problem,
     region_problem,
     rules,
@@ -84,18 +85,21 @@ def _shut_down(project: Project) -> Finding:
 
 def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
     options = project.targets.get(NAME, {})
-    machine, path = options.get("machine", _MACHINE), ("targets", NAME, "machine")
-    if machine != _MACHINE:
-        for slice_ in slices:
-            if NAME in slice_.targets and slice_.generation != "v2":
-                message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
-                hint = f"set targets.{NAME}.machine to {_MACHINE}"
-                yield Finding.of("TPU026", message, project.document.value(path), help=hint, details=(f"see {GUIDE}",))
-    if _MASTERS[machine] is None and options.get("master"):
-        place = project.document.key(("targets", NAME, "master"))
+    machine, master, path = options.get("machine", _MACHINE), options.get("master"), ("targets", NAME)
+    for slice_ in slices:
+        if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
+            message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
+            place, hint = project.document.value((*path, "machine")), f"set targets.{NAME}.machine to {_MACHINE}"
+            yield Finding.of("TPU026", message, place, help=hint, details=(f"see {GUIDE}",))
+    if master and _MASTERS[machine] is None:
         message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
         hint = f"delete targets.{NAME}.master, or set targets.{NAME}.machine to {_MACHINE}"
-        yield Finding.of("TPU054", message, place, help=hint)
+        yield Finding.of("TPU054", message, project.document.key((*path, "master")), help=hint)
+    elif master and is_compute_engine(master) != (machine == _MACHINE):
+        kind, other = ("legacy", "legacy") if machine == _MACHINE else ("Compute Engine", _MACHINE)
+        message = f"machine {machine} and master {master} exclude each other: {master} is a {kind} machine"
+        hint = f"set targets.{NAME}.machine to {other}, or delete targets.{NAME}.master for {_MASTERS[machine]}"
+        yield Finding.of("TPU054", message, project.document.value((*path, "master")), help=hint)
 
 
 def _trainer_fits(project: Project) -> Iterator[Finding]:

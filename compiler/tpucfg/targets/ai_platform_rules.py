@@ -216,13 +216,16 @@ def _containers(training: Training) -> Iterator[Problem]:
 def _limits(training: Training) -> Iterator[Problem]:
     scheduling = training.get("scheduling", {})
     if scheduling.get("priority", 0) not in _PRIORITIES:
-        yield refused(_at("scheduling", "priority"), f"it takes 0 to {_PRIORITIES[-1]}")
+        fix = f"set priority to {_PRIORITIES[-1]}, the highest, or less"
+        yield refused(_at("scheduling", "priority"), f"it takes 0 to {_PRIORITIES[-1]}", fix)
     wait = scheduling.get("maxWaitTime")
     if wait and float(wait.removesuffix("s")) < _SHORTEST_WAIT_S:
-        yield refused(_at("scheduling", "maxWaitTime"), f"it takes at least {_SHORTEST_WAIT_S}s")
+        fix = f'set maxWaitTime to "{_SHORTEST_WAIT_S}s", or delete it'
+        yield refused(_at("scheduling", "maxWaitTime"), f"{wait}; the shortest wait is {_SHORTEST_WAIT_S}s", fix)
     packages = training.get("packageUris", ())
     if len(packages) > _MOST_PACKAGES:
-        yield refused(_at("packageUris"), f"{len(packages)} packages; it takes {_MOST_PACKAGES}")
+        said = f"{len(packages)} packages; it takes {_MOST_PACKAGES}"
+        yield refused(_at("packageUris"), said, "put several of them into one")
 
 
 def _at(*steps: str | int) -> Path:

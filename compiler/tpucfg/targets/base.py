@@ -17,7 +17,7 @@ class Origin(NamedTuple):
     """Where a field of the message comes from, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's."""
+    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: args; `rule`: the service's."""
     what: str
     """The path, in which `<env>` and `<size>` stand for the job's, the column, or the rule in a sentence."""
     source: str = ""
@@ -53,7 +53,7 @@ class Command(NamedTuple):
 
         The token stays out of every argument list: `printf` is a builtin, and the substituted file is a pipe.
         """
-        from shlex import join, quote  # noqa: PLC0415 - only a submission needs it
+        from shlex import join, quote
 
         line = join(self.argv)
         if self.token:
@@ -84,11 +84,11 @@ class Target(Protocol):
     """The interface of a module in `targets/`."""
 
     @property
-    def NAME(self) -> str:  # noqa: N802 - a constant of the module
+    def NAME(self) -> str:
         """As the spec writes it."""
 
     @property
-    def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - likewise
+    def ORIGINS(self) -> Mapping[str, Origin]:
         """By path of the message: a test holds that every field that is ever written has one.
 
         `*` stands for any one step, a final `**` for any number, and a key that has dots itself stands in brackets.

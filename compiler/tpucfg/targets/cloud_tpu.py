@@ -149,7 +149,7 @@ def startup_script(job: Job) -> str:
 
 @cache
 def _template() -> "Template":
-    from tpucfg.templating import environment  # noqa: PLC0415 - only a job of this target needs the engine
+    from tpucfg.templating import environment
 
     return environment().get_template(f"{NAME}/startup.sh.j2")
 
@@ -212,7 +212,7 @@ def _exclusive(path: Path, message: Mapping[str, Any], fields: Sequence[str] = (
 
 def submission(job: Job) -> Submission:
     """By the REST API, as no gcloud command takes the file: https://cloud.google.com/tpu/docs/queued-resources."""
-    from shlex import join  # noqa: PLC0415 - only a submission needs it
+    from shlex import join
 
     where = (f"--project={job.environment.project}", f"--zone={job.zone}")
     gcloud = ("gcloud", "compute", "tpus")

@@ -150,7 +150,7 @@ def _container(job: Job) -> dict[str, Any]:
         args=[escaped(arg) for arg in job.args],
         env=[{"name": key, "value": escaped(value)} for key, value in job.env],
         resources={"requests": chips, "limits": dict(chips)},
-        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108 - the mount point, not a file of ours
+        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],
     )
 
 
@@ -168,7 +168,7 @@ def submission(job: Job) -> Submission:
     Raises:
         SubmissionError: The environment names no context.
     """
-    from shlex import join  # noqa: PLC0415 - only a submission needs it
+    from shlex import join
 
     environment = job.environment
     if environment.kube_context is None:
