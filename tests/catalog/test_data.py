@@ -20,7 +20,7 @@ FILES: dict[str, Any] = {name: yaml.safe_load((DATA / f"{name}.yaml").read_text(
 CATALOG = Catalog()
 
 each_file = pytest.mark.parametrize("name", INDEX)
-each_generation = pytest.mark.parametrize("generation", CATALOG.generations(), ids=lambda g: g.name)
+each_generation = pytest.mark.parametrize("generation", tuple(CATALOG.generations()), ids=lambda g: g.name)
 each_size = pytest.mark.parametrize("found", CATALOG.all(), ids=lambda s: s.size)
 
 

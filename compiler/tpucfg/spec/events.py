@@ -17,7 +17,7 @@ class StopError(Exception):
 
 
 def _parser() -> Any:
-    """The parser of libyaml, or PyYAML's own where it was built without libyaml: the same events, thirty times as slow."""
+    """The parser of libyaml, or PyYAML's own where there is no libyaml: the same events, thirty times as slow."""
     if yaml.__with_libyaml__:
         return yaml.cyaml.CParser  # type: ignore[attr-defined] # where libyaml is, it is there
     return type("Parser", (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser), {"__init__": _start_pure})

@@ -33,7 +33,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def check_placeholders(document: Document) -> Iterator[Finding]:
-    """Unknown and unclosed ones where they are filled in, and any at all in the targets' `extra`, where they are not."""
+    """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
     trainer = document.data["trainer"]
     for key in _IN_TRAINER:
         yield from _check(document, ("trainer", key), trainer.get(key))
@@ -65,7 +65,7 @@ def _wrong(found: str, name: str | None, where: str) -> tuple[str, str]:
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
-    """Every text below the path that may hold one. The parsed ones, as `"\\x24{x}"` has no `${` in its source."""
+    """Every text below the path that may hold one: as parsed, because an escape can hide it from the source."""
     if isinstance(value, str):
         if "${" in value:
             yield path, value

@@ -20,7 +20,7 @@ DEEPEST: Final = 40
 MOST_VALUES: Final = 50_000
 """Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
 _UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that only an escape can smuggle in: YAML has them nowhere else, and no shell, URL or API field takes them."""
+"""Characters that only an escape can smuggle in: YAML has them nowhere else, and no API field takes them."""
 
 
 def read_file(path: FilePath, shown: str | None = None) -> Document:
