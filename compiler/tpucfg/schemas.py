@@ -245,10 +245,18 @@ def _example(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+_LONGEST_PATH: Final = 80
+
+
 def dotted(path: Sequence[str | int]) -> str:
-    """A path as people write it: `environments.dev.sizes[1]`; the root is `the file`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return shown(text.removeprefix("."), quoted=False) if path else "the file"
+    """A path as people write it: `environments.dev.sizes[1]`; a long one begins with `…`; the root is `the file`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    if not steps:
+        return "the file"
+    # The end names the field, and the finding's place says where that is, so the beginning is what can go.
+    start = next((at for at in range(len(steps)) if sum(map(len, steps[at:])) < _LONGEST_PATH), len(steps) - 1)
+    text = "".join(steps[start:]).removeprefix(".")
+    return shown(f"…{text}" if start else text, quoted=False, longest=_LONGEST_PATH)
 
 
 def shown(value: Any, *, quoted: bool = True, longest: int = 60) -> str:
