@@ -44,7 +44,7 @@ def test_trainer(full: Project) -> None:
             Arg("text", ("1e-3",), (*where, "text")),
             Arg("empty", (), (*where, "empty")),
         ),
-        env=(("TF_CPP_MIN_LOG_LEVEL", "2"), ("A", "")),
+        env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
     )
 
 
@@ -65,7 +65,7 @@ def test_training(full: Project) -> None:
 
 def test_environments(full: Project) -> None:
     """What an environment does not say is taken from the top, or has its default."""
-    assert list(full.environments) == ["dev", "staging", "prod"]
+    assert list(full.environments) == ["dev", "prod", "staging"]
     assert full.environments["dev"] == Environment(
         name="dev",
         project="my-project-dev",

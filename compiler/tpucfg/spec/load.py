@@ -97,15 +97,16 @@ def _allowed_ids(document: Document) -> Iterator[Finding]:
 
 
 def _project(document: Document) -> Project:
+    """The order of keys in a spec means nothing, so it is lost here; only args are a list of flags and keep theirs."""
     data = document.data
     gate = data.get("gate")
     return Project(
         name=data["name"],
-        environments={name: _environment(name, value, data) for name, value in data["environments"].items()},
+        environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
         trainer=_trainer(document, data["trainer"]),
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
-        targets=data.get("targets", {}),
+        targets=_ordered(data.get("targets", {})),
         gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
         if gate
         else None,
@@ -125,7 +126,7 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
         bucket=value.get("bucket"),
         zones=value.get("zones", {}),
-        labels=value.get("labels", {}),
+        labels=_ordered(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
         kube_context=value.get("kube_context"),
@@ -134,7 +135,7 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
 
 def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
     texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
-    env = tuple(value.get("env", {}).items())
+    env = tuple(sorted(value.get("env", {}).items()))
     return Trainer(**texts, args=_args(document, ("trainer", "args")), env=env)
 
 
@@ -146,7 +147,7 @@ def _training(document: Document, value: Mapping[str, Any]) -> Training:
         epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
         learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
         learning_rate_rule=value.get("learning_rate_rule", "keep"),
-        steps={key: int(count) for key, count in value.get("steps", {}).items()},
+        steps={key: int(count) for key, count in sorted(value.get("steps", {}).items())},
         flags=value.get("flags", {}),
     )
 
@@ -183,3 +184,10 @@ def _argument(node: Any) -> str | None:
     if node.value is None or isinstance(node.value, str):
         return node.value
     return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
+
+
+def _ordered(value: Any) -> Any:
+    """Plain data with the keys of every mapping sorted; lists keep their order."""
+    if isinstance(value, dict):
+        return {key: _ordered(item) for key, item in sorted(value.items())}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
