@@ -74,19 +74,21 @@ def valid(name: str, data: Any) -> bool:
 
 
 def explain(name: str, document: Document, ids: Ids) -> Iterator[Finding]:
-    """Why the document does not fit the schema: one finding for one mistake."""
+    """Why the document does not fit the schema: one finding for one mistake, none where it fits."""
     return (problem.found_in(document) for problem in problems(name, document.data, ids))
 
 
-def problems(name: str, data: Any, ids: Ids) -> Iterator[Problem]:
+def problems(name: str, data: Any, ids: Ids) -> Sequence[Problem]:
     """The same for data that is no document."""
+    if valid(name, data):
+        return ()
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
     for error in _explainer(name).iter_errors(data):
         for problem in _problems(error, ids):
             key, rank = (problem.path, problem.at_key), _RANK.get(str(error.validator), 9)
             if key not in worst or rank < worst[key][0]:
                 worst[key] = (rank, problem)
-    return (problem for _, problem in worst.values())
+    return [problem for _, problem in worst.values()]
 
 
 @cache
@@ -152,6 +154,8 @@ def _enum(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
 
 def _alternatives(error: Any, path: Path, ids: Ids) -> Iterator[Problem]:
     """`oneOf` and `anyOf` whose branches only name required keys: which of them is the whole question."""
+    if not isinstance(error.instance, dict):
+        return  # what is no mapping meets every branch, and its type is a finding of its own
     branches = [branch.get("required", []) for branch in error.validator_value]
     choices = " or ".join(" and ".join(branch) for branch in branches)
     present = [branch for branch in branches if branch and all(key in error.instance for key in branch)]
@@ -241,10 +245,18 @@ def _example(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+_LONGEST_PATH: Final = 80
+
+
 def dotted(path: Sequence[str | int]) -> str:
-    """A path as people write it: `environments.dev.sizes[1]`; the root is `the file`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return shown(text.removeprefix("."), quoted=False) if path else "the file"
+    """A path as people write it: `environments.dev.sizes[1]`; a long one begins with `…`; the root is `the file`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    if not steps:
+        return "the file"
+    # The end names the field, and the finding's place says where that is, so the beginning is what can go.
+    start = next((at for at in range(len(steps)) if sum(map(len, steps[at:])) < _LONGEST_PATH), len(steps) - 1)
+    text = "".join(steps[start:]).removeprefix(".")
+    return shown(f"…{text}" if start else text, quoted=False, longest=_LONGEST_PATH)
 
 
 def shown(value: Any, *, quoted: bool = True, longest: int = 60) -> str:

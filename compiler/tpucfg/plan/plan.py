@@ -71,7 +71,7 @@ def _environment_findings(
 ) -> Iterator[Finding]:
     for environment, sizes in chosen:
         yield from environment_findings(project, catalog, environment, sizes, selection.target or environment.target)
-    yield from outside_findings(project, [environment for environment, _ in chosen])
+    yield from outside_findings(project, chosen)
 
 
 def _rung_findings(
@@ -155,8 +155,9 @@ def _known_environments(project: Project, selection: Selection) -> None:
     for name in selection.environments:
         if name not in project.environments:
             near = nearest(name, tuple(project.environments))
-            hint = f"; did you mean {near}?" if near else ""
-            raise SelectionError(f"there is no environment {name}{hint} There are: {', '.join(project.environments)}")
+            hint = f"did you mean {near}? " if near else ""
+            known = ", ".join(project.environments)
+            raise SelectionError(f"there is no environment {name}; {hint}the spec has {known}")
 
 
 def _no_such_size(project: Project, size: str, lacking: Sequence[str]) -> str:

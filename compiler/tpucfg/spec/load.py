@@ -25,8 +25,8 @@ def from_document(document: Document) -> tuple[Project | None, tuple[Finding, ..
     """The same for a text that was read before."""
     if document.root is None or errors(document.findings):
         return None, collect(document.findings)
-    if not schemas.valid("tpucfg", document.data):
-        return None, collect(schemas.explain("tpucfg", document, schemas.SPEC))
+    if mistakes := collect(schemas.explain("tpucfg", document, schemas.SPEC)):
+        return None, mistakes
     found = collect([*document.findings, *_structure(document), *check_placeholders(document)])
     return (None if errors(found) else _project(document)), found
 
