@@ -5,8 +5,8 @@ from typing import Any
 
 import pulumi
 import pulumi_gcp as gcp
-from conftest import NewStack
 from pulumi import ResourceOptions
+from standin.engine import NewStack
 from standin.projects import World
 
 PROJECT = "acme-dev"
