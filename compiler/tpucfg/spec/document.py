@@ -5,6 +5,7 @@ repetition are bounded while it is read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Place
@@ -78,6 +79,17 @@ class Document(NamedTuple):
                 return self._place(node)
             path = path[:-1]
         return self._place(None)
+
+    def within(self, path: Path, part: str) -> Place:
+        """Where a part of a text stands; the whole value where escapes or folded lines hide it."""
+        node = self.node(path)
+        if node is None or node.start.line != node.end.line:
+            return self.value(path)
+        line = next(islice(lines(self.text), node.start.line, None), "")
+        at = line.find(part, node.start.column, node.end.column)
+        if at < 0:
+            return self.value(path)
+        return Place(self.file, node.start.line + 1, at + 1, node.start.line + 1, at + len(part) + 1)
 
     def written(self, path: Path) -> str:
         """A scalar as the text has it: `1e-3` stays `1e-3`."""
