@@ -5,7 +5,7 @@ where there is something to explain, because it takes longer to import than most
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -55,9 +55,10 @@ class Problem(NamedTuple):
 
 
 @cache
-def load(name: str) -> Mapping[str, Any]:
+def load(name: str) -> dict[str, Any]:
     """The schema of that name, from schema/<name>.schema.json."""
-    return json.loads((folder("schema") / f"{name}.schema.json").read_bytes())
+    schema: dict[str, Any] = json.loads((folder("schema") / f"{name}.schema.json").read_bytes())
+    return schema
 
 
 @cache

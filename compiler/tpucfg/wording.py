@@ -40,6 +40,11 @@ def listed(names: Sequence[str], most: int = 8, last: str = ", ") -> str:
     return last.join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
+def lines(text: str) -> list[str]:
+    """The lines as YAML counts them: `str.splitlines` knows further separators, which a spec may not hold."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def example(value: Any) -> str:
     """A value as somebody would write it into a spec, on one line."""
     if isinstance(value, str) and not value[:1].isdigit():

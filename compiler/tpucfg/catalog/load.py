@@ -84,7 +84,7 @@ class Catalog:
         for name in self._meant(prefix):
             if number.isdecimal() and int(number):
                 return _closest(self.generation(name).slices, int(number)).size
-        from difflib import get_close_matches  # noqa: PLC0415  only a misspelt size pays for it
+        from difflib import get_close_matches
 
         return next(iter(get_close_matches(plain, [s.size for s in self.all()], n=1)), None)
 
@@ -186,7 +186,7 @@ def _closest(slices: tuple[Slice, ...], number: int) -> Slice:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  only a run that needs a size pays for it
+    import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     data: dict[str, Any] = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  a safe loader, in C where there is one

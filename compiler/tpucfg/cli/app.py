@@ -53,7 +53,7 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        print(f"tpucfg {__version__}")  # noqa: T201 - the result goes to stdout
+        print(f"tpucfg {__version__}")
         raise typer.Exit
 
 
@@ -65,7 +65,7 @@ def tpucfg(
 ) -> None:
     """One short spec in, one validated config.yaml per TPU size out.
 
-    Exit status: 0 done, 1 findings of level error or a refusal, 2 wrong use of the command, 3 differences under --check.
+    Exit status: 0 done, 1 an error or a refusal, 2 wrong use of the command, 3 differences under --check.
     """
 
 
@@ -88,7 +88,7 @@ def _failed(error: Exception) -> int:
         show()
         return code
     if type(error).__name__ == "Abort":
-        print("interrupted", file=sys.stderr)  # noqa: T201 - nothing else goes to stderr
+        print("interrupted", file=sys.stderr)
         return 130
     if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -96,7 +96,7 @@ def _failed(error: Exception) -> int:
     if os.environ.get("TPUCFG_DEBUG"):
         raise error
     said = f"{type(error).__name__}: {error}"
-    print(  # noqa: T201 - likewise
+    print(
         f"tpucfg: this is a mistake in tpucfg itself ({said}). Nothing was written by halves.\n"
         "help: run it again with TPUCFG_DEBUG=1 and report what it prints, with the spec",
         file=sys.stderr,

@@ -23,7 +23,7 @@ def check(
         list[Path] | None,
         typer.Option("--config", metavar="FILE", help="Check this config.yaml, whoever wrote it; needs --target."),
     ] = None,
-    format: Annotated[str, typer.Option("--format", metavar="text|json|sarif|github", help="How to print.")] = "text",  # noqa: A002 - the option's name
+    format: Annotated[str, typer.Option("--format", metavar="text|json|sarif|github", help="How to print.")] = "text",
 ) -> None:
     """Print every finding about the spec and about every config it makes.
 
@@ -36,7 +36,7 @@ def check(
         found, sources, subject = _specs(spec or [SPEC], env, size, target)
     sys.stdout.write(format_named(format).report(found, sources, colour=has_colour(sys.stdout)))
     if format == "text":
-        print(f"{subject}: {counted(found)}")  # noqa: T201 - the result
+        print(f"{subject}: {counted(found)}")
     if errors(found):
         raise Stop(ERRORS)
 

@@ -14,7 +14,7 @@ DIFFERENT: Final = 3
 class Stop(Exception):  # noqa: N818 - it ends a command, whatever the reason
     """Ends the command with a status, and a message on stderr where there is one."""
 
-    def __init__(self, status: int, message: str = "", help: str = "") -> None:  # noqa: A002 - the word that users see
+    def __init__(self, status: int, message: str = "", help: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
@@ -23,6 +23,6 @@ class Stop(Exception):  # noqa: N818 - it ends a command, whatever the reason
     def say(self) -> None:
         """Prints the message."""
         if self.message:
-            print(f"tpucfg: {self.message}", file=sys.stderr)  # noqa: T201 - where the user looks
+            print(f"tpucfg: {self.message}", file=sys.stderr)
         if self.help:
-            print(f"help: {self.help}", file=sys.stderr)  # noqa: T201 - likewise
+            print(f"help: {self.help}", file=sys.stderr)

@@ -35,7 +35,7 @@ def ladder(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
-    format: Annotated[str, typer.Option("--format", metavar="text|markdown|json", help="How to print.")] = "text",  # noqa: A002 - the option's name
+    format: Annotated[str, typer.Option("--format", metavar="text|markdown|json", help="How to print.")] = "text",
 ) -> None:
     """Print the ladder: what changes from rung to rung, and what to think of it.
 
@@ -44,7 +44,7 @@ def ladder(
     choice(format, tuple(_FORMATS), "--format")
     compiled = compiled_spec(spec, Catalog(), selection(env, size, target), quiet=True)
     for line in _FORMATS[format](compiled, tuple(_climbs(compiled))):
-        print(line)  # noqa: T201 - the result
+        print(line)
 
 
 def _climbs(compiled: Compiled) -> Iterator[_Climb]:

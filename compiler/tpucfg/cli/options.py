@@ -13,11 +13,11 @@ SPEC: Final = Path("tpucfg.yaml")
 
 
 def _complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
-    return [name for name in _spec(context).get("environments", {}) if name.startswith(incomplete)]
+    return [name for name in _spec(ctx).get("environments", {}) if name.startswith(incomplete)]
 
 
 def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
-    spec = _spec(context)
+    spec = _spec(ctx)
     ladders = [spec, *spec.get("environments", {}).values()]
     sizes = dict.fromkeys(size for ladder in ladders for size in ladder.get("sizes", []))
     return [size for size in sizes if size.startswith(incomplete)]

@@ -35,7 +35,7 @@ def render(
     prune: Annotated[
         bool, typer.Option("--prune", help="With --out: remove the configs that no job makes any more.")
     ] = False,
-    format: Annotated[str, typer.Option("--format", metavar="yaml|json", help="How to print or write.")] = "yaml",  # noqa: A002 - the option's name
+    format: Annotated[str, typer.Option("--format", metavar="yaml|json", help="How to print or write.")] = "yaml",
 ) -> None:
     """Print or write the configs of the selected jobs, each checked before anything is written.
 
@@ -108,9 +108,9 @@ def _files(compiled: list[Compiled], folders: list[Path], format_: str) -> dict[
 
 def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
     for change in changes:
-        print(f"{change.kind} {out / change.path}")  # noqa: T201 - the result
+        print(f"{change.kind} {out / change.path}")
     same = total - sum(change.kind != "remove" for change in changes)
-    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)  # noqa: T201 - beside the result
+    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)
 
 
 def _rendered(compiled: Compiled) -> Iterator[Config]:

@@ -15,7 +15,7 @@ from tpucfg.cli.table import text_table
 def sizes(
     target: TargetOption = None,
     region: Annotated[str | None, typer.Option("--region", metavar="REGION", help="Only sizes offered there.")] = None,
-    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print.")] = "text",  # noqa: A002 - the option's name
+    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print.")] = "text",
 ) -> None:
     """Print the catalogue of sizes: what each is made of, who takes it, where it is offered, and who says so.
 
@@ -33,7 +33,7 @@ def sizes(
         raise Stop(ERRORS, f"no size is offered in {region}", f"regions with TPUs: {', '.join(known)}")
     lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
     for line in lines:
-        print(line)  # noqa: T201 - the result
+        print(line)
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:

@@ -29,7 +29,9 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iter
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
+    return (
+        "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
+    )
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.cli.workspace import compiled_spec, project_of
-from tpucfg.config.origin import origin_of
+from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.plan import Job
 from tpucfg.plan.rung import figures, flag_of
 from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
@@ -18,7 +18,6 @@ from tpucfg.schemas import dotted, listed, nearest
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Project
 from tpucfg.targets import Message
-
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """So that `tpucfg why --batch_size` asks for the program's flag."""
@@ -42,14 +41,16 @@ def why(
     compiled = compiled_spec(spec, catalog, selection(env, size, target, run), quiet=True)
     if len(compiled.messages) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job, _ in compiled.messages]
-        raise Stop(USAGE, f"{len(jobs)} jobs are selected, and a value belongs to one", f"choose one: {listed(jobs, 4)}")
+        raise Stop(
+            USAGE, f"{len(jobs)} jobs are selected, and a value belongs to one", f"choose one: {listed(jobs, 4)}"
+        )
     ((job, message),) = compiled.messages
     reasons = tuple(_reasons(project_of(compiled), catalog, job, message, path))
-    print(f"{job.name} on {job.target}")  # noqa: T201 - the result
+    print(f"{job.name} on {job.target}")
     for reason in reasons:
         place = f"{reason.place}: " if reason.place else "  "
         address = catalog.sources[reason.source].url if reason.source in catalog.sources else reason.source
-        print(f"{place}{reason.text}" + (f"  ({address})" if address else ""))  # noqa: T201 - the result
+        print(f"{place}{reason.text}" + (f"  ({address})" if address else ""))
 
 
 def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, asked: str) -> Iterator[Reason]:
@@ -64,7 +65,9 @@ def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, ask
     own = tuple(arg_reasons(project, job.size, name))
     if own:
         yield from own
-        yield from (Reason(f"with its placeholders filled in: {arg}") for arg in job.args if arg.startswith(f"--{name}="))
+        yield from (
+            Reason(f"with its placeholders filled in: {arg}") for arg in job.args if arg.startswith(f"--{name}=")
+        )
         return
     path = _path(message, asked)
     value = _at(message, path)
@@ -83,11 +86,11 @@ def _field_reasons(project: Project, job: Job, path: Path, value: Any) -> Iterat
     origin = origin_of(job.target, path)
     if origin is None:
         return
-    spec_path = tuple(origin.what.split("."))
-    if origin.kind == "spec" and project.document.node(spec_path):
-        yield Reason(dotted(spec_path), project.document.key(spec_path))
+    source = spec_path(origin, job)
+    if origin.kind == "spec" and project.document.node(source):
+        yield Reason(dotted(source), project.document.key(source))
     elif origin.kind == "spec":
-        yield Reason(f"the default of {origin.what}, which the spec leaves out", source=origin.source)
+        yield Reason(f"the default of {dotted(source)}, which the spec leaves out", source=origin.source)
     elif origin.kind == "catalogue":
         place = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", place)

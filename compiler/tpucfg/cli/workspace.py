@@ -26,10 +26,10 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
     if project is None:
         return None, list(found), document.text
     try:
-        compiled = compile_project(project, catalog, selection)
+        compiled = compile_project(project, catalog, selection, package_findings(project, path.parent))
     except SelectionError as error:
         raise Stop(USAGE, str(error)) from None
-    return compiled, [*found, *compiled.findings, *package_findings(project, path.parent)], document.text
+    return compiled, [*found, *compiled.findings], document.text
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:
@@ -55,7 +55,7 @@ def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
 
 
 def has_colour(stream: object) -> bool:
-    """Whether a stream shows colour: a terminal, unless NO_COLOR (https://no-color.org) or a dumb one says otherwise."""
+    """Whether a stream shows colour: a terminal that is not dumb, and no NO_COLOR (https://no-color.org)."""
     import os
 
     is_terminal = bool(getattr(stream, "isatty", bool)())

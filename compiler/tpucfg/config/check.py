@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
-from tpucfg.config.origin import origin_of
+from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.config.render import Config
 from tpucfg.findings import Finding, Place, collect
 from tpucfg.plan.model import Job
@@ -34,7 +34,7 @@ def document_findings(document: Document, target: str, catalog: Catalog) -> tupl
 
 
 def text_finding(config: Config) -> Finding | None:
-    """An error where the text, read again, is not the message to the letter: a template that lost or changed something."""
+    """An error where the text, read again, is not the message to the letter: its template lost something."""
     document = read_text(config.text, f"{config.job.name}.yaml")
     if document.findings:
         return document.findings[0]
@@ -59,7 +59,7 @@ def _in_spec(project: Project, job: Job, path: Path) -> Place:
     if document.node((*extra, *path)):
         return document.key((*extra, *path))
     origin = origin_of(job.target, path)
-    if origin and origin.kind == "spec" and document.node(tuple(origin.what.split("."))):
-        return document.value(tuple(origin.what.split(".")))
+    if origin and origin.kind == "spec" and document.node(where := spec_path(origin, job)):
+        return document.value(where)
     environment = job.environment
     return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

@@ -1,14 +1,13 @@
 """The whole way for one spec: plan, message, check, and the text where it is wanted."""
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.config.check import message_findings, text_finding
 from tpucfg.config.render import Config, message_of, render
 from tpucfg.findings import Finding, collect, errors
-from tpucfg.plan import Job, Plan, Selection, plan
+from tpucfg.plan import Job, Plan, Selection, plan, select
 from tpucfg.spec.model import Project
 from tpucfg.targets import Message, target_named
 
@@ -29,29 +28,34 @@ class RenderError(Exception):
         self.findings = tuple(findings)
 
 
-def compile_project(project: Project, catalog: Catalog, selection: Selection | None = None) -> Compiled:
+def compile_project(
+    project: Project, catalog: Catalog, selection: Selection | None = None, beside: Iterable[Finding] = ()
+) -> Compiled:
     """Everything but the texts, which need a template engine that a check does not.
+
+    `beside`: findings about what lies beside the spec, which `allow` in it covers too.
 
     Raises:
         SelectionError: The selection names what the spec does not have.
     """
+    selection = selection or Selection()
     planned = plan(project, catalog, selection)
-    found = [*planned.findings, *_refusals(planned)]
+    found = [*beside, *planned.findings, *_refusals(project, catalog, selection)]
     messages: tuple[tuple[Job, Message], ...] = ()
     if not errors(_judged(project, found)):
         messages = tuple((job, message_of(job)) for job in planned.jobs)
         found += [it for job, message in messages for it in message_findings(project, job, message, catalog)]
-    if selection in (None, Selection()):
+    if selection == Selection():
         found += _idle(project, found)
     return Compiled(planned, messages, _judged(project, found))
 
 
-def _refusals(planned: Plan) -> Iterator[Finding]:
+def _refusals(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """What the targets refuse of the spec itself, asked once for each environment."""
-    for (_, target), jobs in groupby(planned.jobs, key=lambda job: (job.environment.name, job.target)):
-        first, *others = jobs
-        slices = [job.slice for job in (first, *others)]
-        yield from target_named(target).spec_findings(planned.project, first.environment, slices)
+    for environment, sizes in select(project, selection):
+        target = target_named(selection.target or environment.target)
+        slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
+        yield from target.spec_findings(project, environment, slices)
 
 
 def _judged(project: Project, found: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -1,14 +1,13 @@
 """Job to Config: the target's message, laid out by its template."""
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.plan.model import Job
-from tpucfg.resources import folder
 from tpucfg.targets import Message, target_named
+from tpucfg.targets.common import merged
 
 
 class Config(NamedTuple):
@@ -22,7 +21,7 @@ class Config(NamedTuple):
 
 def message_of(job: Job) -> Message:
     """The target's message with the spec's `extra` merged in: mappings are merged, anything else is replaced."""
-    return _merged(target_named(job.target).message(job), job.options.get("extra", {}))
+    return merged(target_named(job.target).message(job), job.options.get("extra", {}))
 
 
 def render(job: Job, message: Message) -> Config:
@@ -46,15 +45,6 @@ def digest(job: Job, message: Message) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Message:
-    both = {key: _merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
-    return {**below, **above, **both}
-
-
-def _are_mappings(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)
-
-
 @cache
 def _template(name: str) -> Any:
     return environment().get_template(name)
@@ -62,26 +52,8 @@ def _template(name: str) -> Any:
 
 @cache
 def environment() -> Any:
-    """jinja2 as this project uses it: no undefined name passes, no file outside templates/ is read, nothing is escaped twice.
-
-    Values reach YAML through `yaml` and `entry` only, which quote; see yaml_text.
-    """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+    """The configs' engine. Values reach YAML through `yaml` and `entry` only, which quote: see yaml_text."""
+    from tpucfg import templating
     from tpucfg.config.yaml_text import entry, to_yaml
 
-    made = Environment(
-        loader=FileSystemLoader(folder("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the output is YAML, not HTML: the filters below quote
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters.update(yaml=to_yaml, entry=entry, comment=comment)
-    return made
-
-
-def comment(value: object) -> str:
-    """A value inside a comment: on one line, so that it cannot end the comment."""
-    return "".join(char if char.isprintable() else "?" for char in str(value))
+    return templating.environment(yaml=to_yaml, entry=entry)

@@ -45,11 +45,11 @@ class Finding(NamedTuple):
     @classmethod
     def of(
         cls,
-        id: str,  # noqa: A002 - the word that users see
+        id: str,
         message: str,
         place: Place,
         *,
-        help: str = "",  # noqa: A002 - likewise
+        help: str = "",
         details: Iterable[str] = (),
         related: Iterable[tuple[Place, str]] = (),
         level: Level | None = None,

@@ -1,7 +1,7 @@
 """Project and selection to Plan: pure arithmetic, no file, no clock, no network."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
@@ -15,6 +15,9 @@ from tpucfg.plan.whole import bucket_of, whole_findings
 from tpucfg.schemas import nearest
 from tpucfg.spec.model import Environment, Project
 from tpucfg.spec.placeholders import fill
+
+_UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
+"""Findings without whose end no rung can be worked out: a size that does not exist, a batch that does not divide."""
 
 
 class SelectionError(Exception):
@@ -47,11 +50,11 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
         SelectionError: As `select` says.
     """
     chosen = select(project, selection := selection or Selection())
-    found = collect(whole_findings(project, catalog))
-    if errors(found):
-        return Plan(project, (), found)
-    found = collect([*found, *_selected_findings(project, catalog, chosen, selection)])
-    return Plan(project, tuple(_jobs(project, catalog, chosen, selection)), found)
+    found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
+    if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
+        return Plan(project, (), collect(found))
+    found += _rung_findings(project, catalog, chosen)
+    return Plan(project, tuple(_jobs(project, catalog, chosen, selection)), collect(found))
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
@@ -60,7 +63,7 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
     return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
 
 
-def _selected_findings(
+def _environment_findings(
     project: Project,
     catalog: Catalog,
     chosen: Sequence[tuple[Environment, tuple[str, ...]]],
@@ -68,9 +71,15 @@ def _selected_findings(
 ) -> Iterator[Finding]:
     for environment, sizes in chosen:
         yield from environment_findings(project, catalog, environment, sizes, selection.target or environment.target)
-    rungs = ladder(project, catalog, list(dict.fromkeys(size for _, sizes in chosen for size in sizes)))
-    yield from rung_warnings(project, rungs)
     yield from outside_findings(project, [environment for environment, _ in chosen])
+
+
+def _rung_findings(
+    project: Project, catalog: Catalog, chosen: Sequence[tuple[Environment, tuple[str, ...]]]
+) -> Iterator[Finding]:
+    """About each selected rung once, however many environments climb it."""
+    sizes = dict.fromkeys(size for _, sizes in chosen for size in sizes)
+    return rung_warnings(project, ladder(project, catalog, list(sizes)))
 
 
 def _jobs(

@@ -20,7 +20,9 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
     fixed = dict(override.steps or {})
     return Rung(
-        slice=slice_.on(override.machine) if override.machine in {machine.name for machine in slice_.machines} else slice_,
+        slice=slice_.on(override.machine)
+        if override.machine in {machine.name for machine in slice_.machines}
+        else slice_,
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,

@@ -1,8 +1,8 @@
 """The arithmetic of a rung, in exact rationals.
 
-Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so the global
-batch grows with the cores; divide step counts by the same factor, so that as many examples are seen; leave epochs alone;
-a larger batch may want another learning rate.
+Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so the
+global batch grows with the cores; divide step counts by the same factor, so that as many examples are seen; leave
+epochs alone; a larger batch may want another learning rate.
 """
 
 import math
@@ -26,7 +26,7 @@ def scale_steps(steps: int, scale: Fraction) -> int:
 
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
-    """The learning rate by a rule of RATES: the exact decimal product, or six significant digits where there is none."""
+    """The learning rate by a rule of RATES: the exact product, or six significant digits where it has no end."""
     return RATES[rule](rate, scale)
 
 

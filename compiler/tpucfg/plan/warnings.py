@@ -14,7 +14,7 @@ from tpucfg.spec.document import Path
 from tpucfg.spec.model import Project
 
 BATCH_GREW: Final = 8
-"""Times: beyond a batch of 8,192 from 1,024 even a warmed-up linear rule lost accuracy (https://arxiv.org/abs/1706.02677, figure 1)."""
+"""Times. How far a larger batch still helps differs from model to model: https://arxiv.org/abs/1811.03600."""
 FEWEST_STEPS: Final = 100
 """Steps: a run shorter than this leaves a schedule hardly any steps to act in."""
 LARGEST_WARMUP: Final = Fraction(1, 4)
@@ -34,7 +34,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     tuned = project.training.batch_size
     grown = [rung for rung in rungs if rung.batch_size >= BATCH_GREW * tuned]
     if grown:
-        said = _each(grown, lambda rung: f"{rung.batch_size:,} ({rung.batch_size / tuned:g}×) on {rung.size}")
+        said = listed([f"{rung.batch_size:,} ({rung.batch_size / tuned:g}×) on {rung.size}" for rung in grown])
         yield _finding(
             project,
             "TPU041",
@@ -47,7 +47,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     few = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < FEWEST_STEPS]
     if few:
-        said = _each(few, lambda rung: f"{rung.train_steps} steps on {rung.size}")
+        said = listed([f"{rung.train_steps} steps on {rung.size}" for rung in few])
         hint = f"train longer, or stop the ladder below; the threshold is {FEWEST_STEPS} steps"
         yield _finding(project, "TPU042", f"few steps are left: {said}", ("training", "train_steps"), hint)
 
@@ -56,7 +56,7 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
         long = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > LARGEST_WARMUP]
         if long:
-            said = _each(long, lambda rung, key=key: f"{float(_share(rung, key)):.0%} on {rung.size}")  # type: ignore[misc]
+            said = listed([f"{float(_share(rung, key)):.0%} on {rung.size}" for rung in long])
             message = f"{key} covers much of the run: {said} ({long[0].steps[key]:,} of {long[0].train_steps:,} steps)"
             hint = f"shorten {key}, or train longer; the threshold is {float(LARGEST_WARMUP):.0%}"
             yield _finding(project, "TPU043", message, ("training", "steps", key), hint)
@@ -66,7 +66,7 @@ def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Findin
     for key in project.training.steps:
         late = [rung for rung in rungs if "checkpoint" in key.lower() and _share(rung, key) > 1]
         if late:
-            said = _each(late, lambda rung, key=key: f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}")  # type: ignore[misc]
+            said = listed([f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}" for rung in late])
             hint = f"shorten {key}: a slice that is taken away loses everything since the last checkpoint"
             path = ("training", "steps", key)
             yield _finding(project, "TPU044", f"{key} is longer than the run: {said}", path, hint)
@@ -78,7 +78,7 @@ def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         return
     kept = [rung for rung in rungs if rung.scale >= RATE_KEPT_FROM and "learning_rate" not in rung.overridden]
     if kept:
-        said = _each(kept, lambda rung: f"{float(rung.scale):g}× on {rung.size}")
+        said = listed([f"{float(rung.scale):g}× on {rung.size}" for rung in kept])
         yield _finding(
             project,
             "TPU045",
@@ -95,7 +95,8 @@ def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Findi
     if others:
         said = listed([rung.size for rung in others])
         hint = "check batch and memory on the first rung, then set tuned_on to it; or allow TPU046 with your reason"
-        message = f"the figures were tuned on {tuned_on}; {said} {'has' if len(others) == 1 else 'have'} other cores and memory"
+        verb = "has" if len(others) == 1 else "have"
+        message = f"the figures were tuned on {tuned_on}; {said} {verb} other cores and memory"
         yield _finding(project, "TPU046", message, ("training", "tuned_on"), hint)
 
 
@@ -111,7 +112,8 @@ def _per_core(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         )
         changed = "falls" if rung.per_core < tuned else "rises"
         path = ("overrides", rung.size, "batch_size")
-        message = f"the batch per core {changed} from {float(tuned):g} to {float(rung.per_core):g} on {rung.size}, {consequence}"
+        numbers = f"from {float(tuned):g} to {float(rung.per_core):g}"
+        message = f"the batch per core {changed} {numbers} on {rung.size}, {consequence}"
         hint = f"a batch of {int(tuned * rung.slice.cores):,} keeps the batch per core"
         yield _finding(project, "TPU047", message, path, hint)
 
@@ -129,10 +131,6 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
 
 def _finding(project: Project, id_: str, message: str, path: Path, hint: str) -> Finding:
     return Finding.of(id_, message, project.document.value(path), help=hint)
-
-
-def _each(rungs: Sequence[Rung], say: Callable[[Rung], str]) -> str:
-    return listed([say(rung) for rung in rungs])
 
 
 def _share(rung: Rung, key: str) -> Fraction:

@@ -12,6 +12,8 @@ from tpucfg.spec.model import Environment, Project
 
 OWN_LIST: Final = ("cloud-tpu",)
 """Targets for which Google publishes zones by size; for the others Cloud TPU's list decides, and a finding says so."""
+OWN_REGIONS: Final = ("ai-platform",)
+"""Targets that publish their regions and choose the zone: their own module says where they are."""
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 
 
@@ -21,6 +23,8 @@ def environment_findings(
     """Everything about where an environment is, for these of its sizes; `target` is the service that its jobs go to."""
     slices = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     yield from _bucket(project, environment)
+    if target in OWN_REGIONS:
+        return
     for slice_ in slices:
         if slice_.size not in sizes or target not in slice_.targets:
             continue
@@ -41,7 +45,9 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     if mistake := bucket_mistake(bucket):
         path = (*environment.path, "bucket")
         message = f"the bucket of {environment.name} would be called {bucket}: {mistake}"
-        yield Finding.of("TPU028", message, project.document.value(path), help=f"set {dotted(path)} to a name that does")
+        yield Finding.of(
+            "TPU028", message, project.document.value(path), help=f"set {dotted(path)} to a name that does"
+        )
 
 
 def _region(
@@ -57,7 +63,7 @@ def _region(
             f"{slice_.size} in {environment.region} is listed by {offers[0].source}, not by Google",
             place,
             level="warning",
-            help=f"ask for quota there first, or choose a region of Google's list: {listed(slice_.regions(official=True))}",
+            help=f"ask for quota there first, or move to a region that is: {listed(slice_.regions(official=True))}",
             details=(f"Google's list: {ZONES_URL}",),
         )
         return
@@ -78,7 +84,8 @@ def _lists(slice_: Slice, everywhere: list[str], ladder: list[str], target: str)
         verb = "offers" if len(everywhere) == 1 else "offer"
         yield f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
     else:
-        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {listed(slice_.regions(official=True))}"
+        offered = listed(slice_.regions(official=True))
+        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {offered}"
     if target not in OWN_LIST:
         yield f"by Cloud TPU's list, as {target} publishes none: {ZONES_URL}"
 
@@ -87,7 +94,11 @@ def _move(environment: Environment, slice_: Slice, everywhere: list[str]) -> str
     leave = f"leave {slice_.size} out"
     if everywhere:
         return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
-    return f"{leave} here and give it to an environment in {slice_.regions(official=True)[0]}" if slice_.regions(official=True) else leave
+    return (
+        f"{leave} here and give it to an environment in {slice_.regions(official=True)[0]}"
+        if slice_.regions(official=True)
+        else leave
+    )
 
 
 def _with_every_rung(ladder: list[Slice]) -> list[str]:

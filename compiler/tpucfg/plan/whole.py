@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, Place
@@ -36,7 +37,7 @@ def _ladders(project: Project) -> dict[Path, tuple[str, ...]]:
 
 
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    named = [(("training", "tuned_on"), project.training.tuned_on)]
+    named: list[tuple[Path, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
     for path, sizes in _ladders(project).items():
         named += [((*path, index), size) for index, size in enumerate(sizes)]
     for path, size in named:
@@ -49,11 +50,13 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 def _order(project: Project, catalog: Catalog, path: Path, sizes: tuple[str, ...]) -> Iterator[Finding]:
     known = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
-    for (before, lower), (index, upper) in zip(known, known[1:], strict=False):
+    for (before, lower), (index, upper) in pairwise(known):
         if upper.cores > lower.cores:
             continue
         repeated = upper.size == lower.size
-        said = "is written twice" if repeated else f"has {upper.cores} cores and follows {lower.size} with {lower.cores}"
+        said = (
+            "is written twice" if repeated else f"has {upper.cores} cores and follows {lower.size} with {lower.cores}"
+        )
         ordered = sorted({slice_.cores: slice_.size for _, slice_ in reversed(known)}.items())
         yield Finding.of(
             "TPU023",
@@ -84,7 +87,9 @@ def _stray(project: Project, path: Path, size: str, sizes: tuple[str, ...]) -> F
 
 def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """A batch that is whole on every core of the size it was tuned on is so on every rung, unless it is overridden."""
-    batches = [(("training", "batch_size"), project.training.tuned_on, project.training.batch_size)]
+    batches: list[tuple[Path, str, int]] = [
+        (("training", "batch_size"), project.training.tuned_on, project.training.batch_size)
+    ]
     for size, override in project.overrides.items():
         if override.batch_size:
             batches.append((("overrides", size, "batch_size"), size, override.batch_size))
@@ -98,7 +103,8 @@ def _uneven(project: Project, path: Path, slice_: Slice, batch: int) -> Finding:
     below, above = batch // slice_.cores * slice_.cores, (batch // slice_.cores + 1) * slice_.cores
     return Finding.of(
         "TPU040",
-        f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: {batch / slice_.cores:g} a core",
+        f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: "
+        f"{batch / slice_.cores:g} a core",
         project.document.value(path),
         help=f"set {dotted(path)} to {above}" + (f" or {below}" if below else ""),
     )
@@ -107,7 +113,9 @@ def _uneven(project: Project, path: Path, slice_: Slice, batch: int) -> Finding:
 def _flags(project: Project) -> Iterator[Finding]:
     """The program would get such a flag twice, and which one wins is up to the program."""
     training = project.training
-    keys = [key for key in ("batch_size", "train_steps", "epochs", "learning_rate") if getattr(training, key) is not None]
+    keys = [
+        key for key in ("batch_size", "train_steps", "epochs", "learning_rate") if getattr(training, key) is not None
+    ]
     names = {key: flag for key in (*keys, *training.steps) if (flag := flag_of(training, key))}
     for flag, count in Counter(names.values()).items():
         if count > 1:

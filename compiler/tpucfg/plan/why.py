@@ -31,7 +31,7 @@ class Reason(NamedTuple):
 
 
 def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> Iterator[Reason]:
-    """The chain behind one figure of a rung: `batch_size`, `train_steps`, `learning_rate`, `epochs` or a key of steps."""
+    """The chain behind one figure of a rung: `batch_size`, `train_steps`, `learning_rate`, a key of steps."""
     result = dict(figures(rung))[key]
     if key in rung.overridden:
         yield _line(project, ("overrides", rung.size, key))
@@ -61,7 +61,9 @@ def _scale(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
     yield _line(project, ("training", "tuned_on"))
     if rung.scale != rung.cores_scale:
         yield _line(project, ("overrides", rung.size, "batch_size"))
-        yield Reason(f"k = {rung.batch_size} / {project.training.batch_size} = {_number(rung.scale)}, by the batch of this rung")
+        yield Reason(
+            f"k = {rung.batch_size} / {project.training.batch_size} = {_number(rung.scale)}, by the batch of this rung"
+        )
         return
     for slice_ in (tuned_on, rung.slice)[rung.size == tuned_on.size :]:
         yield Reason(f"{slice_.size} has {slice_.cores} cores", source=slice_.sources[0])
@@ -78,7 +80,9 @@ def _rule(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reaso
         said = {"keep": f"{rate} stays", "linear": f"{rate} × {k}", "sqrt": f"{rate} × √{k}"}[rule]
         if project.document.node(("training", "learning_rate_rule")):
             yield _line(project, ("training", "learning_rate_rule"))
-        yield Reason(f"by the rule {rule}: {said}" + ("" if rule == "keep" else f" = {result}"), source=RULE_SOURCES[rule])
+        yield Reason(
+            f"by the rule {rule}: {said}" + ("" if rule == "keep" else f" = {result}"), source=RULE_SOURCES[rule]
+        )
     else:
         tuned = training.train_steps if key == "train_steps" else training.steps[key]
         exact = Fraction(tuned or 0) / rung.scale

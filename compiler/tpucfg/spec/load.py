@@ -19,7 +19,7 @@ OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 
 
 def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
-    """The project in a file, and every finding about its text and structure. No project where one of them is an error."""
+    """The project in a file, and every finding about its text and structure. No project where one is an error."""
     return from_document(read_file(path))
 
 
@@ -146,7 +146,9 @@ def _project(document: Document) -> Project:
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
         targets=data.get("targets", {}),
-        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop"))) if gate else None,
+        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
+        if gate
+        else None,
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
         document=document,

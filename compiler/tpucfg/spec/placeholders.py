@@ -26,16 +26,14 @@ _IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled in, once: a value that looks like one stays as it is. `$${` becomes `${`."""
+    """The text with its placeholders filled in, once: a value that looks like one stays. `$${` becomes `${`."""
     if "${" not in text:
         return text
     return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], text)
 
 
 def check_placeholders(document: Document) -> Iterator[Finding]:
-    """Unknown and unclosed ones where they are filled in, and any at all in the targets' `extra`, where they are not."""
-    if "${" not in document.text:
-        return
+    """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
     trainer = document.data["trainer"]
     for key in _IN_TRAINER:
         yield from _check(document, ("trainer", key), trainer.get(key))
@@ -69,8 +67,10 @@ def _wrong(match: re.Match[str], path: Path, document: Document) -> Finding:
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
+    """Every text below the path that may hold one: as parsed, because an escape can hide it from the source."""
     if isinstance(value, str):
-        yield path, value
+        if "${" in value:
+            yield path, value
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _texts((*path, key), item)

@@ -1,6 +1,7 @@
 """What a plain scalar means: the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
 
-YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none of these.
+YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none
+of these.
 """
 
 import re
@@ -29,7 +30,7 @@ LONGEST_NUMBER: Final = 40
 class NumberRefusedError(ValueError):
     """A number that no figure of a spec can be: infinite, not a number, or longer than LONGEST_NUMBER."""
 
-    def __init__(self, message: str, help: str = "if it is text, put it in quotes") -> None:  # noqa: A002 - the word that users see
+    def __init__(self, message: str, help: str = "if it is text, put it in quotes") -> None:
         super().__init__(message)
         self.help = help
 

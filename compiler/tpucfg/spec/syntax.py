@@ -8,8 +8,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Place
-from tpucfg.spec.document import lines
-from tpucfg.wording import printable
+from tpucfg.wording import lines, printable
 
 QUOTE: Final = "put the whole value in quotes"
 
@@ -54,7 +53,7 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     mark, context = error.problem_mark or error.context_mark, error.context_mark
     if mark is None:
         return _found(problem, Place(name))
-    source = list(lines(text))
+    source = lines(text)
     if text.lstrip().startswith("{") and (comment := _comment(source[: mark.line], name)):
         return comment
     line = source[mark.line] if mark.line < len(source) else ""

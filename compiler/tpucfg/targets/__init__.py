@@ -1,13 +1,13 @@
-"""The targets, by the name that a spec gives them. Adding one is a module, a template folder, a schema and a row here."""
+"""The targets, by the name that a spec gives them. A new one is a module, a template, a schema and a row here."""
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Final, cast
 
-from tpucfg.targets.base import Command, Message, Origin, Submission, Target
+from tpucfg.targets.base import Command, Message, Origin, Submission, SubmissionError, Target
 
-__all__ = ["TARGETS", "Command", "Message", "Origin", "Submission", "Target", "target_named"]
+__all__ = ["TARGETS", "Command", "Message", "Origin", "Submission", "SubmissionError", "Target", "target_named"]
 
 TARGETS: Final[Mapping[str, str]] = {
     "ai-platform": "tpucfg.targets.ai_platform",

@@ -1,7 +1,7 @@
 """What every target is: a module with these names. It knows its service and nothing else."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -17,11 +17,17 @@ class Origin(NamedTuple):
     """Where a field of the message comes from, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: the args; `rule`: the service's own."""
+    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: args; `rule`: the service's."""
     what: str
-    """The path, the column, or the rule in a sentence."""
+    """The path, in which `<env>` and `<size>` stand for the job's, the column, or the rule in a sentence."""
     source: str = ""
     """The public page that states a rule."""
+
+
+TOKEN: Final = ("gcloud", "auth", "print-access-token")
+"""Prints the caller's access token: https://cloud.google.com/sdk/gcloud/reference/auth/print-access-token."""
+AUTHORIZATION: Final = "Authorization: Bearer %s"
+"""The header, with the token in the place of `%s`."""
 
 
 class Command(NamedTuple):
@@ -30,6 +36,29 @@ class Command(NamedTuple):
     argv: tuple[str, ...]
     reads_config: bool = False
     """Whether the config goes to its standard input."""
+    config_format: Literal["yaml", "json"] = "yaml"
+    """How the config has to be written there."""
+    token: bool = False
+    """Whether it also needs the caller's access token: `with_token` and `bash` say how it gets there."""
+
+    def with_token(self, file: str) -> tuple[str, ...]:
+        """The arguments, where a file holds `AUTHORIZATION` with the token: an argument could be read by any process.
+
+        curl reads headers from a file since 7.55: https://curl.se/docs/manpage.html#-H.
+        """
+        return (*self.argv, "--header", f"@{file}") if self.token else self.argv
+
+    def bash(self, config: Sequence[str] = ()) -> str:
+        """A line to paste into bash; `config` is the command that prints the config.
+
+        The token stays out of every argument list: `printf` is a builtin, and the substituted file is a pipe.
+        """
+        from shlex import join, quote
+
+        line = join(self.argv)
+        if self.token:
+            line += f' --header @<(printf {quote(AUTHORIZATION)} "$({join(TOKEN)})")'
+        return f"{join(config)} | {line}" if self.reads_config else line
 
 
 class Submission(NamedTuple):
@@ -42,6 +71,15 @@ class Submission(NamedTuple):
     """What the person who runs it should know first."""
 
 
+class SubmissionError(Exception):
+    """The spec does not say enough to start the job; nothing else about it needs to be wrong."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+        """What is missing, at a path of the spec: `problem.found_in(project.document)` is the finding."""
+
+
 class Target(Protocol):
     """The interface of a module in `targets/`."""
 
@@ -51,11 +89,12 @@ class Target(Protocol):
 
     @property
     def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - likewise
-        """By path of the message, `*` for any one step: a test holds that every field that is ever written has one."""
+        """By path of the message: a test holds that every field that is ever written has one.
 
-    def spec_findings(
-        self, project: Project, environment: Environment, slices: Sequence[Slice]
-    ) -> Iterable[Finding]:
+        `*` stands for any one step, a final `**` for any number, and a key that has dots itself stands in brackets.
+        """
+
+    def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
         """What the service refuses of this spec: sizes, regions, kinds of trainer."""
 
     def message(self, job: Job) -> Message:
@@ -65,4 +104,8 @@ class Target(Protocol):
         """What the service would refuse of a message that fits the API's schema, whoever wrote it."""
 
     def submission(self, job: Job) -> Submission:
-        """The commands of the job."""
+        """The commands of the job.
+
+        Raises:
+            SubmissionError: The spec lacks what only the submission needs.
+        """

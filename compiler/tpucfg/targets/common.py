@@ -1,11 +1,11 @@
 """What several targets check in the same way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.names import LONGEST_ACCOUNT, account_id
+from tpucfg.plan.names import LONGEST_ACCOUNT, account_id, job_name
 from tpucfg.schemas import Problem, dotted
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
@@ -46,7 +46,7 @@ def account_fits(project: Project, environment: Environment) -> Iterator[Finding
 
 
 def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
-    """An error for each machine that an override names and its size does not run on; `chooses`: the target takes any."""
+    """An error for each machine that an override names and its size does not run on. `chooses`: the spec may."""
     for slice_ in slices:
         override = project.overrides.get(slice_.size)
         names = [machine.name for machine in slice_.machines] if chooses else []
@@ -58,6 +58,33 @@ def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, choo
         yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", place, help=hint)
 
 
+def container_only(project: Project, target: str) -> Iterator[Finding]:
+    """An error for a Python package on a target that starts a container and nothing else."""
+    message = f"{target} runs a container, and trainer.package is a Python package"
+    fix = "build an image that holds the package, name it as trainer.image, and delete package and module"
+    return trainer_field(project, "package", message, fix)
+
+
+def names_fit(
+    project: Project, environment: Environment, slices: Sequence[Slice], longest: Callable[[Slice], int], source: str
+) -> Iterator[Finding]:
+    """An error for the job of an environment whose name is the furthest beyond what its service takes.
+
+    `longest` says how many characters a job of that size may have. The id of a run makes a name longer still; the rules
+    of the target's message see to that.
+    """
+    names = [job_name(name=project.name, environment=environment.name, size=it.size, run=None) for it in slices]
+    name, slice_ = max(zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - longest(pair[1]))
+    if (excess := len(name) - longest(slice_)) > 0:
+        yield Finding.of(
+            "TPU030",
+            f"the job {name} has a name of {len(name)} characters, and {longest(slice_)} are taken for {slice_.size}",
+            project.document.key(environment.path),
+            help=f"shorten the project's or the environment's name by {excess}",
+            details=(f"the rule: {source}",),
+        )
+
+
 def refused(path: Path, message: str, fix: str = "") -> Problem:
     """A config that fits the API's schema and that the service refuses all the same."""
     return Problem("TPU074", f"{dotted(path)}: {message}", path, fix)
@@ -66,3 +93,13 @@ def refused(path: Path, message: str, fix: str = "") -> Problem:
 def given(**fields: Any) -> dict[str, Any]:
     """The fields that have a value: None, and an empty list or mapping, is a field left out."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both in one: mappings are merged key by key, and anything else that both have is the one above."""
+    both = {key: merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
+    return {**below, **above, **both}
+
+
+def _are_mappings(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)

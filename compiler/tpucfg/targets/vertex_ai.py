@@ -149,7 +149,9 @@ def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog
 def _on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
     """The sizes of one machine type, from the generation that has it: no other generation's data is read."""
     for generation in catalog.generations():
-        slices = [slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)]
+        slices = [
+            slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)
+        ]
         if slices and accelerator in (slices[0].accelerators.get(NAME), "None"):
             return slices
     return []

@@ -16,7 +16,7 @@ class Format(Protocol):
     """The interface of a module in `findings/formats/`."""
 
     def report(self, findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
-        """The findings as text that ends with a line break, or is empty. `sources`: the text of each file, by its name."""
+        """The findings as text: empty, or ended by a line break. `sources` holds the text of each file by its name."""
 
 
 def format_named(name: str) -> Format:

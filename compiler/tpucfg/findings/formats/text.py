@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from tpucfg.findings.model import Finding, Place
-from tpucfg.wording import printable
+from tpucfg.wording import lines, printable
 
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}
 _BOLD: Final = "\033[1m"
@@ -26,13 +26,8 @@ class _Mark(NamedTuple):
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
     """Each finding in its own paragraph."""
-    lines = {file: _lines(text) for file, text in sources.items()}
-    return "\n".join("".join(f"{line}\n" for line in _paragraph(finding, lines, colour)) for finding in findings)
-
-
-def _lines(text: str) -> list[str]:
-    """As libyaml counts them, which knows no other separators in what a spec may hold; none for an empty text."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
+    by_file = {file: lines(text) if text else [] for file, text in sources.items()}
+    return "\n".join("".join(f"{line}\n" for line in _paragraph(finding, by_file, colour)) for finding in findings)
 
 
 def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
@@ -55,8 +50,8 @@ def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool)
 
 
 def _line(place: Place, sources: Mapping[str, list[str]]) -> str | None:
-    lines = sources.get(place.file, [])
-    return lines[place.line - 1] if 1 <= place.line <= len(lines) else None
+    rows = sources.get(place.file, [])
+    return rows[place.line - 1] if 1 <= place.line <= len(rows) else None
 
 
 def _snippet(marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str) -> Iterator[str]:

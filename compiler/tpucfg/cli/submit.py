@@ -1,0 +1,125 @@
+"""`tpucfg submit`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.workspace import compiled_spec, project_of, say
+from tpucfg.config.compile import Compiled, render_all
+from tpucfg.config.render import Config
+from tpucfg.findings import Finding
+from tpucfg.plan import Job
+from tpucfg.targets import Command, Submission, SubmissionError, target_named
+from tpucfg.targets.base import AUTHORIZATION, TOKEN
+from tpucfg.templating import comment
+
+
+def submit(
+    spec: SpecOption = SPEC,
+    env: EnvOption = None,
+    size: SizeOption = None,
+    target: TargetOption = None,
+    run: RunOption = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
+) -> None:
+    """Print the command that starts the job, ready to paste, and those that watch and delete it.
+
+    Example: tpucfg submit --env prod --size v3-32 --run a1
+    """
+    compiled = compiled_spec(spec, Catalog(), selection(env, size, target, run))
+    submissions = _submissions(compiled, spec)
+    if execute:
+        if len(submissions) != 1:
+            raise Stop(USAGE, f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size")
+        _execute(submissions[0][1], next(render_all(compiled)))
+        return
+    for number, (job, submission) in enumerate(submissions):
+        if number:
+            print()
+        _print(job, submission, spec, target)
+
+
+def _submissions(compiled: Compiled, spec: Path) -> list[tuple[Job, Submission]]:
+    """All of them, or an end that names everything that is missing."""
+    found: list[Finding] = []
+    submissions = []
+    document = project_of(compiled).document
+    for job, _ in compiled.messages:
+        try:
+            submissions.append((job, target_named(job.target).submission(job)))
+        except SubmissionError as error:
+            found.append(error.problem.found_in(document))
+    if found:
+        say(list(dict.fromkeys(found)), {str(spec): document.text})
+        raise Stop(ERRORS)
+    return submissions
+
+
+def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> None:
+    """The first line can be pasted, or piped into bash; the others are comments, as nobody wants them run at once."""
+    print(f"# {job.name}: {job.size} on {job.target}")
+    print(submission.start.bash(_render_command(job, submission.start, spec, target)))
+    print(comment(f"# watch:  {submission.watch.bash()}"))
+    print(comment(f"# delete: {submission.delete.bash()}"))
+    for note in submission.notes:
+        print(comment(f"# {note}"))
+
+
+def _render_command(job: Job, command: Command, spec: Path, target: str | None) -> list[str]:
+    """The command that prints the job's config."""
+    options = {
+        "--spec": None if spec == SPEC else str(spec),
+        "--env": job.environment.name,
+        "--size": job.size,
+        "--target": target,
+        "--run": job.run,
+        "--format": "json" if command.config_format == "json" else None,
+    }
+    return ["tpucfg", "render", *(word for key, value in options.items() if value for word in (key, value))]
+
+
+def _execute(submission: Submission, config: Config) -> None:
+    """Runs the start command without a shell, with the config on its standard input."""
+    command = submission.start
+    program = command.argv[0]
+    if shutil.which(program) is None:
+        hint = f"install {program}, or print the command without --execute and run it elsewhere"
+        raise Stop(ERRORS, f"{program} is not on the PATH, so nothing was started", hint)
+    text = config.text if command.config_format == "yaml" else json.dumps(config.message)
+    print(f"running: {command.bash()}", file=sys.stderr)
+    status = _run(command, text)
+    if status:
+        raise Stop(ERRORS, f"{program} ended with status {status}; what it printed above says why")
+    print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
+    print(f"delete it with: {submission.delete.bash()}", file=sys.stderr)
+
+
+def _run(command: Command, text: str) -> int:
+    sys.stdout.flush()
+    if not command.token:
+        return subprocess.run(command.argv, input=text.encode(), check=False).returncode
+    # Through a pipe, because whatever stands in an argument list can be read by every process of the machine.
+    read_end, write_end = os.pipe()
+    os.write(write_end, (AUTHORIZATION % _token()).encode())
+    os.close(write_end)
+    argv = command.with_token(f"/dev/fd/{read_end}")
+    return subprocess.run(argv, input=text.encode(), check=False, pass_fds=(read_end,)).returncode
+
+
+def _token() -> str:
+    try:
+        return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        raise Stop(
+            ERRORS, f"no access token, so nothing was started: {said.strip()}", "run: gcloud auth login"
+        ) from None

@@ -1,0 +1,219 @@
+"""AI Platform Training, which Google has shut down: the config is a Job of the API ml.v1.
+
+Its published variants: the tier BASIC_TPU, and the tier CUSTOM with a legacy or a Compute Engine machine as the master
+of one TPU worker; each of them with a Python package or with containers. The job runs as the service's own account.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tpucfg.catalog import Slice
+from tpucfg.findings import Finding
+from tpucfg.plan.model import Job
+from tpucfg.spec.model import Environment, Project
+from tpucfg.targets.ai_platform_rules import (
+    FIELDS,
+    GUIDE,
+    NAME,
+    PYTHONS,
+    is_compute_engine,
+    python_problem,
+    region_problem,
+    rules,
+    runtime_problem,
+)
+from tpucfg.targets.base import Command, Message, Origin, Submission
+from tpucfg.targets.common import given, machines_fit, merged, sizes_taken, trainer_field
+
+__all__ = ["NAME", "ORIGINS", "message", "rules", "spec_findings", "submission"]
+
+_SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
+_MASTERS: Final[Mapping[str, str | None]] = {
+    "basic": None,
+    "legacy": "complex_model_m",
+    "compute-engine": "n1-highcpu-16",
+}
+"""The variants of `machine`, each with the master that the guide pairs with a TPU; the basic tier names none."""
+_MACHINE: Final = "compute-engine"
+"""The variant where the spec names none: the only one that takes both generations."""
+
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "labels.**": Origin("spec", "environments.<env>.labels"),
+    "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
+    "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
+    "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
+    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE),
+    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE),
+    "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
+    "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
+    "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalogue", "accelerator", GUIDE),
+    "trainingInput.workerConfig.acceleratorConfig.count": Origin("catalogue", "cores", GUIDE),
+    "trainingInput.region": Origin("spec", "environments.<env>.region"),
+    "trainingInput.runtimeVersion": Origin("spec", "trainer.runtime"),
+    "trainingInput.pythonVersion": Origin("spec", "trainer.python"),
+    "trainingInput.packageUris.*": Origin("spec", "trainer.package"),
+    "trainingInput.pythonModule": Origin("spec", "trainer.module"),
+    "trainingInput.args.*": Origin("figure", ""),
+}
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Sizes, regions, machines and trainers that the service does not take, and that it is no more."""
+    yield _shut_down(project)
+    yield from sizes_taken(project, environment, slices, NAME)
+    yield from machines_fit(project, slices, NAME, chooses=False)
+    yield from _machine_fits(project, slices)
+    if problem := region_problem(environment.region):
+        yield problem.found_at(project.document.value((*environment.path, "region")))
+    yield from _trainer_fits(project)
+    yield from _versions_fit(project)
+
+
+def _shut_down(project: Project) -> Finding:
+    """At the first line that names the target, so that it is one finding for any number of environments."""
+    document = project.document
+    choosing = [it.path for it in project.environments.values() if it.target == NAME]
+    own = choosing[0] if choosing and document.data["target"] != NAME else ()
+    return Finding.of(
+        "TPU060",
+        "Google shut AI Platform Training down on 2025-01-31: its configs can be written and checked, but no job runs",
+        document.value((*own, "target")),
+        help="move to vertex-ai, which replaced it: set target to vertex-ai",
+        details=(f"announced at {_SHUTDOWN}",),
+    )
+
+
+def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
+    options = project.targets.get(NAME, {})
+    machine, master, path = options.get("machine", _MACHINE), options.get("master"), ("targets", NAME)
+    for slice_ in slices:
+        if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
+            message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
+            place, hint = project.document.value((*path, "machine")), f"set targets.{NAME}.machine to {_MACHINE}"
+            yield Finding.of("TPU026", message, place, help=hint, details=(f"see {GUIDE}",))
+    if master and _MASTERS[machine] is None:
+        message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
+        hint = f"delete targets.{NAME}.master, or set targets.{NAME}.machine to {_MACHINE}"
+        yield Finding.of("TPU054", message, project.document.key((*path, "master")), help=hint)
+    elif master and is_compute_engine(master) != (machine == _MACHINE):
+        kind, other = ("legacy", "legacy") if machine == _MACHINE else ("Compute Engine", _MACHINE)
+        message = f"machine {machine} and master {master} exclude each other: {master} is a {kind} machine"
+        hint = f"set targets.{NAME}.machine to {other}, or delete targets.{NAME}.master for {_MASTERS[machine]}"
+        yield Finding.of("TPU054", message, project.document.value((*path, "master")), help=hint)
+
+
+def _trainer_fits(project: Project) -> Iterator[Finding]:
+    trainer, key = project.trainer, project.document.key
+    hint = "give the values as trainer.args, or set them in the image"
+    yield from trainer_field(project, "env", f"{NAME} has no environment variables for the program", hint)
+    if trainer.worker_image and not trainer.image:
+        message = "trainer.worker_image needs image beside it: the master runs a container too"
+        yield Finding.of("TPU005", message, key(("trainer", "worker_image")), help="add image, the master's container")
+    if trainer.image and trainer.package:
+        message = f"trainer.image and trainer.package exclude each other on {NAME}: a container holds its program"
+        yield Finding.of("TPU054", message, key(("trainer", "package")), help="delete package and module, or image")
+    elif trainer.image and trainer.python:
+        message = f"trainer.image and trainer.python exclude each other on {NAME}: a container has its own Python"
+        yield Finding.of("TPU054", message, key(("trainer", "python")), help="delete trainer.python")
+
+
+def _versions_fit(project: Project) -> Iterator[Finding]:
+    trainer, document = project.trainer, project.document
+    if trainer.runtime is None:
+        message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
+        hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"
+        yield Finding.of("TPU005", message, document.key(("trainer", "runtime")), help=hint)
+    elif problem := runtime_problem(trainer.runtime):
+        yield problem.found_at(document.value(("trainer", "runtime")))
+    if trainer.package and trainer.python is None:
+        pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
+        message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
+        yield Finding.of("TPU005", message, document.key(("trainer", "python")), help=f'add python: "{pythons[0]}"')
+    elif trainer.runtime and trainer.python and (problem := python_problem(trainer.runtime, trainer.python)):
+        yield problem.found_at(document.value(("trainer", "python")))
+
+
+def message(job: Job) -> Message:
+    """The Job, without the id that the submit command gives it.
+
+    No jobDir: the service would pass it on as --job-dir, a flag that the program may not know.
+    """
+    machine = job.options.get("machine") or _MACHINE
+    custom = _MASTERS[machine] is not None
+    training = given(
+        scaleTier="CUSTOM" if custom else "BASIC_TPU",
+        masterType=(job.options.get("master") or _MASTERS[machine]) if custom else None,
+        masterConfig=given(imageUri=job.image),
+        workerType="cloud_tpu" if custom else None,
+        workerCount=1 if custom else None,
+        workerConfig=given(**_container(job), acceleratorConfig=_accelerator(job) if machine == _MACHINE else None),
+        region=job.environment.region,
+        **({} if job.image else _package(job)),
+        args=list(job.args),
+    )
+    return given(labels=dict(job.environment.labels), trainingInput=training)
+
+
+def _container(job: Job) -> dict[str, Any]:
+    """Of the TPU worker; what it would default to is written out."""
+    return {"imageUri": job.worker_image or job.image, "tpuTfVersion": job.runtime} if job.image else {}
+
+
+def _package(job: Job) -> dict[str, Any]:
+    return {
+        "runtimeVersion": job.runtime,
+        "pythonVersion": job.python,
+        "packageUris": [job.package] if _is_uploaded(job.package) else None,
+        "pythonModule": job.module,
+    }
+
+
+def _is_uploaded(package: str | None) -> bool:
+    """Whether the package is in Cloud Storage already; a local folder is built and uploaded by gcloud."""
+    return package is not None and package.startswith("gs://")
+
+
+def _accelerator(job: Job) -> dict[str, Any]:
+    return {"type": job.slice.accelerators[NAME], "count": job.slice.cores}
+
+
+def submission(job: Job) -> Submission:
+    """By gcloud, whose flags repeat the config where it would ignore the file.
+
+    It drops packageUris of the file. And it reads --config twice unless --scale-tier is given: the second time the pipe
+    is empty, and it submits a job without a TPU and without a word. With CUSTOM that flag needs the master's beside it.
+    """
+    training = merged(message(job), job.options.get("extra", {}))["trainingInput"]
+    id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
+    jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
+    flags = {"staging-bucket": f"gs://{job.bucket}", "config": "/dev/stdin", **_program(job, training)} | given(
+        **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
+        region=training["region"],
+    )
+    start = (*jobs, "submit", "training", id_, project, *(f"--{flag}={value}" for flag, value in flags.items()))
+    return Submission(
+        start=Command((*start, *(("--", *args) if args else ())), reads_config=True),
+        watch=Command((*jobs, "stream-logs", id_, project)),
+        delete=Command((*jobs, "cancel", id_, project)),
+        notes=tuple(_notes(job)),
+    )
+
+
+def _program(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
+    if job.image:
+        return {}
+    return given(
+        **{
+            "package-path": None if _is_uploaded(job.package) else job.package,
+            "packages": ",".join(training.get("packageUris", ())),
+            "module-name": training.get("pythonModule"),
+            "runtime-version": training.get("runtimeVersion"),
+            "python-version": training.get("pythonVersion"),
+        }
+    )
+
+
+def _notes(job: Job) -> Iterator[str]:
+    yield "the service takes a job id once: give every further run of this size its own with --run"
+    if job.package and not _is_uploaded(job.package):
+        yield f"gcloud builds {job.package} with the setup.py beside it: run this in the folder that holds both"

@@ -1,0 +1,196 @@
+"""GKE: the config is a JobSet of one job, whose pods take one host each of one slice.
+
+Sources: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/ (the message),
+https://cloud.google.com/kubernetes-engine/docs/how-to/tpus (selectors and chips of a pod),
+https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets on TPU slices).
+
+No pod is privileged: only GKE before 1.28 needed that, says the page on TPUs. No pod uses its host's network: one slice
+works without it, and the pods would lose their own account, see https://github.com/apple/axlearn/pull/641.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tpucfg.catalog import Slice
+from tpucfg.findings import Finding
+from tpucfg.plan.model import Job
+from tpucfg.plan.names import account_id
+from tpucfg.schemas import Problem
+from tpucfg.spec.model import Environment, Project
+from tpucfg.targets.base import Command, Message, Origin, Submission, SubmissionError
+from tpucfg.targets.common import account_fits, container_only, given, machines_fit, names_fit, sizes_taken
+from tpucfg.targets.gke_rules import ACCELERATOR, CHIPS, NAMES, TOPOLOGY, longest_name, rules
+
+__all__ = ["NAME", "ORIGINS", "message", "rules", "spec_findings", "submission"]
+
+NAME: Final = "gke"
+REPLICATED_JOB: Final = "slice"
+CONTAINER: Final = "trainer"
+
+_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
+_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+_RESERVATION: Final = "cloud.google.com/reservation-name"
+_INSTANCE: Final = "node.kubernetes.io/instance-type"
+
+_JOBSET: Final = "https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/"
+_TPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
+_PLACEMENT: Final = "https://jobset.sigs.k8s.io/docs/tasks/tpu_multislice/"
+_SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
+
+_JOB: Final = "spec.replicatedJobs.*.template.spec"
+_POD: Final = f"{_JOB}.template.spec"
+_ONE_TRY: Final = Origin("rule", "one try: a pod alone cannot take its place in a running program again", _JOBSET)
+_SHARED_MEMORY: Final = Origin("rule", "a container's own /dev/shm has 64 MB, which data loaders soon fill", _SHM)
+
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "apiVersion": Origin("rule", "the API of JobSets", _JOBSET),
+    "kind": Origin("rule", "a JobSet, also for one job: it names the pods for each other", _JOBSET),
+    "metadata.name": Origin("rule", "the job's name", NAMES),
+    "metadata.namespace": Origin("spec", "targets.gke.namespace"),
+    f"metadata.labels.[{_QUEUE}]": Origin("spec", "targets.gke.queue"),
+    "metadata.labels.*": Origin("spec", "environments.<env>.labels"),
+    f"metadata.annotations.[{_EXCLUSIVE}]": Origin("rule", "all pods on one node pool, which is one slice", _PLACEMENT),
+    "spec.failurePolicy.maxRestarts": _ONE_TRY,
+    "spec.replicatedJobs.*.name": Origin("rule", "part of the pods' names", NAMES),
+    "spec.replicatedJobs.*.replicas": Origin("rule", "one job for the one slice", _JOBSET),
+    f"{_JOB}.parallelism": Origin("catalogue", "hosts", _TPUS),
+    f"{_JOB}.completions": Origin("catalogue", "hosts", _TPUS),
+    f"{_JOB}.completionMode": Origin("rule", "each pod has the index of its host", _TPUS),
+    f"{_JOB}.backoffLimit": _ONE_TRY,
+    f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
+    f"{_POD}.restartPolicy": _ONE_TRY,
+    f"{_POD}.nodeSelector.[{ACCELERATOR}]": Origin("catalogue", "gke_label", _TPUS),
+    f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalogue", "topology", _TPUS),
+    f"{_POD}.nodeSelector.[{_INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
+    f"{_POD}.nodeSelector.[{_RESERVATION}]": Origin("spec", "targets.gke.reservation"),
+    f"{_POD}.tolerations.**": Origin("rule", "nodes with TPUs are tainted, so that nothing else runs there", _TPUS),
+    f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", _JOBSET),
+    f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
+    f"{_POD}.containers.*.args.*": Origin("figure", ""),
+    f"{_POD}.containers.*.env.**": Origin("spec", "trainer.env"),
+    f"{_POD}.containers.*.resources.**": Origin("catalogue", "chips_per_host", _TPUS),
+    f"{_POD}.containers.*.volumeMounts.**": _SHARED_MEMORY,
+    f"{_POD}.volumes.**": _SHARED_MEMORY,
+}
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Sizes, trainers and names that a cluster does not take."""
+    yield from sizes_taken(project, environment, slices, NAME)
+    yield from machines_fit(project, [it for it in slices if NAME in it.targets], NAME, chooses=True)
+    yield from container_only(project, NAME)
+    yield from names_fit(project, environment, slices, lambda it: longest_name(REPLICATED_JOB, it.hosts), NAMES)
+    if not project.targets.get(NAME, {}).get("service_account"):
+        yield from account_fits(project, environment)
+
+
+def message(job: Job) -> Message:
+    """The JobSet."""
+    hosts, options = job.slice.hosts, job.options
+    work = {
+        "parallelism": hosts,
+        "completions": hosts,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "template": {"spec": _pod(job)},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": given(
+            name=job.name,
+            namespace=options.get("namespace", "default"),
+            labels={**job.environment.labels, **given(**{_QUEUE: options.get("queue")})},
+            # A single host's pool may have several nodes, and the job must not keep all of them to itself.
+            annotations={_EXCLUSIVE: _NODE_POOL} if hosts > 1 else {},
+        ),
+        "spec": {
+            "failurePolicy": {"maxRestarts": 0},
+            "replicatedJobs": [{"name": REPLICATED_JOB, "replicas": 1, "template": {"spec": work}}],
+        },
+    }
+
+
+def _pod(job: Job) -> dict[str, Any]:
+    return {
+        "serviceAccountName": _account(job),
+        "restartPolicy": "Never",
+        "nodeSelector": _selector(job),
+        "tolerations": [{"key": CHIPS, "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [_container(job)],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
+    }
+
+
+def _account(job: Job) -> str:
+    return job.options.get("service_account") or account_id(name=job.project, environment=job.environment.name)
+
+
+def _selector(job: Job) -> dict[str, str]:
+    machine, machines = job.slice.machine, job.slice.machines
+    # All machines of a size have the same labels. A pod that asks for the few chips of the smaller one also fits a host
+    # of the larger, and would have half of it; the other way round nothing can go wrong.
+    smaller = machine and any(machine.chips < other.chips for other in machines)
+    return given(
+        **{
+            ACCELERATOR: machine and machine.gke_label,
+            TOPOLOGY: job.slice.topology,
+            _INSTANCE: machine.name if machine and smaller else None,
+            _RESERVATION: job.options.get("reservation"),
+        }
+    )
+
+
+def _container(job: Job) -> dict[str, Any]:
+    chips = {CHIPS: job.slice.chips_per_host}
+    return given(
+        name=CONTAINER,
+        image=job.image,
+        args=[escaped(arg) for arg in job.args],
+        env=[{"name": key, "value": escaped(value)} for key, value in job.env],
+        resources={"requests": chips, "limits": dict(chips)},
+        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108 - the pod's, not this machine's
+    )
+
+
+def escaped(text: str) -> str:
+    """The text as Kubernetes has to be given it: it replaces `$(NAME)`, and reads each `$$` as one `$`.
+
+    https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    """
+    return text.replace("$", "$$")
+
+
+def submission(job: Job) -> Submission:
+    """By kubectl, in the context that the environment names: the current one may be any cluster.
+
+    Raises:
+        SubmissionError: The environment names no context.
+    """
+    from shlex import join
+
+    environment = job.environment
+    if environment.kube_context is None:
+        raise SubmissionError(_no_context(environment))
+    kubectl = ("kubectl", f"--context={environment.kube_context}")
+    there = (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
+    pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
+    account = _account(job)
+    make_account = (*there, "create", "serviceaccount", account)
+    output = (*there, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
+    return Submission(
+        start=Command((*kubectl, "create", "--filename=-"), reads_config=True),
+        watch=Command((*there, "get", f"jobset/{job.name}", "--watch")),
+        delete=Command((*there, "delete", f"jobset/{job.name}")),
+        notes=(
+            f"the pods run as the Kubernetes service account {account}; once: {join(make_account)}",
+            f"the program's output: {join(output)}",
+        ),
+    )
+
+
+def _no_context(environment: Environment) -> Problem:
+    message = f"{environment.name} names no kube_context, and a job is not sent to whatever cluster is current"
+    hint = f"set environments.{environment.name}.kube_context to one of: kubectl config get-contexts --output=name"
+    return Problem("TPU005", message, environment.path, hint, at_key=True)

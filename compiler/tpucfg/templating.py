@@ -1,0 +1,40 @@
+"""jinja2 as this project uses it, for configs and for the scripts inside them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tpucfg.resources import folder
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def environment(**filters: Callable[..., str]) -> "Environment":
+    """An engine that lets no undefined name pass, reads no file outside templates/ and escapes nothing by itself.
+
+    A value is quoted by a filter for what surrounds it: `comment` and `sh` here, those of the caller besides.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(comment=comment, sh=shell_word, **filters)
+    return made
+
+
+def comment(value: object) -> str:
+    """A value inside a comment: on one line, so that it cannot end the comment."""
+    return "".join(char if char.isprintable() else "?" for char in str(value))
+
+
+def shell_word(value: str) -> str:
+    """A value as one word of a shell's command line, to the letter."""
+    from shlex import quote
+
+    return quote(value)

@@ -1,0 +1,84 @@
+"""Specs for ai-platform, changed in one place or another, and what becomes of them."""
+
+import json
+from typing import Any
+
+from tpucfg.catalog import Catalog
+from tpucfg.config.compile import Compiled, compile_project
+from tpucfg.findings import Finding
+from tpucfg.plan import Selection
+from tpucfg.spec.load import from_document
+from tpucfg.spec.reader import read_text
+
+SPEC: dict[str, Any] = {
+    "version": 1,
+    "name": "mnist",
+    "target": "ai-platform",
+    "sizes": ["v2-8"],
+    "environments": {"dev": {"project": "my-project-dev", "region": "us-central1"}},
+    "trainer": {
+        "package": "trainer",
+        "module": "trainer.task",
+        "runtime": "2.2",
+        "python": "3.7",
+        "args": {"distribution_strategy": "tpu", "model_dir": "${job_dir}"},
+    },
+    "training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 1, "flags": {"batch_size": None, "epochs": None}},
+}
+CONTAINER: dict[str, Any] = {
+    "image": "gcr.io/my-project/master:1.0",
+    "worker_image": "gcr.io/my-project/worker:1.0",
+    "runtime": "2.2",
+}
+ARGS = ["--distribution_strategy=tpu", "--model_dir=gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-8"]
+PACKAGE: dict[str, Any] = {
+    "region": "us-central1",
+    "runtimeVersion": "2.2",
+    "pythonVersion": "3.7",
+    "pythonModule": "trainer.task",
+    "args": ARGS,
+}
+OF_MACHINE: dict[str, dict[str, Any]] = {
+    "basic": {"scaleTier": "BASIC_TPU"},
+    "legacy": {"scaleTier": "CUSTOM", "masterType": "complex_model_m", "workerType": "cloud_tpu", "workerCount": 1},
+    "compute-engine": {
+        "scaleTier": "CUSTOM",
+        "masterType": "n1-highcpu-16",
+        "workerType": "cloud_tpu",
+        "workerCount": 1,
+        "workerConfig": {"acceleratorConfig": {"type": "TPU_V2", "count": 8}},
+    },
+}
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    """Return SPEC with other values at the top: a mapping is merged into the one there, None takes its key away."""
+    return merged(SPEC, changes)
+
+
+def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Return both in one; a key whose value above is None is in neither."""
+    both = {
+        key: merged(below[key], value) if isinstance(value, dict) and key in below else value
+        for key, value in above.items()
+    }
+    return {key: value for key, value in {**below, **both}.items() if value is not None or key not in above}
+
+
+def container(**changes: Any) -> dict[str, Any]:
+    """Return SPEC with containers instead of the package."""
+    return {**SPEC, "trainer": merged({**CONTAINER, "args": SPEC["trainer"]["args"]}, changes)}
+
+
+def compiled(data: dict[str, Any], run: str | None = None) -> Compiled:
+    """Return what a spec compiles to; JSON is YAML."""
+    project, found = from_document(read_text(json.dumps(data, indent=1), "tpucfg.yaml"))
+    assert project is not None, found
+    return compile_project(project, Catalog(), Selection(run=run))
+
+
+def at(finding: Finding, data: dict[str, Any]) -> str:
+    """Return what stands at the place of a finding, of a list the bracket that opens it."""
+    place = finding.place
+    line = json.dumps(data, indent=1).splitlines()[place.line - 1]
+    return line[place.column - 1 : place.end_column - 1 if place.line == place.end_line else None]

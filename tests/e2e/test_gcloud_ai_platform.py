@@ -1,0 +1,123 @@
+"""The ai-platform command, run by the real gcloud against a server on this machine that keeps what it is sent.
+
+gcloud's own endpoint setting leads it there; nothing leaves the machine, and the token is no token.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tpucfg.catalog import Catalog
+from tpucfg.config.compile import compile_project, render_all
+from tpucfg.spec.load import from_document
+from tpucfg.spec.reader import read_text
+from tpucfg.targets import target_named
+
+pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
+
+SPEC = """\
+version: 1
+name: mnist
+target: ai-platform
+sizes: [v2-8]
+environments:
+  dev: {{project: my-project-dev, region: us-central1, labels: {{team: vision}}}}
+trainer:
+  {trainer}
+  runtime: "2.2"
+  args: {{model_dir: "${{job_dir}}"}}
+training: {{tuned_on: v2-8, batch_size: 1024, epochs: 1}}
+targets: {{ai-platform: {{machine: {machine}}}}}
+"""
+PACKAGE = 'package: gs://my-bucket/t.tar.gz\n  module: trainer.task\n  python: "3.7"'
+CONTAINER = "image: gcr.io/my-project/master:1.0"
+
+
+class Service:
+    """A server that answers every request as if it had made the job."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Any] = []
+        """What it was sent, in order."""
+        jobs = self.jobs
+
+        class Handler(BaseHTTPRequestHandler):
+            """Keeps the body of a request."""
+
+            def do_POST(self) -> None:
+                """Answer with a job that waits in a queue."""
+                jobs.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                answer = json.dumps({"jobId": jobs[-1]["jobId"], "state": "QUEUED"}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Run the server for one test."""
+    made = Service()
+    thread = Thread(target=made.server.serve_forever)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])
+@pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
+def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
+    """The job that reaches the service through a pipe is the config to the letter, with the id of the command."""
+    project, found = from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
+    assert project is not None, found
+    (config,) = render_all(compile_project(project, Catalog()))
+    command = target_named("ai-platform").submission(config.job).start
+    token = tmp_path / "token"
+    token.write_text("no-token")
+    done = subprocess.run(
+        ["gcloud", f"--access-token-file={token}", "--quiet", *command.argv[1:]],
+        input=config.text,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "CLOUDSDK_CONFIG": str(tmp_path / "gcloud"),
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_ML": f"http://127.0.0.1:{service.server.server_port}/",
+            "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    (job,) = service.jobs
+    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.message)}
+
+
+def _as_sent(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as the client sends it: 64-bit numbers are text, and one field is always set."""
+    sent: dict[str, Any] = json.loads(json.dumps(message))
+    training = sent["trainingInput"]
+    if "workerCount" in training:
+        training["workerCount"] = str(training["workerCount"])
+    accelerator = training.get("workerConfig", {}).get("acceleratorConfig")
+    if accelerator:
+        accelerator["count"] = str(accelerator["count"])
+    training["enableWebAccess"] = False
+    return sent

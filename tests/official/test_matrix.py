@@ -1,0 +1,99 @@
+"""Every config that the compiler can make passes Google's official client types.
+
+The matrix: target x every size it takes x kind of trainer x every region that a list names for the size. Each cell is a spec
+of its own, so nothing but the spec decides what is rendered.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+import official
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.config.compile import compile_project, render_all
+from tpucfg.spec.load import from_document
+from tpucfg.spec.reader import read_text
+
+IMAGE = "us-docker.pkg.dev/my-project/train/mnist:1.0"
+PACKAGE = {"package": "gs://my-bucket/trainer-0.1.tar.gz", "module": "trainer.task"}
+RUNTIME = {"runtime": "2.2", "python": "3.7"}
+TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]] = {
+    # kind -> (trainer, settings of the target)
+    "ai-platform": {
+        "package": (PACKAGE | RUNTIME, {}),
+        "container": ({"image": IMAGE, "worker_image": f"{IMAGE}-tpu", "runtime": "2.2"}, {}),
+        "legacy": (PACKAGE | RUNTIME, {"machine": "legacy"}),
+        "basic": (PACKAGE | RUNTIME, {"machine": "basic"}),
+    },
+    "vertex-ai": {
+        "container": ({"image": IMAGE, "env": {"MODE": "no"}}, {"timeout": "86400s", "strategy": "SPOT"}),
+        "package": (PACKAGE | {"image": IMAGE}, {"reservation": "projects/p/zones/z/reservations/r"}),
+    },
+    "cloud-tpu": {
+        "container": ({"image": IMAGE, "env": {"MODE": "on"}}, {"spot": True, "network": "train"}),
+        "reserved": ({"image": IMAGE}, {"reservation": "tpu"}),
+    },
+    "gke": {
+        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "reservation": "tpu"}),
+        "plain": ({"image": IMAGE}, {}),
+    },
+}
+V2_ONLY = ("legacy", "basic")
+AI_PLATFORM_REGIONS = ("us-central1", "europe-west4")
+
+
+def _regions(target: str, slice_: Slice) -> tuple[str, ...]:
+    return AI_PLATFORM_REGIONS if target == "ai-platform" else slice_.regions() or ("us-central1",)
+
+
+def _cells(target: str) -> Iterator[tuple[Slice, str, str]]:
+    for slice_ in Catalog().all():
+        if target in slice_.targets:
+            for kind, region in product(TRAINERS[target], _regions(target, slice_)):
+                if kind not in V2_ONLY or slice_.generation == "v2":
+                    yield slice_, kind, region
+
+
+def _spec(target: str, slice_: Slice, kind: str, region: str) -> dict[str, Any]:
+    trainer, settings = TRAINERS[target][kind]
+    environment = {"project": "my-project", "region": region, "kube_context": "gke_my-project_train"}
+    return {
+        "version": 1,
+        "name": "mnist",
+        "target": target,
+        "sizes": [slice_.size],
+        "environments": {"dev": environment | {"labels": {"team": "vision"}}},
+        "trainer": {**trainer, "args": {"data_dir": "${bucket}/data", "mode": "no", "at": "12:30", "verbose": None}},
+        "training": {
+            "tuned_on": "v2-8",
+            "batch_size": 8192,
+            "train_steps": 100_000,
+            "learning_rate": 0.1,
+            "learning_rate_rule": "sqrt",
+        },
+        "targets": {target: settings},
+    }
+
+
+def _text(spec: Mapping[str, Any]) -> str:
+    project, findings = from_document(read_text(json.dumps(spec), "tpucfg.yaml"))
+    assert project is not None, findings
+    (config,) = render_all(compile_project(project, Catalog()))
+    return config.text
+
+
+@pytest.mark.parametrize("target", TRAINERS)
+def test_every_config_passes_the_official_types(target: str) -> None:
+    """Whatever size, trainer and region a spec names, Google's own code takes the config."""
+    cells = list(_cells(target))
+    texts = [_text(_spec(target, *cell)) for cell in cells]
+    refused = {
+        (slice_.size, kind, region): found
+        for (slice_, kind, region), found in zip(cells, official.all_refusals(target, texts), strict=True)
+        if found
+    }
+    assert not refused
+    assert len({slice_.size for slice_, _, _ in cells}) == sum(target in slice_.targets for slice_ in Catalog().all())

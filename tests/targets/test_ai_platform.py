@@ -1,0 +1,127 @@
+"""ai-platform: the configs of Google's guide, and where each field comes from.
+
+The expected configs are those of https://cloud.google.com/ai-platform/training/docs/using-tpus with the values of SPEC.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, spec
+from tpucfg.config.compile import render_all
+from tpucfg.config.origin import origin_of
+from tpucfg.findings import errors
+from tpucfg.plan import Job
+from tpucfg.targets import Message, target_named
+
+
+def message_of(data: dict[str, Any]) -> Message:
+    """Return the message of a spec's only job."""
+    result = compiled(data)
+    assert not errors(result.findings), result.findings
+    ((_, message),) = result.messages
+    return message
+
+
+@pytest.mark.parametrize("machine", OF_MACHINE)
+def test_a_package_on_each_machine_is_the_guides_config(machine: str) -> None:
+    """The basic tier, a legacy machine and a Compute Engine machine, each with the fields that the guide gives it."""
+    message = message_of(spec(targets={"ai-platform": {"machine": machine}}))
+    assert message == {"trainingInput": {**OF_MACHINE[machine], **PACKAGE}}
+
+
+def test_containers_are_the_guides_config() -> None:
+    """Two images that differ, and the runtime as tpuTfVersion of the worker instead of runtimeVersion."""
+    assert message_of(container()) == {
+        "trainingInput": {
+            "scaleTier": "CUSTOM",
+            "masterType": "n1-highcpu-16",
+            "masterConfig": {"imageUri": "gcr.io/my-project/master:1.0"},
+            "workerType": "cloud_tpu",
+            "workerCount": 1,
+            "workerConfig": {
+                "imageUri": "gcr.io/my-project/worker:1.0",
+                "tpuTfVersion": "2.2",
+                "acceleratorConfig": {"type": "TPU_V2", "count": 8},
+            },
+            "region": "us-central1",
+            "args": ARGS,
+        }
+    }
+
+
+def test_one_image_is_the_workers_too() -> None:
+    """Without worker_image the worker's container is written out as the master's."""
+    message = message_of(container(worker_image=CONTAINER["image"]))
+    assert message["trainingInput"]["workerConfig"]["imageUri"] == "gcr.io/my-project/master:1.0"
+
+
+def test_v3_is_another_accelerator_and_nothing_else() -> None:
+    """v3-8 on the Compute Engine machine differs from v2-8 in the accelerator's type, and in its folder."""
+    v2, v3 = (
+        message_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None})) for size in ("v2-8", "v3-8")
+    )
+    assert v3["trainingInput"].pop("workerConfig") == {"acceleratorConfig": {"type": "TPU_V3", "count": 8}}
+    del v2["trainingInput"]["workerConfig"]
+    assert v2 == v3
+
+
+def test_a_package_in_cloud_storage_is_named_in_the_config() -> None:
+    """A package that is built already is written as packageUris; a local folder has no address yet."""
+    message = message_of(spec(trainer={"package": "${bucket}/trainer-0.1.tar.gz"}))
+    assert message["trainingInput"]["packageUris"] == ["gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"]
+    assert "packageUris" not in message_of(spec())["trainingInput"]
+
+
+def test_labels_are_in_the_config() -> None:
+    """The environment's labels are the job's."""
+    labelled = {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}
+    assert message_of(spec(environments={"dev": labelled}))["labels"] == {"team": "vision"}
+
+
+@pytest.mark.parametrize(
+    ("data", "quoted"),
+    [(spec(), ['runtimeVersion: "2.2"', 'pythonVersion: "3.7"']), (container(), ['tpuTfVersion: "2.2"'])],
+    ids=["package", "containers"],
+)
+def test_versions_are_text_in_the_config(data: dict[str, Any], quoted: list[str]) -> None:
+    """A version is in quotes: gcloud takes a bare 2.2 for a number and refuses it."""
+    (config,) = render_all(compiled(data))
+    assert all(line in config.text for line in quoted)
+
+
+def all_jobs() -> Iterator[tuple[Job, Message]]:
+    """Yield the jobs of every machine with every kind of trainer."""
+    uploaded = spec(trainer={"package": "gs://b/trainer.tar.gz"})
+    for data in (spec(), uploaded, container()):
+        for machine in OF_MACHINE:
+            labelled = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
+            changed = {**data, "environments": labelled, "targets": {"ai-platform": {"machine": machine}}}
+            yield from compiled(changed).messages
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of everything without parts."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*path, key))
+    else:
+        yield path
+
+
+def test_every_field_says_where_it_comes_from() -> None:
+    """There is an origin for whatever field is written, and no origin for one that never is."""
+    jobs = list(all_jobs())
+    assert len(jobs) == 9
+    written = {path for _, message in jobs for path in leaves(message)}
+    found = {path: origin_of("ai-platform", path) for path in written}
+    assert [path for path, origin in found.items() if origin is None] == []
+    assert set(found.values()) == set(target_named("ai-platform").ORIGINS.values())
+
+
+def test_the_template_says_where_the_package_comes_from() -> None:
+    """A config for a package says that gcloud takes it by flag; one for containers has nothing to say."""
+    said = "# gcloud takes the package from its flags"
+    (package,), (containers,) = (list(render_all(compiled(data))) for data in (spec(), container()))
+    assert (said in package.text, said in containers.text) == (True, False)

@@ -1,0 +1,197 @@
+"""ai-platform: what of a spec is refused, and where it is said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ai_platform_specs import at, compiled, container, spec
+from tpucfg.findings import errors
+
+REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
+    (
+        "a size of more than 8 cores",
+        spec(sizes=["v2-8", "v2-32"]),
+        "TPU024",
+        '"v2-32"',
+        "ai-platform does not take v2-32: AI Platform Training takes ",
+    ),
+    (
+        "v3 on the basic tier",
+        spec(sizes=["v3-8"], training={"tuned_on": "v3-8"}, targets={"ai-platform": {"machine": "basic"}}),
+        "TPU026",
+        '"basic"',
+        "v3-8 does not run with machine basic, which has TPU v2 only",
+    ),
+    (
+        "v3 on a legacy machine",
+        spec(sizes=["v3-8"], training={"tuned_on": "v3-8"}, targets={"ai-platform": {"machine": "legacy"}}),
+        "TPU026",
+        '"legacy"',
+        "v3-8 does not run with machine legacy, which has TPU v2 only",
+    ),
+    (
+        "a machine for one rung",
+        spec(overrides={"v2-8": {"machine": "n1-highcpu-16"}}),
+        "TPU026",
+        '"n1-highcpu-16"',
+        "v2-8 cannot run on n1-highcpu-16: ai-platform chooses the machine itself",
+    ),
+    (
+        "a master of the basic tier",
+        spec(targets={"ai-platform": {"machine": "basic", "master": "n1-highcpu-16"}}),
+        "TPU054",
+        '"master"',
+        "machine basic and master exclude each other: the basic tier chooses its master itself",
+    ),
+    (
+        "a legacy master of the Compute Engine variant",
+        spec(targets={"ai-platform": {"master": "complex_model_m"}}),
+        "TPU054",
+        '"complex_model_m"',
+        "machine compute-engine and master complex_model_m exclude each other: complex_model_m is a legacy machine",
+    ),
+    (
+        "a Compute Engine master of the legacy variant",
+        spec(targets={"ai-platform": {"machine": "legacy", "master": "n1-highmem-8"}}),
+        "TPU054",
+        '"n1-highmem-8"',
+        "machine legacy and master n1-highmem-8 exclude each other: n1-highmem-8 is a Compute Engine machine",
+    ),
+    (
+        "a region without TPUs",
+        spec(environments={"dev": {"region": "us-west1"}}),
+        "TPU027",
+        '"us-west1"',
+        "AI Platform Training has TPUs in us-central1 and europe-west4, and none in us-west1",
+    ),
+    (
+        "a runtime without TPU support",
+        spec(trainer={"runtime": "2.3"}),
+        "TPU052",
+        '"2.3"',
+        "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+    ),
+    (
+        "a Python of another runtime",
+        spec(trainer={"runtime": "1.14"}),
+        "TPU054",
+        '"3.7"',
+        "Python 3.7 does not come with runtime 1.14, which has 3.5 and 2.7",
+    ),
+    (
+        "no runtime",
+        spec(trainer={"runtime": None}),
+        "TPU005",
+        '"trainer"',
+        "trainer needs the key runtime on ai-platform: its TensorFlow and the trainer's must match",
+    ),
+    (
+        "no Python",
+        spec(trainer={"python": None}),
+        "TPU005",
+        '"trainer"',
+        "trainer needs the key python on ai-platform: a package runs in the runtime's Python",
+    ),
+    (
+        "containers without a runtime",
+        container(runtime=None),
+        "TPU005",
+        '"trainer"',
+        "trainer needs the key runtime on ai-platform: its TensorFlow and the trainer's must match",
+    ),
+    (
+        "containers of another TensorFlow",
+        container(runtime="2.9"),
+        "TPU052",
+        '"2.9"',
+        "runtime 2.9 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+    ),
+    (
+        "environment variables",
+        spec(trainer={"env": {"TF_CPP_MIN_LOG_LEVEL": "2"}}),
+        "TPU051",
+        '"env"',
+        "ai-platform has no environment variables for the program",
+    ),
+    (
+        "a worker's image alone",
+        spec(trainer={"worker_image": "gcr.io/my-project/worker:1.0"}),
+        "TPU005",
+        '"worker_image"',
+        "trainer.worker_image needs image beside it: the master runs a container too",
+    ),
+    (
+        "a package in a container",
+        spec(trainer={"image": "gcr.io/my-project/master:1.0"}),
+        "TPU054",
+        '"package"',
+        "trainer.image and trainer.package exclude each other on ai-platform: a container holds its program",
+    ),
+    (
+        "a Python beside a container",
+        container(python="3.7"),
+        "TPU054",
+        '"python"',
+        "trainer.image and trainer.python exclude each other on ai-platform: a container has its own Python",
+    ),
+    (
+        "parameter servers by way of extra",
+        spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
+        "TPU074",
+        '"parameterServerCount"',
+        "trainingInput.parameterServerCount: the service refuses a job that has parameter servers beside a TPU",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "id_", "place", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_what_the_service_does_not_take_is_one_error(data: dict[str, Any], id_: str, place: str, message: str) -> None:
+    """A spec that asks for what the service lacks is one error, at the value or key at fault, that says what to do."""
+    (finding,) = errors(compiled(data).findings)
+    assert (finding.id, at(finding, data)) == (id_, place)
+    assert finding.message.startswith(message)
+    assert finding.help
+
+
+def test_a_refused_size_names_the_targets_that_take_it() -> None:
+    """v3-32 is not for this service, and the help says for which ones it is."""
+    (finding,) = errors(compiled(spec(sizes=["v3-8", "v3-32"], training={"tuned_on": "v3-8"})).findings)
+    assert finding.id == "TPU024"
+    assert "vertex-ai, cloud-tpu, gke" in finding.help
+
+
+def test_the_runtimes_finding_says_that_tensorflow_must_match() -> None:
+    """Whoever mends the runtime is told what it has to agree with."""
+    (finding,) = errors(compiled(spec(trainer={"runtime": "2.3"})).findings)
+    assert finding.help == "choose the one that has the trainer's own TensorFlow: the two must match"
+
+
+def test_the_end_of_the_service_is_one_warning() -> None:
+    """Two environments have one warning together, where the target is chosen, with the target to move to."""
+    sizes = {"sizes": ["v2-8"], "region": "us-central1"}
+    data = spec(environments={"prod": {"project": "my-project-prod", **sizes}})
+    (finding,) = compiled(data).findings
+    assert (finding.id, finding.level, at(finding, data)) == ("TPU060", "warning", '"ai-platform"')
+    assert "2025-01-31" in finding.message
+    assert finding.help == "move to vertex-ai, which replaced it: set target to vertex-ai"
+    assert finding.details == ("announced at https://cloud.google.com/ai-platform/training/docs/deprecations",)
+
+
+def test_the_end_of_the_service_is_said_where_an_environment_chooses_it() -> None:
+    """Where only an environment has this target, its own line has the warning."""
+    own = {"dev": {"target": "ai-platform"}}
+    data = spec(target="vertex-ai", environments=own)
+    (finding,) = compiled(data).findings
+    assert finding.id == "TPU060"
+    assert finding.place.line > json.dumps(data, indent=1).splitlines().index(' "environments": {')
+
+
+def test_an_allowed_region_renders() -> None:
+    """A region that the spec allows with a reason is one note, and the config is made."""
+    data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
+    result = compiled(data)
+    assert [(it.level, it.id) for it in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
+    assert result.messages[0][1]["trainingInput"]["region"] == "asia-east1"

@@ -1,0 +1,66 @@
+"""ai-platform: the commands that start, watch and delete a job."""
+
+from typing import Any
+
+import pytest
+
+from ai_platform_specs import ARGS, compiled, container, spec
+from tpucfg.targets import Submission, target_named
+
+START = "gcloud ai-platform jobs submit training mnist_dev_v2_8 --project=my-project-dev"
+STAGING = "--staging-bucket=gs://my-project-dev-mnist-dev-us-central1 --config=/dev/stdin"
+VERSIONS = "--module-name=trainer.task --runtime-version=2.2 --python-version=3.7"
+CUSTOM = "--scale-tier=CUSTOM --master-machine-type=n1-highcpu-16 --region=us-central1"
+
+
+def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
+    """Return the commands of a spec's only job."""
+    ((job, _),) = compiled(data, run).messages
+    return target_named("ai-platform").submission(job)
+
+
+@pytest.mark.parametrize(
+    ("data", "flags"),
+    [
+        (spec(), f"--package-path=trainer {VERSIONS} {CUSTOM}"),
+        (spec(trainer={"package": "gs://b/t.tar.gz"}), f"--packages=gs://b/t.tar.gz {VERSIONS} {CUSTOM}"),
+        (container(), CUSTOM),
+        (
+            spec(targets={"ai-platform": {"machine": "basic"}}),
+            f"--package-path=trainer {VERSIONS} --scale-tier=BASIC_TPU --region=us-central1",
+        ),
+        (
+            spec(targets={"ai-platform": {"extra": {"trainingInput": {"masterType": "n1-highmem-8"}}}}),
+            f"--package-path=trainer {VERSIONS} {CUSTOM.replace('n1-highcpu-16', 'n1-highmem-8')}",
+        ),
+    ],
+    ids=["a local package", "a package in Cloud Storage", "containers", "the basic tier", "what extra changes"],
+)
+def test_the_command_gives_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
+    """The config goes to gcloud's standard input, and by flag goes again what gcloud would drop of it."""
+    start = submission_of(data).start
+    assert start.reads_config
+    assert " ".join(start.argv) == f"{START} {STAGING} {flags} -- {' '.join(ARGS)}"
+
+
+def test_a_program_without_args_gets_none() -> None:
+    """Without args there is no `--` either."""
+    argv = submission_of(spec(trainer={"args": None})).start.argv
+    assert argv[-1] == "--region=us-central1"
+
+
+def test_a_run_has_its_own_job_id() -> None:
+    """The run's id ends the job's id, which has underscores in all three commands, and a note says what it is for."""
+    submission = submission_of(spec(), run="lr-2")
+    assert submission.start.argv[5] == "mnist_dev_v2_8_lr_2"
+    job = "mnist_dev_v2_8_lr_2 --project=my-project-dev"
+    assert " ".join(submission.watch.argv) == f"gcloud ai-platform jobs stream-logs {job}"
+    assert " ".join(submission.delete.argv) == f"gcloud ai-platform jobs cancel {job}"
+    assert "--run" in submission.notes[0]
+
+
+def test_the_notes_of_a_local_package_say_where_to_stand() -> None:
+    """A command finds a local package from the folder it runs in; one in Cloud Storage needs no such note."""
+    (_, note) = submission_of(spec()).notes
+    assert "the folder that holds both" in note
+    assert len(submission_of(spec(trainer={"package": "gs://b/t.tar.gz"})).notes) == 1
