@@ -15,13 +15,9 @@ from tpucfg.spec.model import Environment, Project
 
 def whole_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Everything that stops every command."""
-    yield from _unknown_sizes(project, catalog)
-    for path, sizes in _ladders(project).items():
-        yield from _order(project, catalog, path, sizes)
-    yield from _strays(project)
-    yield from _batches(project, catalog)
-    yield from _flags(project)
-    yield from _buckets(project)
+    for rule, read in _RULES.items():
+        if not project.broken & read:
+            yield from rule(project, catalog)
 
 
 def bucket_of(project: Project, environment: Environment) -> str:
@@ -154,3 +150,14 @@ def _buckets(project: Project) -> Iterator[Finding]:
             help=f"give environments.{environment.name}.bucket a name of its own",
             related=((place((*other.path, "bucket")), f"the bucket of {other.name}"),),
         )
+
+
+_RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
+    _unknown_sizes: frozenset(),
+    _orders: frozenset(),
+    _strays: frozenset(("sizes", "environments", "overrides")),
+    _batches: frozenset(),
+    _flags: frozenset(("trainer", "training", "overrides")),
+    _buckets: frozenset(("name", "environments")),
+}
+"""The rules, each with the sections that it compares: it is left out where one of them is broken."""

@@ -11,7 +11,7 @@ from tpucfg.spec.document import Document, Path
 from tpucfg.spec.model import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
 from tpucfg.spec.placeholders import check_placeholders
 from tpucfg.spec.reader import read_file
-from tpucfg.spec.sound import SECTIONS, of_text, sound_part
+from tpucfg.spec.sound import of_text, sound_part
 from tpucfg.wording import dotted, listed, nearest, shown
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
@@ -25,35 +25,33 @@ def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
 
 def from_document(document: Document) -> tuple[Project | None, tuple[Finding, ...]]:
     """The same for a text that was read before."""
-    examined = examine(document)
-    return (None if examined.broken else examined.project), examined.findings
+    project, found = examine(document)
+    return (None if project is None or project.broken else project), found
 
 
 class Examined(NamedTuple):
     """What can be said of a spec, whatever is wrong with it."""
 
     project: Project | None
-    """With stand-ins for the broken sections; None where there is nothing to go on."""
-    broken: frozenset[str]
-    """The sections with an error in them."""
+    """With stand-ins for what is broken; None where there is nothing to go on."""
     findings: tuple[Finding, ...]
 
 
 def examine(document: Document) -> Examined:
     """The project, as far as the document holds, and every finding about its text and structure."""
     if document.root is None:
-        return Examined(None, SECTIONS, collect(document.findings))
+        return Examined(None, collect(document.findings))
     found = [*document.findings]
     if not schemas.valid("tpucfg", document.data):
         known = {finding.place[:3] for finding in found}
         found += [it for it in schemas.explain("tpucfg", document, schemas.SPEC) if it.place[:3] not in known]
     sound, broken = sound_part(document, errors(found)) if errors(found) else (document, frozenset[str]())
     if not schemas.valid("tpucfg", sound.data):
-        return Examined(None, SECTIONS, collect(found))
+        return Examined(None, collect(found))
     found += of_text([*_structure(sound, broken), *check_placeholders(sound)])
     if errors(found):
         sound, broken = sound_part(document, errors(found))
-    return Examined(_project(sound), broken, collect(found))
+    return Examined(_project(sound, broken), collect(found))
 
 
 def _structure(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -136,7 +134,7 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
 """The rules of structure, each with the sections that it compares."""
 
 
-def _project(document: Document) -> Project:
+def _project(document: Document, broken: frozenset[str]) -> Project:
     data = document.data
     gate = data.get("gate")
     return Project(
@@ -152,6 +150,7 @@ def _project(document: Document) -> Project:
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
         document=document,
+        broken=broken,
     )
 
 
