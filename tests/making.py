@@ -32,7 +32,7 @@ SPEC: Final[dict[str, Any]] = {
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    """The small spec with other values, by path: `training__batch_size=2048`; a whole mapping is replaced, not merged."""
+    """The small spec with other values, by path: `training__batch_size=2048`; a mapping is replaced, not merged."""
     made = deepcopy(SPEC)
     for path, value in changes.items():
         *above, last = path.split("__")

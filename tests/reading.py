@@ -30,5 +30,5 @@ READERS = {"PyYAML, 1.1": by_pyyaml, "ruamel.yaml, 1.2": by_ruamel, "tpucfg": by
 
 
 def canonical(value: Any) -> str:
-    """Two values with the same canonical text are equal in value, type and order: Python holds 1, 1.0 and True for equal."""
+    """Equal only for values of equal content, type and order: Python itself holds 1, 1.0 and True for equal."""
     return json.dumps(value)

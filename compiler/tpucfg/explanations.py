@@ -5,7 +5,7 @@ A schema's own annotations do the talking: `patternErrorMessage`, which editors 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
@@ -19,15 +19,15 @@ from tpucfg.spec.document import Path
 from tpucfg.wording import by_nearness, dotted, listed, nearest, repaired, shown
 
 
-def explained(name: str, data: Any, ids: Ids, written: Callable[[Path], str]) -> Iterator[Problem]:
-    """Why the data does not fit the schema of that name: of several rules that one value breaks, the first of _RANKS."""
+def explained(name: str, data: Any, ids: Ids, written: Callable[[Path], str]) -> Sequence[Problem]:
+    """Why the data does not fit the schema of that name: of several rules that one value breaks, the first."""
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
     for error in _validator(name).iter_errors(data):
         for problem in _problems(Case(error, load(name), ids, written)):
             key, rank = (problem.path, problem.at_key), _RANKS.get(str(error.validator), len(_RANKS))
             if key not in worst or rank < worst[key][0]:
                 worst[key] = (rank, problem)
-    return (problem for _, problem in worst.values())
+    return [problem for _, problem in worst.values()]
 
 
 @cache

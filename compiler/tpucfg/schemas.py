@@ -1,11 +1,11 @@
 """JSON Schemas: the quick yes of a fast validator, and for a no the reasons, each as a finding with its place.
 
-jsonschema-rs answers in microseconds and jsonschema explains; tests hold that both say the same. jsonschema is imported only
-where there is something to explain, because it takes longer to import than most commands take to run.
+jsonschema-rs answers in microseconds and jsonschema explains; tests hold that both say the same. jsonschema is imported
+only where there is something to explain, because it takes longer to import than most commands take to run.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,8 @@ from tpucfg.resources import folder
 from tpucfg.spec.document import Document, Path
 from tpucfg.wording import dotted, listed, nearest, shown
 
-__all__ = ["CONFIG", "SPEC", "Ids", "Problem", "dotted", "explain", "listed", "load", "nearest", "problems", "shown", "valid"]
+__all__ = ["CONFIG", "SPEC", "Ids", "Problem", "explain", "load", "problems", "valid"]
+__all__ += ["dotted", "listed", "nearest", "shown"]
 
 
 class Ids(NamedTuple):
@@ -77,13 +78,15 @@ def valid(name: str, data: Any) -> bool:
 
 
 def explain(name: str, document: Document, ids: Ids) -> Iterator[Finding]:
-    """Why the document does not fit the schema: one finding for one mistake."""
+    """Why the document does not fit the schema: one finding for one mistake, none where it fits."""
     found = problems(name, document.data, ids, written=document.written)
     return (problem.found_in(document) for problem in found)
 
 
-def problems(name: str, data: Any, ids: Ids, written: Callable[[Path], str] | None = None) -> Iterator[Problem]:
-    """The same for data that is no document. `written` gives a scalar as its text has it: `3.10`, which is read as 3.1."""
+def problems(name: str, data: Any, ids: Ids, written: Callable[[Path], str] | None = None) -> Sequence[Problem]:
+    """The same for data that is no document. `written` gives a scalar as its text has it: `3.10`, not 3.1."""
+    if valid(name, data):
+        return ()
     from tpucfg.explanations import explained
 
     return explained(name, data, ids, written or (lambda _: ""))

@@ -1,11 +1,15 @@
 """The check of what was rendered, and of what somebody else wrote."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
 
 from making import CATALOG, compiled, configs, ids, spec, the
+from mutating import mutated
 from tpucfg.config import render as rendering
 from tpucfg.config.check import document_findings, text_finding
 from tpucfg.config.compile import RenderError, render_all
@@ -59,7 +63,7 @@ def altered(old: str, new: str) -> str:
     ],
 )
 def test_a_template_that_says_something_else_is_found(breaking: Breaking, source: str) -> None:
-    """A field dropped, added, moved, of another type or with another value stops everything, and the template is named."""
+    """A field dropped, added, moved, retyped or with another value stops everything, and the template is named."""
     breaking(source)
     with pytest.raises(RenderError) as caught:
         configs(spec())
@@ -105,7 +109,7 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
 def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(
     path: tuple[str, ...], value: object, id_: str
 ) -> None:
-    """Fields of `extra` are checked like all others; the mistake of both rungs is one finding, at its line of the spec."""
+    """Fields of `extra` are checked like all others; the mistake of both rungs is one finding, at its own line."""
     extra = {path[0]: {path[1]: value} if len(path) > 1 else value}
     result = compiled(spec(targets={"vertex-ai": {"extra": extra}}))
     assert ids(result.findings) == [id_]
@@ -129,3 +133,13 @@ def test_a_config_of_somebody_else_is_checked_at_its_own_lines() -> None:
 def test_a_config_that_is_no_mapping(text: str, id_: str) -> None:
     """A file of another kind, or none, is one finding and no traceback."""
     assert ids(document_findings(read_text(text, "config.yaml"), "vertex-ai", CATALOG)) == [id_]
+
+
+@given(mutated(("vertex-ai", "ai-platform", "cloud-tpu", "gke")))
+def test_no_config_whatever_ends_in_an_exception(case: tuple[str, Any]) -> None:
+    """Whatever somebody wrote by hand has findings at its lines, or is right."""
+    target, data = case
+    text = json.dumps(data, indent=1)
+    for found in document_findings(read_text(text, "config.yaml"), target, CATALOG):
+        assert found.message.isprintable()
+        assert found.place.line <= text.count("\n") + 1

@@ -61,7 +61,7 @@ def test_nothing_breaks_out_of_the_header(hostile: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"], max_codepoint=0xFFFF), max_size=60))
 def test_a_value_of_the_spec_stays_that_value(value: str) -> None:
-    """Whatever text stands in args reaches the config as that text: braces, quotes and YAML's own signs are no syntax."""
+    """Whatever text stands in args reaches the config as that text: braces, quotes and YAML's signs are no syntax."""
     value = value.replace("${", "$ {")
     (config, *_) = configs(spec(trainer__args={"a": value}, trainer__env={"A": value}))
     for read in READERS.values():

@@ -94,8 +94,8 @@ def below(path: Steps, node: Node | None) -> Iterator[tuple[Steps, Node]]:
     """The node and all nodes below it, with their paths."""
     assert node is not None
     yield path, node
-    items = node.children.items() if isinstance(node.children, dict) else enumerate(node.children)
-    for step, child in items:
+    children: Any = node.children
+    for step, child in children.items() if isinstance(children, dict) else enumerate(children):
         yield from below((*path, step), child)
 
 
@@ -122,7 +122,7 @@ def test_the_place_of_every_key_and_value() -> None:
 
 
 def test_the_place_to_show() -> None:
-    """A value that is missing or spreads over lines is shown at its key, an entry of a list at itself, the rest at the file."""
+    """A value that is missing or spreads over lines is shown at its key, an entry of a list at itself."""
     document = read_text("a:\n  b:\n    c: 1\n  d: [x, y]\n", "a.yaml")
     shown = {
         ("a", "b", "c"): (3, 8),
@@ -364,7 +364,7 @@ CORPUS = [
 
 @pytest.mark.parametrize("text", CORPUS, ids=repr)
 def test_both_parsers_make_the_same_document(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML's own parser, thirty times as slow, stands in for libyaml's: same data, same places, same ids at the same lines."""
+    """PyYAML's own parser stands in for libyaml's: the same data, the same places, the same ids at the same lines."""
     by_libyaml = seen(read_text(text, "a.yaml"))
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
     monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported

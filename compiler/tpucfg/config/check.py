@@ -47,9 +47,8 @@ def text_finding(config: Config) -> Finding | None:
 
 def _problems(target: str, message: Message, catalog: Catalog) -> tuple[Problem, ...]:
     """The schema's first: the target's rules take a message that fits it for granted."""
-    if schemas.valid(target, message):
-        return tuple(target_named(target).rules(message, catalog))
-    return tuple(schemas.problems(target, message, schemas.CONFIG))
+    found = schemas.problems(target, message, schemas.CONFIG)
+    return tuple(found or target_named(target).rules(message, catalog))
 
 
 def _in_spec(project: Project, job: Job, path: Path) -> Place:

@@ -77,7 +77,7 @@ def _environment_findings(
             target = selection.target or environment.target
             yield from environment_findings(project, catalog, environment, sizes, target)
     if not project.broken & {"name", "trainer", "overrides"}:
-        yield from outside_findings(project, [environment for environment, _ in chosen])
+        yield from outside_findings(project, chosen)
 
 
 def _rung_findings(
@@ -161,8 +161,9 @@ def _known_environments(project: Project, selection: Selection) -> None:
     for name in selection.environments:
         if name not in project.environments:
             near = nearest(name, tuple(project.environments))
-            hint = f"; did you mean {near}?" if near else ""
-            raise SelectionError(f"there is no environment {name}{hint} There are: {', '.join(project.environments)}")
+            hint = f"did you mean {near}? " if near else ""
+            known = ", ".join(project.environments)
+            raise SelectionError(f"there is no environment {name}; {hint}the spec has {known}")
 
 
 def _no_such_size(project: Project, size: str, lacking: Sequence[str]) -> str:

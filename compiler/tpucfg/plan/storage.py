@@ -10,28 +10,26 @@ from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
 
 
-def outside_findings(project: Project, environments: Sequence[Environment]) -> Iterator[Finding]:
-    """Every gs:// path of the program that is written out and lies outside an environment's own bucket.
+def outside_findings(project: Project, chosen: Sequence[tuple[Environment, tuple[str, ...]]]) -> Iterator[Finding]:
+    """Every gs:// path of the chosen jobs' programs that is written out and lies outside an environment's own bucket.
 
     Data belongs in a regional bucket in the TPU's region: https://cloud.google.com/tpu/docs/storage-buckets.
     """
-    buckets = {f"gs://{bucket_of(project, environment)}" for environment in environments}
-    for path, text in _texts(project):
-        if text.startswith("gs://") and "${" not in text.split("/")[2]:
-            own = "/".join(text.split("/")[:3])
-            if buckets != {own}:
-                yield Finding.of(
-                    "TPU031",
-                    f"{dotted(path)} is {shown(text, quoted=False)}, outside ${{bucket}}: its region is not known",
-                    project.document.value(path),
-                    help="copy it to ${bucket}, or allow TPU031 with the reason",
-                )
+    buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in chosen}
+    sizes = tuple(dict.fromkeys(size for _, ladder in chosen for size in ladder))
+    for path, text in _texts(project, sizes):
+        own = "/".join(text.split("/")[:3])
+        if "${" not in own and buckets != {own}:
+            yield Finding.of(
+                "TPU031",
+                f"{dotted(path)} is {shown(text, quoted=False)}, outside ${{bucket}}: its region is not known",
+                project.document.value(path),
+                help="copy it to ${bucket}, or allow TPU031 with the reason",
+            )
 
 
-def _texts(project: Project) -> Iterator[tuple[Path, str]]:
-    for size in ("", *project.overrides):
-        for arg in program_args(project, size):
-            for value in arg.values:
-                yield arg.path, value or ""
-    for key, value in project.trainer.env:
-        yield ("trainer", "env", key), value
+def _texts(project: Project, sizes: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    args = {arg.path: arg for size in sizes for arg in program_args(project, size)}
+    texts = [(path, text) for path, arg in args.items() for text in arg.values]
+    texts += [(("trainer", "env", key), value) for key, value in project.trainer.env]
+    return ((path, text) for path, text in texts if text and text.startswith("gs://"))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tpucfg.catalog import Catalog, Slice
-from tpucfg.findings import Finding
+from tpucfg.catalog import Catalog, Slice, Zone
+from tpucfg.findings import Finding, Place
 from tpucfg.plan.names import bucket_mistake
 from tpucfg.plan.whole import bucket_of
 from tpucfg.schemas import dotted, listed
@@ -15,6 +15,12 @@ OWN_LIST: Final = ("cloud-tpu",)
 OWN_REGIONS: Final = ("ai-platform",)
 """Targets that publish their regions and choose the zone: their own module says where they are."""
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
+_NOT_OFFICIAL: Final = {
+    "older-docs": "{size} in {where} is in an older list of Google's and no longer in the current one",
+    "single-tenant": "{size} in {where} is in Google's list for customers with capacity of their own only",
+    "third-party": "{size} in {where} is listed by {source}, not by Google",
+}
+"""By the kind of list that names the zone."""
 
 
 def environment_findings(
@@ -29,9 +35,9 @@ def environment_findings(
         if slice_.size not in sizes or target not in slice_.targets:
             continue
         if slice_.size in environment.zones:
-            yield from _zone(project, environment, slice_)
+            yield from _zone(project, catalog, environment, slice_)
         else:
-            yield from _region(project, environment, slices, slice_, target)
+            yield from _region(project, catalog, environment, slices, slice_, target)
 
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:
@@ -51,21 +57,14 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
 
 
 def _region(
-    project: Project, environment: Environment, ladder: list[Slice], slice_: Slice, target: str
+    project: Project, catalog: Catalog, environment: Environment, ladder: list[Slice], slice_: Slice, target: str
 ) -> Iterator[Finding]:
     offers = slice_.zones_in(environment.region)
     if any(zone.official for zone in offers) or not slice_.zones:
         return
     place = project.document.value((*environment.sizes_path, environment.sizes.index(slice_.size)))
     if offers:
-        yield Finding.of(
-            "TPU021",
-            f"{slice_.size} in {environment.region} is listed by {offers[0].source}, not by Google",
-            place,
-            level="warning",
-            help=f"ask for quota there first, or move to a region that is: {listed(slice_.regions(official=True))}",
-            details=(f"Google's list: {ZONES_URL}",),
-        )
+        yield _unofficial("TPU021", catalog, slice_, offers[0], environment.region, place)
         return
     everywhere = _with_every_rung(ladder)
     yield Finding.of(
@@ -80,12 +79,13 @@ def _region(
 
 def _lists(slice_: Slice, everywhere: list[str], ladder: list[str], target: str) -> Iterator[str]:
     rungs = ", ".join(ladder)
+    offered = listed(slice_.regions(official=True))
     if everywhere:
         verb = "offers" if len(everywhere) == 1 else "offer"
         yield f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
     else:
-        offered = listed(slice_.regions(official=True))
-        yield f"no region offers every rung of this ladder ({rungs}); {slice_.size} is in {offered}"
+        where = f"; {slice_.size} is in {offered}" if offered else ""
+        yield f"no region offers every rung of this ladder ({rungs}){where}"
     if target not in OWN_LIST:
         yield f"by Cloud TPU's list, as {target} publishes none: {ZONES_URL}"
 
@@ -94,11 +94,8 @@ def _move(environment: Environment, slice_: Slice, everywhere: list[str]) -> str
     leave = f"leave {slice_.size} out"
     if everywhere:
         return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
-    return (
-        f"{leave} here and give it to an environment in {slice_.regions(official=True)[0]}"
-        if slice_.regions(official=True)
-        else leave
-    )
+    elsewhere = slice_.regions(official=True)
+    return f"{leave} here and give it to an environment in {elsewhere[0]}" if elsewhere else leave
 
 
 def _with_every_rung(ladder: list[Slice]) -> list[str]:
@@ -106,7 +103,16 @@ def _with_every_rung(ladder: list[Slice]) -> list[str]:
     return [region for region in regions[0] if all(region in others for others in regions)]
 
 
-def _zone(project: Project, environment: Environment, slice_: Slice) -> Iterator[Finding]:
+def _unofficial(id_: str, catalog: Catalog, slice_: Slice, zone: Zone, where: str, place: Place) -> Finding:
+    source = catalog.sources[zone.source]
+    message = _NOT_OFFICIAL[zone.kind].format(size=slice_.size, where=where, source=source.what)
+    official = listed(slice_.regions(official=True))
+    hint = "ask for quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
+    details = (f"that list: {source.url}", f"Google's current list: {ZONES_URL}")
+    return Finding.of(id_, message, place, level="warning", help=hint, details=details)
+
+
+def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
     place = project.document.value(path)
     region = name.rpartition("-")[0]
@@ -124,6 +130,4 @@ def _zone(project: Project, environment: Environment, slice_: Slice) -> Iterator
         hint = f"zones with it: {listed(list(known))}"
         yield Finding.of("TPU022", message, place, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
     elif known and not known[name].official:
-        message = f"{slice_.size} in {name} is listed by {known[name].source}, not by Google"
-        hint = "ask for quota there first"
-        yield Finding.of("TPU022", message, place, level="warning", help=hint, details=(f"Google's list: {ZONES_URL}",))
+        yield _unofficial("TPU022", catalog, slice_, known[name], name, place)

@@ -42,9 +42,8 @@ def examine(document: Document) -> Examined:
     if document.root is None:
         return Examined(None, collect(document.findings))
     found = [*document.findings]
-    if not schemas.valid("tpucfg", document.data):
-        known = {finding.place[:3] for finding in found}
-        found += [it for it in schemas.explain("tpucfg", document, schemas.SPEC) if it.place[:3] not in known]
+    known = {finding.place[:3] for finding in found}
+    found += [it for it in schemas.explain("tpucfg", document, schemas.SPEC) if it.place[:3] not in known]
     sound, broken = sound_part(document, errors(found)) if errors(found) else (document, frozenset[str]())
     if not schemas.valid("tpucfg", sound.data):
         return Examined(None, collect(found))
