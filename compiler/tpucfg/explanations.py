@@ -98,8 +98,15 @@ def _type(case: Case) -> Iterator[Problem]:
         said = f"is {_kind(value)}"
     else:
         said = f"is {case.found}, which is {_kind(value)}"
-    fix = next((fix for name in wanted if (fix := _CONVERSIONS[name](value, case))), case.example())
+    fix = next((fix for name in wanted if (fix := _CONVERSIONS[name](value, case))), _plain_advice(case, takes))
     yield Problem(case.ids.type, f"{case.where} {said}; it takes {takes}", case.path, fix)
+
+
+def _plain_advice(case: Case, takes: str) -> str:
+    if case.path:
+        return case.example() or f"write {takes}"
+    first = next(iter(case.error.schema.get("required", ())), None)
+    return f"begin with {case.example_of(first)}" if first else ""
 
 
 def _enum(case: Case) -> Iterator[Problem]:
@@ -112,7 +119,9 @@ def _enum(case: Case) -> Iterator[Problem]:
 
 def _const(case: Case) -> Iterator[Problem]:
     wanted = case.error.validator_value
-    yield Problem(case.ids.value, f"{case.where} is {case.found}; it takes {wanted}", case.path, f"set {case.where} to {wanted}")
+    yield Problem(
+        case.ids.value, f"{case.where} is {case.found}; it takes {wanted}", case.path, f"set {case.where} to {wanted}"
+    )
 
 
 def _pattern(case: Case) -> Iterator[Problem]:
@@ -137,7 +146,7 @@ def _alternatives(case: Case) -> Iterator[Problem]:
         message = f"{case.where} has both {first} and {second}; they exclude each other"
         yield Problem(case.ids.exclusive, message, (*case.path, second), f"delete {first} or {second}", at_key=True)
         return
-    begun = next((branch for branch in branches for key in branch if key in given), [])
+    begun: list[str] = next((branch for branch in branches for key in branch if key in given), [])
     lacking = [key for key in begun if key not in given]
     choices = [lacking] if begun else branches
     needs = listed([" and ".join(branch) for branch in choices], last=", or ")

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 _PLAIN_WORD: Final = re.compile(r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"')
-_READ_OTHERWISE: Final = frozenset("y n yes no on off true false null".split())
+_READ_OTHERWISE: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_ALIKE: Final = 0.6
+"""Of difflib's ratio: from there on two words share most of their letters."""
 _SEPARATORS: Final = re.compile(r"[\s_.-]+")
 _WORDS: Final = re.compile(r"[A-Za-z0-9][\sA-Za-z0-9_.-]*")
 
@@ -71,8 +73,8 @@ def _letters(text: str) -> str:
 
 
 def by_nearness(text: str, names: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Names of which only the first are shown: those most like the text first, where any is like it."""
-    if len(names) <= most or not nearest(text, names):
+    """Names of which only the first are shown: those that are like the text come first."""
+    if len(names) <= most:
         return names
     from difflib import SequenceMatcher
 
@@ -80,7 +82,7 @@ def by_nearness(text: str, names: Sequence[str], most: int = 8) -> Sequence[str]
 
     def ratio(name: str) -> float:
         matcher.set_seq1(name.lower())
-        return matcher.ratio()
+        return matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0
 
     return sorted(names, key=ratio, reverse=True)
 

@@ -93,7 +93,9 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
         "TPU004",
         f"{where} has no key {shown(key, quoted=False)}",
         place,
-        help=f"did you mean {near}?" if near else f"add {shown(key, quoted=False)} to training.steps if it is counted in steps, or delete it",
+        help=f"did you mean {near}?"
+        if near
+        else f"add {shown(key, quoted=False)} to training.steps if it is counted in steps, or delete it",
         details=(f"it takes: {listed(known)}",),
     )
 
@@ -118,7 +120,11 @@ def _allowed_ids(document: Document) -> Iterator[Finding]:
     for id_ in document.data.get("allow", {}):
         if id_ not in allowable:
             known = id_ in RULES
-            said = f"{id_} cannot be allowed: {RULES[id_].title} is no matter of judgement" if known else f"there is no finding {id_}"
+            said = (
+                f"{id_} cannot be allowed: {RULES[id_].title} is no matter of judgement"
+                if known
+                else f"there is no finding {id_}"
+            )
             hint = f"delete allow.{id_}" + (", and mend what it says" if known else "")
             details = (f"allowable: {listed(allowable, 20)}",)
             yield Finding.of("TPU007", said, document.key(("allow", id_)), help=hint, details=details)

@@ -119,7 +119,11 @@ class _Builder:
                     raise self._stop("TPU011", "a second document starts here; one file holds one", event, hint)
                 root = self._value(next(events), events, 0)
         if root is None or (root.value is None and not root.text):
-            raise StopError(Finding.of("TPU002", f"{self.name} is empty", Place(self.name), help="make a new project with: tpucfg init"))
+            raise StopError(
+                Finding.of(
+                    "TPU002", f"{self.name} is empty", Place(self.name), help="make a new project with: tpucfg init"
+                )
+            )
         return root
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
@@ -137,7 +141,9 @@ class _Builder:
         if self.values > MOST_VALUES:
             raise self._stop("TPU010", f"more than {MOST_VALUES:,} values, aliases counted in full", event, _MANY)
         if depth > DEEPEST:
-            raise self._stop("TPU010", f"this is nested deeper than {DEEPEST} levels, aliases counted in full", event, _DEEP)
+            raise self._stop(
+                "TPU010", f"this is nested deeper than {DEEPEST} levels, aliases counted in full", event, _DEEP
+            )
 
     def _scalar(self, event: Any) -> Node:
         self._refuse_unfit(event)
@@ -230,7 +236,7 @@ class _Builder:
         place = Place(self.name, first.start.line + 1, first.start.column + 1, first.end.line + 1, first.end.column + 1)
         self._say(
             "TPU003",
-            f"{wording.shown(name, quoted=False)} is written twice in one mapping: the first stands in line {place.line}",
+            f"{wording.shown(name, quoted=False)} is written twice in one mapping: first in line {place.line}",
             event,
             help="delete one of the two",
             related=((place, "the first one"),),

@@ -50,7 +50,7 @@ def _number(text: str) -> Scalar:
     kind = int if _INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
     if kind is None and not _BASED.fullmatch(text):
         if _NOT_FINITE.fullmatch(text):
-            raise NumberRefusedError(f"{text} is not a finite number", f"write a number, or \"{text}\" if it is text")
+            raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
     if len(text) > LONGEST_NUMBER:
         raise NumberRefusedError(f"the number has {len(text)} characters, and at most {LONGEST_NUMBER} are read")

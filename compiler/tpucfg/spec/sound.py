@@ -1,12 +1,12 @@
 """The parts of a spec that nothing is wrong with, so that a mistake in one part does not hide those in another.
 
-A section with an error in it is replaced by a stand-in that breaks no rule. A rule that compares sections with each other says
-which ones it reads, and is left out where one of those is broken: what it would find could be the stand-in's fault.
+A section with an error in it is replaced by a stand-in that breaks no rule. A rule that compares sections with each
+other says which it reads, and is left out where one of those is broken: what it found could be the stand-in's fault.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding
 from tpucfg.spec.document import Document, Node
@@ -14,7 +14,20 @@ from tpucfg.spec.reader import read_text
 from tpucfg.wording import nearest
 
 SECTIONS: Final = frozenset(
-    ("version", "name", "target", "sizes", "environments", "trainer", "training", "overrides", "gate", "prices", "allow", "targets")
+    (
+        "version",
+        "name",
+        "target",
+        "sizes",
+        "environments",
+        "trainer",
+        "training",
+        "overrides",
+        "gate",
+        "prices",
+        "allow",
+        "targets",
+    )
 )
 _REQUIRED: Final = frozenset(("version", "name", "target", "environments", "trainer", "training"))
 _STAND_IN: Final = """\
@@ -37,23 +50,28 @@ _NOWHERE: Final = _Mark(-1, -1)
 
 
 def sound_part(document: Document, found: Iterable[Finding]) -> tuple[Document, frozenset[str]]:
-    """The document with stand-ins for its broken sections, and their names. `found`: the errors that are known of it."""
-    root = document.root
-    known: Any = root.children if root is not None and isinstance(root.children, dict) else {}
-    keys = dict(root.keys) if root is not None and known else {}
-    broken = frozenset(_broken(known, keys, found))
-    stand_in = _stand_in()
-    for name in {*known, *broken} - (SECTIONS - broken):
-        keys.pop(name, None)
-        if name in broken and name in stand_in.keys:
-            keys[name] = stand_in.keys[name]
-    children = {name: known[name] if name not in broken else stand_in.children[name] for name in keys}  # type: ignore[call-overload] # a mapping's are by key
-    whole = Node(root.start if root else _NOWHERE, root.end if root else _NOWHERE, {it: node.value for it, node in children.items()})
-    whole.children, whole.keys = children, keys
+    """The document with stand-ins for its broken sections, and their names. `found`: the errors known of it."""
+    keys, children = _members(document.root)
+    broken = frozenset(_broken(children, keys, found))
+    if "sizes" not in keys and ("environments" in broken or not _own_ladders(children["environments"].value)):
+        broken |= {"sizes"}
+    spare_keys, spare = _members(_stand_in())
+    kept = [name for name in keys if name in SECTIONS - broken]
+    put_in = [name for name in spare if name in broken]
+    root = document.root or _stand_in()
+    whole = Node(root.start, root.end, {})
+    whole.keys = {name: keys[name] for name in kept} | {name: spare_keys[name] for name in put_in}
+    whole.children = {name: children[name] for name in kept} | {name: spare[name] for name in put_in}
+    whole.value = {name: node.value for name, node in whole.children.items()}
     return document._replace(root=whole, findings=()), broken
 
 
-def _broken(known: Any, keys: dict[str, Node], found: Iterable[Finding]) -> Iterator[str]:
+def _members(root: Node | None) -> tuple[Mapping[str, Node], Mapping[str, Node]]:
+    """The keys and the values of a mapping; none of what is none."""
+    return (root.keys, root.children) if root and isinstance(root.children, Mapping) else ({}, {})
+
+
+def _broken(known: Mapping[str, Node], keys: Mapping[str, Node], found: Iterable[Finding]) -> Iterator[str]:
     """The sections that an error stands in, those that are missing, and those that an unknown key was meant for."""
     starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in keys.items())
     for finding in found:
@@ -61,10 +79,10 @@ def _broken(known: Any, keys: dict[str, Node], found: Iterable[Finding]) -> Iter
     yield from _REQUIRED - set(known)
     for name in set(known) - SECTIONS:
         yield from [meant for meant in [nearest(name, sorted(SECTIONS - set(known)))] if meant]
-    environments = known["environments"].value if "environments" in known else None
-    ladders = environments.values() if isinstance(environments, dict) else ()
-    if "sizes" not in known and not all(isinstance(ladder, dict) and "sizes" in ladder for ladder in ladders):
-        yield "sizes"
+
+
+def _own_ladders(environments: Mapping[str, Mapping[str, object]]) -> bool:
+    return all("sizes" in environment for environment in environments.values())
 
 
 @cache
