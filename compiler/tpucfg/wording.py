@@ -7,6 +7,7 @@ from typing import Any, Final
 
 _PLAIN_WORD: Final = re.compile(r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"')
 _READ_OTHERWISE: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_LONGEST_PATH: Final = 80
 _ALIKE: Final = 0.6
 """Of difflib's ratio: from there on two words share most of their letters."""
 _SEPARATORS: Final = re.compile(r"[\s_.-]+")
@@ -14,9 +15,14 @@ _WORDS: Final = re.compile(r"[A-Za-z0-9][\sA-Za-z0-9_.-]*")
 
 
 def dotted(path: Sequence[str | int], root: str = "the file") -> str:
-    """A path as people write it: `environments.dev.sizes[1]`; an empty one is the root."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return shown(text.removeprefix("."), quoted=False) if path else root
+    """A path as people write it: `environments.dev.sizes[1]`; a long one begins with `…`; an empty one is the root."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    if not steps:
+        return root
+    # The end names the field, and the finding's place says where that is, so the beginning is what can go.
+    start = next((at for at in range(len(steps)) if sum(map(len, steps[at:])) < _LONGEST_PATH), len(steps) - 1)
+    text = "".join(steps[start:]).removeprefix(".")
+    return shown(f"…{text}" if start else text, quoted=False, longest=_LONGEST_PATH)
 
 
 def shown(value: Any, *, quoted: bool = True, longest: int = 60) -> str:
