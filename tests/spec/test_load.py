@@ -208,7 +208,7 @@ def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> 
 
 @pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
 def test_a_figure_counted_in_steps_has_a_name_of_its_own(key: str) -> None:
-    """Under the key of another figure, or of something else that an override holds, nobody could tell which is meant."""
+    """Under the key of another figure, or of another part of an override, nobody could tell which is meant."""
     _, found = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
     assert ids(found) == ["TPU007"]
     assert key in found[0].message
