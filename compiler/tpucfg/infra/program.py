@@ -89,12 +89,21 @@ def _monitor(environment: Environment, recorded: list[Resource]) -> "MockMonitor
 
         def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
             if request.custom and not request.type.startswith("pulumi:"):
-                inputs = rpc.deserialize_properties(request.object)
+                inputs = _whole_numbers(rpc.deserialize_properties(request.object))
                 options = {"protect": bool(request.protect), "retain": bool(request.retainOnDelete)}
                 recorded.append(Resource(request.type, request.name, inputs, **options))
             return super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
 
     return Recorder(Google())
+
+
+def _whole_numbers(value: Any) -> Any:
+    """The protocol has one kind of number, and 14 comes back as 14.0."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Stack files, `Pulumi.<environment>.yaml`: closed by a schema, because Pulumi takes undeclared keys in silence."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,6 +39,17 @@ def pulumi_project(folder: Path) -> PulumiProject | None:
         return None
     program, stacks = (str(data.get(key) or ".") for key in ("main", "stackConfigDir"))
     return PulumiProject(folder, data["name"], folder / program, folder / stacks)
+
+
+def effective_config(pulumi: PulumiProject, stack: str) -> dict[str, str]:
+    """The config of a stack as the engine passes it: full keys, lists as JSON. What is secret stays out."""
+    data = read_file(pulumi.stacks / f"Pulumi.{stack}.yaml").data
+    config = data.get("config") if isinstance(data, dict) else None
+    return {
+        key if ":" in key else f"{pulumi.name}:{key}": value if isinstance(value, str) else json.dumps(value)
+        for key, value in (config if isinstance(config, dict) else {}).items()
+        if value is not None and not isinstance(value, dict)
+    }
 
 
 def is_known(key: str, namespace: str) -> bool:
