@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 from standin import projects
 from standin.cloud import Cloud
-from standin.engine import Program, Stack, create_stack
+from standin.engine import Program, Stack, collect_refused_programs, create_stack
 from standin.projects import World
 
 REQUIRED = "TPUCFG_REQUIRE_ENGINE"
@@ -79,7 +79,7 @@ def standin_world(cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]
 
 
 @pytest.fixture
-def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> NewStack:
+def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStack]:
     """Makes stacks in the world that the test asked for."""
     name = "world" if "world" in request.fixturenames else "standin_world"
     world: World = request.getfixturevalue(name)
@@ -95,4 +95,5 @@ def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> NewStack:
         folder.mkdir(exist_ok=True)
         return create_stack(program, folder=folder, environment=world.environment, name=name, config=config)
 
-    return make
+    yield make
+    collect_refused_programs()

@@ -1,7 +1,7 @@
 """A stand-in for `pulumi-language-python`, for machines that have the engine but not Pulumi's installer.
 
 `pulumi up` starts the host of the project's language, reads a port from its output and asks it to run the program. This
-one runs the program in its own process, with the interpreter that it was started with, and looks at no `virtualenv` of the
+one runs the program in its own process, with the interpreter that it was started with; it heeds no `virtualenv` of the
 project. It is for tests: where the real host is on the PATH, that one is used.
 """
 

@@ -32,7 +32,7 @@ _KINDS_OF_CHANGE = {
 @contextlib.contextmanager
 def serving(cloud: Cloud) -> Iterator[int]:
     """Serve a cloud as the gcp plugin on a loopback port, which is returned, until the block ends."""
-    server = grpc.server(ThreadPoolExecutor(max_workers=16))
+    server = grpc.server(ThreadPoolExecutor(max_workers=16, thread_name_prefix="standin"))
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(Provider(cloud), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
