@@ -9,7 +9,7 @@ import typer
 
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, SpecOption, choice
-from tpucfg.cli.workspace import say
+from tpucfg.cli.workspace import loaded_project, say
 from tpucfg.findings import Finding, errors
 from tpucfg.infra import stack_files
 from tpucfg.infra.resources import EnvironmentResources, Resource
@@ -29,7 +29,7 @@ def infra(
     from tpucfg.infra.rules import resource_findings
 
     choice(format, tuple(_FORMATS), "--format")
-    project = _project(spec)
+    project = loaded_project(spec)
     made = [_made(spec, project, name) for name in _chosen(project, env)]
     found = [finding for one in made for finding in resource_findings(one, project)]
     for line in _FORMATS[format](made, found):
@@ -37,18 +37,6 @@ def infra(
     say([finding for finding in found if finding.level != "note"], {project.document.file: project.document.text})
     if errors(found):
         raise Stop(ERRORS)
-
-
-def _project(spec: Path) -> Project:
-    from tpucfg.spec.load import from_document
-    from tpucfg.spec.reader import read_file
-
-    document = read_file(spec)
-    project, found = from_document(document)
-    if project is None:
-        say(found, {str(spec): document.text})
-        raise Stop(ERRORS)
-    return project
 
 
 def _chosen(project: Project, env: list[str] | None) -> list[str]:

@@ -47,6 +47,20 @@ def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: 
     return compiled
 
 
+def loaded_project(path: Path) -> Project:
+    """The project in a spec, without its configs; its findings go to stderr.
+
+    Raises:
+        Stop: The spec's structure does not hold.
+    """
+    document = read_file(path)
+    project, found = from_document(document)
+    if project is None:
+        say(found, {str(path): document.text})
+        raise Stop(ERRORS)
+    return project
+
+
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
     from tpucfg.findings.formats.text import report
