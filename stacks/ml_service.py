@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pulumi
 from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.settings import get_monitor
 from settings import Settings
 
 ENDPOINT_VARIABLE: Final = "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT"
@@ -37,7 +38,7 @@ def names(settings: Settings) -> Names:
     config = settings.config
     if config.service_account_project and config.tpu_service_account:
         return Names(config.service_account_project, config.tpu_service_account)
-    if isinstance(pulumi.runtime.get_monitor(), MockMonitor):
+    if isinstance(get_monitor(), MockMonitor):
         asked = Names(f"tenant-of-{settings.project}", f"tpu-account-of-{settings.project}")
     else:
         asked = _asked(settings)

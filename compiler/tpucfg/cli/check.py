@@ -80,7 +80,7 @@ def _configs(paths: list[Path], target: str | None) -> tuple[list[Finding], dict
 
 
 def _outputs(path: Path, specs: list[Path], env: list[str] | None) -> tuple[list[Finding], dict[str, str], str]:
-    from tpucfg.infra.outputs import environment_of, output_findings
+    from tpucfg.infra.outputs import environment_of, output_findings, unreadable
     from tpucfg.spec.reader import read_file
 
     if len(specs) > 1 or len(env or ()) > 1:
@@ -88,10 +88,11 @@ def _outputs(path: Path, specs: list[Path], env: list[str] | None) -> tuple[list
     project, document = loaded_project(specs[0]), read_file(path)
     if env and env[0] not in project.environments:
         raise Stop(USAGE, f"there is no environment {env[0]}; there are: {', '.join(project.environments)}")
+    if found := unreadable(document):
+        return list(found), {str(path): document.text}, str(path)
     environment = project.environments[env[0]] if env else environment_of(document, project)
-    if environment is None and not document.findings:
-        raise Stop(USAGE, f"neither bucket nor account in {path} is any environment's: say whose stack it is", "--env ENV")
     if environment is None:
-        return list(document.findings), {str(path): document.text}, str(path)
+        message = f"neither the bucket nor the account in {path} is any environment's"
+        raise Stop(USAGE, message, "say whose stack it is with --env ENV")
     sources = {str(path): document.text, project.document.file: project.document.text}
     return list(output_findings(document, project, environment)), sources, f"{path}, stack {environment.name}"

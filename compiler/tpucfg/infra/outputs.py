@@ -44,13 +44,19 @@ def environment_of(document: Document, project: Project) -> Environment | None:
     return None
 
 
+def unreadable(document: Document) -> tuple[Finding, ...]:
+    """Why the text cannot be outputs at all; nothing where it can."""
+    fix = "write it anew: pulumi stack output --json --stack ENV > FILE"
+    if document.root is None:
+        return tuple(finding._replace(help=fix) for finding in document.findings)
+    if isinstance(document.data, dict):
+        return ()
+    message = f"{document.file} is not what pulumi stack output --json prints: a mapping of outputs"
+    return (Finding.of("TPU084", message, document.value(()), help=fix),)
+
+
 def output_findings(document: Document, project: Project, environment: Environment) -> tuple[Finding, ...]:
     """Where the outputs, from `pulumi stack output --json`, differ from the spec."""
-    if document.root is None:
-        return collect(document.findings)
-    if not isinstance(document.data, dict):
-        message = f"{document.file} is not what pulumi stack output --json prints: a mapping of outputs"
-        return (Finding.of("TPU084", message, document.value(()), help=_again(environment)),)
     return collect([*document.findings, *_differences(document, document.data, project, environment)])
 
 
@@ -76,7 +82,3 @@ def _differences(
 
 def _up(environment: Environment) -> str:
     return f"bring the stack up to date: pulumi up --stack {environment.name}"
-
-
-def _again(environment: Environment) -> str:
-    return f"pulumi stack output --json --stack {environment.name} > FILE"

@@ -11,7 +11,8 @@ import retry
 from conftest import NewStack
 from real_program import RealProgram
 from specs import NUMBER, PROJECT
-from standin import errors
+from standin import errors, google_api
+from standin.cloud import Call, Cloud
 from standin.engine import Stack
 from standin.projects import World
 
@@ -353,3 +354,63 @@ def test_account_of_ones_own_is_used(world: World, make: Make, program: RealProg
     assert made.outputs["workloadServiceAccount"] == own
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, f"serviceAccount:{own}"}
     assert set(world.cloud.accounts) == {own}
+
+
+@pytest.fixture
+def ai_platform(program: RealProgram, cloud: Cloud) -> Cloud:
+    """A project whose jobs go to ai-platform, and the service's own project beside it."""
+    program.environment = {"target": "ai-platform"}
+    program.top = {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}
+    cloud.projects["tenant-tp"] = 987654321098
+    cloud.services["tenant-tp"] = set()
+    return cloud
+
+
+TENANT = "service-987654321098@cloud-tpu.iam.gserviceaccount.com"
+
+
+def test_ai_platform_is_asked_for_its_account(
+    world: World, make: Make, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guide's way: getConfig names project and account, the identity is made there, and both grants are given."""
+    ai_platform.ml_config = {"serviceAccountProject": "987654321098", "config": {"tpuServiceAccount": TENANT}}
+    with google_api.serving(ai_platform) as api:
+        for name in ("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "GOOGLE_OAUTH_ACCESS_TOKEN"):
+            monkeypatch.setenv(name, api.environment[name])
+        made = make().up()
+        assert f"GET /v1/projects/{PROJECT}:getConfig" in api.requests
+
+    assert made.outputs["tpuAgent"] == TENANT
+    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
+    assert f"serviceAccount:{TENANT}" in world.cloud.members(f"b/{BUCKET}", USER)
+    assert Call("identity.generate", "987654321098 tpu.googleapis.com") in world.cloud.calls
+
+
+def test_ai_platform_that_is_gone_names_the_config_instead(
+    world: World, make: Make, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service is shut down: the refusal says so and names the two keys, and with them the stack is made."""
+    with google_api.serving(ai_platform) as api:
+        for name in ("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "GOOGLE_OAUTH_ACCESS_TOKEN"):
+            monkeypatch.setenv(name, api.environment[name])
+        refused = make().preview(fails=True)
+
+    assert "pulumi config set serviceAccountProject NUMBER --stack dev" in refused.text
+    assert "pulumi config set tpuServiceAccount EMAIL --stack dev" in refused.text
+    assert "Traceback" not in refused.text
+    assert not world.cloud.calls
+
+    make(serviceAccountProject="987654321098", tpuServiceAccount=TENANT).up()
+
+    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
+
+
+def test_lookup_that_is_refused_is_explained(make: Make, program: RealProgram) -> None:
+    """A project that cannot be read names the config that makes the look-up unnecessary."""
+    program.environment = {"project": "acme-gone"}
+
+    refused = make().preview(fails=True)
+
+    assert "acme-gone" in refused.text
+    assert "pulumi config set projectNumber NUMBER --stack dev" in refused.text
+    assert "Traceback" not in refused.text
