@@ -61,13 +61,15 @@ def _taken(_: Failure, settings: Settings) -> str:
 
 
 def _owned(failure: Failure, settings: Settings) -> str:
-    parent = failure.urn.rpartition("$")[0]
+    stack, start = settings.environment, "::".join(failure.urn.split("::")[:2])
     return (
-        f"the bucket {settings.bucket} exists in your project and this stack does not know it: another region's stay "
-        "left it behind, or it was made by hand.\n"
-        "help: take it into the stack as docs/environments.md says under "
-        f"'Take a bucket back' (logical name {failure.name}{f', below {parent}' if parent else ''}), or give another "
-        f"name with environments.{settings.environment}.bucket"
+        f"the bucket {settings.bucket} exists in your project and this stack does not know it: an earlier stay in the "
+        "region left it behind, or it was made by hand.\n"
+        "help: to go on with it and its objects, take it into the stack, then: pulumi up --stack "
+        f"{stack}\n  pulumi import {failure.type} {failure.name} {settings.bucket} --stack {stack} --protect=false "
+        f"--generate-code=false --parent environment={start}::tpucfg:index:Environment::{stack} "
+        f"--provider gcp={start}::pulumi:providers:gcp::gcp\n"
+        f"or give another name in the spec with environments.{stack}.bucket"
     )
 
 
@@ -131,6 +133,9 @@ _HELP: Final[tuple[tuple[re.Pattern[str], _Help], ...]] = (
     (re.compile(r"Error 409\b.*not empty", re.DOTALL), _not_empty),
     (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _no_location),
     (re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE), _no_pool),
-    (re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL), _disabled),
+    (
+        re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
+        _disabled,
+    ),
     (re.compile(r"Error 403\b", re.DOTALL), _forbidden),
 )

@@ -44,10 +44,22 @@ def _number(settings: Settings, provider: gcp.Provider) -> Output[str]:
     """The project's number: as stack config has it, or looked up, which a preview does too."""
     if settings.config.project_number:
         return Output.from_input(settings.config.project_number)
-    looked_up = gcp.organizations.get_project_output(
-        project_id=settings.project, opts=pulumi.InvokeOutputOptions(provider=provider)
+    # Not the form that returns an output: a failure inside one is printed with a traceback, whoever catches it.
+    try:
+        found = gcp.organizations.get_project(project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider))
+    except Exception as error:
+        raise _no_number(settings, str(error)) from None
+    return Output.from_input(found.number)
+
+
+def _no_number(settings: Settings, said: str) -> pulumi.RunError:
+    project, stack = settings.project, settings.environment
+    return pulumi.RunError(
+        f"the project {project} cannot be looked up, and the name of its TPU agent holds its number: {said.strip()}\n"
+        f"help: check environments.{stack}.project in the spec, sign in with: gcloud auth application-default login, "
+        f"and enable the look-up with: gcloud services enable cloudresourcemanager.googleapis.com --project {project}; "
+        f"or say the number: pulumi config set projectNumber NUMBER --stack {stack}"
     )
-    return looked_up.number
 
 
 def _compare(answered: str | None, email: Output[str]) -> None:

@@ -194,7 +194,8 @@ def _root() -> Path:
 
 def _stop(found: Sequence[Finding], sources: Mapping[str, str]) -> None:
     if found:
-        raise pulumi.RunError(f"nothing was changed\n{report(list(found), sources).rstrip()}")
+        errors_ = f"{len(found)} error{'s' if len(found) > 1 else ''}"
+        raise pulumi.RunError(f"{errors_}, and nothing was changed\n{report(list(found), sources).rstrip()}")
 
 
 def _refused(message: str, help: str) -> pulumi.RunError:

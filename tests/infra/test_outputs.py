@@ -69,9 +69,7 @@ def test_outputs_of_nobody_ask_for_the_environment(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.parametrize("text", ["[]", "", "{", "nothing"])
-def test_file_that_holds_no_outputs_is_an_error(
-    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_that_holds_no_outputs_is_an_error(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What is no mapping is refused with the command that writes it."""
     assert checked(tmp_path, text) == 1
     assert "pulumi stack output --json" in capsys.readouterr().out

@@ -35,7 +35,9 @@ def made(path: Path, stack: str = "dev", *, preview: bool = False, **config: str
     return run_program(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
 
 
-def of_small(folder: Path, environment: dict[str, Any] | None = None, top: dict[str, Any] | None = None, **config: str) -> EnvironmentResources:
+def of_small(
+    folder: Path, environment: dict[str, Any] | None = None, top: dict[str, Any] | None = None, **config: str
+) -> EnvironmentResources:
     """The same for the smallest spec."""
     return made(specs.write(folder, specs.spec(environment, **(top or {}))), **config)
 
@@ -122,7 +124,9 @@ def test_lifecycle_never_deletes_without_a_prefix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "days"), [({}, 7), ({"protect": True}, 30), ({"keep_data": False}, 0)], ids=["default", "protected", "unkept"]
+    ("environment", "days"),
+    [({}, 7), ({"protect": True}, 30), ({"keep_data": False}, 0)],
+    ids=["default", "protected", "unkept"],
 )
 def test_soft_delete_is_decided(tmp_path: Path, environment: dict[str, Any], days: int) -> None:
     """How long a deleted object can be restored is always said: Google's default would be a difference to nobody."""
@@ -161,8 +165,16 @@ def test_target_decides_the_apis(tmp_path: Path, target: str, top: dict[str, Any
 def test_agent_and_account_may_use_the_bucket_and_nothing_else(tmp_path: Path, target: str) -> None:
     """There are two grants, both of objects on this bucket; no role on the project."""
     assert grants(of_small(tmp_path, {"target": target}, projectNumber="42")) == {
-        ("storage.BucketIAMMember", "roles/storage.objectUser", "serviceAccount:service-42@cloud-tpu.iam.gserviceaccount.com"),
-        ("storage.BucketIAMMember", "roles/storage.objectUser", "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"),
+        (
+            "storage.BucketIAMMember",
+            "roles/storage.objectUser",
+            "serviceAccount:service-42@cloud-tpu.iam.gserviceaccount.com",
+        ),
+        (
+            "storage.BucketIAMMember",
+            "roles/storage.objectUser",
+            "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com",
+        ),
     }
 
 
@@ -211,9 +223,7 @@ def test_same_spec_is_the_same_every_time(tmp_path: Path) -> None:
         ({}, {"projectNumbr": "1"}, "tpucfg:projectNumbr, which the program does not read"),
     ],
 )
-def test_refusal_is_readable(
-    tmp_path: Path, environment: dict[str, Any], config: dict[str, str], said: str
-) -> None:
+def test_refusal_is_readable(tmp_path: Path, environment: dict[str, Any], config: dict[str, str], said: str) -> None:
     """A spec or config that does not hold ends the program with a message for people."""
     with pytest.raises(ProgramError) as refused:
         of_small(tmp_path, environment, **config)

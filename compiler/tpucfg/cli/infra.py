@@ -59,9 +59,7 @@ def _made(spec: Path, project: Project, name: str) -> EnvironmentResources:
     config = stack_files.effective_config(pulumi, name) if pulumi else {}
     config[f"{namespace}:spec"] = str(spec.resolve())
     try:
-        return run_program(
-            program.resolve(), environment=project.environments[name], project=namespace, config=config
-        )
+        return run_program(program.resolve(), environment=project.environments[name], project=namespace, config=config)
     except ProgramError as error:
         raise Stop(ERRORS, f"{name}: {error}") from None
     except ModuleNotFoundError as error:

@@ -70,7 +70,9 @@ def public(resource: Resource, environment: Environment, place: Place) -> Iterat
 def authoritative(resource: Resource, environment: Environment, place: Place) -> Iterator[Finding]:
     """A type that owns a whole role or policy and removes what others put there."""
     if _AUTHORITATIVE.search(resource.type):
-        message = f"{_called(resource)} of {environment.name} is a {resource.kind}, which removes everybody else's access"
+        message = (
+            f"{_called(resource)} of {environment.name} is a {resource.kind}, which removes everybody else's access"
+        )
         yield Finding.of("TPU092", message, place, help="use the type that adds one member: IAMMember, BucketIAMMember")
 
 
@@ -78,7 +80,9 @@ def homeless(resource: Resource, environment: Environment, place: Place) -> Iter
     """A resource without a project, which would be made in whatever project the caller has set."""
     key = _NO_PROJECT.get(resource.type, "project")
     if not resource.inputs.get(key):
-        message = f"{_called(resource)} of {environment.name} has no {key}: it would be made wherever the caller happens"
+        message = (
+            f"{_called(resource)} of {environment.name} has no {key}: it would be made wherever the caller happens"
+        )
         yield Finding.of("TPU093", f"{message} to be", place, help=f"pass {key} in stacks/")
 
 
