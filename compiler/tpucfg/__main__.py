@@ -14,7 +14,9 @@ def main() -> None:
     gc.set_threshold(_GARBAGE)
     from tpucfg.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    gc.freeze()  # or else the interpreter, as it ends, looks through all there is for garbage: as long as a check takes
+    sys.exit(status)
 
 
 if __name__ == "__main__":

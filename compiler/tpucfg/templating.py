@@ -19,7 +19,7 @@ def environment(**filters: Callable[..., str]) -> "Environment":
     made = Environment(
         loader=FileSystemLoader(folder("templates")),
         undefined=StrictUndefined,
-        autoescape=False,
+        autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

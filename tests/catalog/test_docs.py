@@ -72,7 +72,8 @@ def test_the_names_of_the_generations() -> None:
     """The table of names is the data's: prefix, what the number counts, cores per chip, how many sizes."""
     names = table("| Generation | A size is | The number counts | Cores per chip | Sizes |")
     assert names == [
-        (g.name, f"`{g.prefix}-N`", g.counts, str(g.cores_per_chip), str(len(g.slices))) for g in CATALOG.generations()
+        (g.name, f"`{g.prefix}-N`", g.counts, str(g.cores_per_chip), str(len(g.slices)))
+        for g in tuple(CATALOG.generations())
     ]
 
 

@@ -151,7 +151,7 @@ def test_the_zones_of_one_region() -> None:
 
 def test_all_sizes_come_by_generation_and_number() -> None:
     """The whole catalogue is in the order of the generations and of the numbers within."""
-    order = [generation.name for generation in CATALOG.generations()]
+    order = [generation.name for generation in tuple(CATALOG.generations())]
     keys = [(order.index(found.generation), found.number) for found in CATALOG.all()]
     assert keys == sorted(keys)
 
@@ -164,11 +164,10 @@ def test_an_unknown_generation_is_a_key_error() -> None:
 
 
 def test_a_slice_is_a_value() -> None:
-    """Two readings of a size are equal and hash alike, and neither can be changed."""
+    """Two readings of a size are equal, and neither can be changed."""
     one, other = CATALOG.find("v3-8"), Catalog().find("v3-8")
     assert one is not None
     assert one == other
-    assert hash(one) == hash(other)
     with pytest.raises(FrozenInstanceError):
         one.chips = 8  # type: ignore[misc]
 

@@ -63,7 +63,7 @@ def _of_builder(data: object) -> list[str]:
 
 
 @cache
-def _service() -> Any:  # noqa: ANN401 - the client makes its methods at run time
+def _service() -> Any:
     return build(*API, static_discovery=True, http=httplib2.Http())
 
 

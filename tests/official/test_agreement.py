@@ -107,7 +107,7 @@ def _odd_values(schema: dict[str, Any], field: FieldDescriptor) -> set[str]:
         ("cloud-tpu", QueuedResource, WRITTEN_BY_THE_SERVICE | NOT_YET_IN_THE_CLIENT),
     ],
 )
-def test_fields_and_enums_are_those_of_the_protobuf_type(target: str, kind: Any, known: set[str]) -> None:  # noqa: ANN401
+def test_fields_and_enums_are_those_of_the_protobuf_type(target: str, kind: Any, known: set[str]) -> None:
     """Every field and enum value of the protobuf type is in the schema and the other way round."""
     schema = Against(target)
     assert set(schema.protobuf(schema.root, kind.pb().DESCRIPTOR)) == known

@@ -27,7 +27,7 @@ def schema_of(target: str) -> dict[str, Any]:
     return schema
 
 
-def takes(target: str) -> Any:  # noqa: ANN401
+def takes(target: str) -> Any:
     """Return a function that says whether the schema takes a config, in the words of both validators."""
     schema = schema_of(target)
     quick, thorough = jsonschema_rs.validator_for(schema), jsonschema.Draft202012Validator(schema)
@@ -40,7 +40,7 @@ def takes(target: str) -> Any:  # noqa: ANN401
     return ask
 
 
-def read(path: Path) -> Any:  # noqa: ANN401
+def read(path: Path) -> Any:
     """Return a sample as data."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
@@ -67,7 +67,7 @@ def test_one_slip_anywhere_is_refused(target: str, path: Path) -> None:
     assert taken == []
 
 
-def _slips(config: Any, schema: dict[str, Any]) -> Iterator[tuple[Place, str, Any]]:  # noqa: ANN401
+def _slips(config: Any, schema: dict[str, Any]) -> Iterator[tuple[Place, str, Any]]:
     for place, key, field in _fields(config, schema, schema, ()):
         value = _at(config, place)[key]
         for name in sorted({f"{key}x", key.upper(), re.sub("([A-Z])", r"_\1", key).lower()} - {key}):
@@ -78,7 +78,7 @@ def _slips(config: Any, schema: dict[str, Any]) -> Iterator[tuple[Place, str, An
 
 
 def _fields(
-    value: Any,  # noqa: ANN401
+    value: Any,
     part: dict[str, Any],
     schema: dict[str, Any],
     place: Place,
@@ -94,13 +94,13 @@ def _fields(
             yield from _fields(item, message["properties"][key], schema, (*place, key))
 
 
-def _at(config: Any, place: Place) -> Any:  # noqa: ANN401
+def _at(config: Any, place: Place) -> Any:
     for step in place:
         config = config[step]
     return config
 
 
-def _changed(config: Any, place: Place, key: str, field: dict[str, Any]) -> Any:  # noqa: ANN401
+def _changed(config: Any, place: Place, key: str, field: dict[str, Any]) -> Any:
     changed = copy.deepcopy(config)
     holder = _at(changed, place)
     del holder[key]
@@ -119,7 +119,7 @@ def test_the_schema_is_one(target: str) -> None:
     assert all(part["additionalProperties"] is False or "properties" not in part for part in objects)
 
 
-def _parts(schema: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
     if isinstance(schema, dict):
         yield schema
     for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():

@@ -101,16 +101,20 @@ def _field_reasons(project: Project, job: Job, path: Path, value: Any) -> Iterat
 
 
 def _path(message: Message, asked: str) -> Path:
-    """The path as keys and indices: `a.0.b` and `a[0].b` are the same."""
+    """The path as keys and indices: `a.0.b` and `a[0].b` are the same. A key may have dots itself, as labels do."""
     steps: list[str | int] = []
-    for step in asked.replace("[", ".").replace("]", "").split("."):
+    rest = asked.replace("[", ".").replace("]", "")
+    while rest or not steps:
         value = _at(message, tuple(steps))
         known = _steps(value)
-        if step not in known:
-            near = nearest(step, known)
+        step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
+        if step is None:
+            missing = rest.partition(".")[0]
+            near = nearest(missing, known)
             hint = f"did you mean {near}?" if near else f"it has: {listed(known)}"
-            raise Stop(USAGE, f"{dotted(tuple(steps))} has no {step}", hint)
+            raise Stop(USAGE, f"{dotted(tuple(steps))} has no {missing}", hint)
         steps.append(int(step) if isinstance(value, list) else step)
+        rest = rest[len(step) + 1 :]
     return tuple(steps)
 
 

@@ -47,13 +47,8 @@ def compare(out: Path, files: Mapping[Path, str]) -> tuple[Change, ...]:
     Raises:
         TreeError: The folder cannot be read, or a symbolic link leads out of it.
     """
-    changes = []
-    for path, text in sorted(files.items()):
-        _refuse_links(out, path)
-        current = _read(out / path)
-        if current != text.encode():
-            changes.append(Change(path, "create" if current is None else "update"))
-    return tuple(changes)
+    changes = (_change(out, path, text) for path, text in sorted(files.items()))
+    return tuple(change for change in changes if change)
 
 
 def stale(out: Path, folders: Iterable[Path], wanted: Iterable[Path]) -> tuple[Change, ...]:
@@ -73,7 +68,8 @@ def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> No
     try:
         for change in changes:
             if change.kind != "remove":
-                staged.append((_stage(out / change.path, files[change.path]), out / change.path))
+                place = out / change.path
+                staged.append((_stage(place, files[change.path]), place))
         for source, place in staged:
             source.replace(place)
         for change in changes:
@@ -84,6 +80,14 @@ def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> No
     finally:
         for source, _ in staged:
             source.unlink(missing_ok=True)
+
+
+def _change(out: Path, path: Path, text: str) -> Change | None:
+    _refuse_links(out, path)
+    current = _read(out / path)
+    if current is None:
+        return Change(path, "create")
+    return None if current == text.encode() else Change(path, "update")
 
 
 def _stage(place: Path, text: str) -> Path:

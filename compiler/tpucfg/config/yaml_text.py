@@ -1,7 +1,7 @@
 """Values as YAML text that every reader takes the same way.
 
 YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a
-string is written plain only where no version could read it as anything else. Numbers are plain digits.
+string is written plain only where no version could read it as anything else. Numbers have a form that both know.
 """
 
 import json
@@ -14,7 +14,11 @@ _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", 
 """In any case; quoted even where only one version minds."""
 _FITS_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
 """Lines of printable ASCII, the first without an indent of its own: a literal block keeps them to the letter."""
-_ESCAPES: Final = {0x7F: "\\x7f", 0x85: "\\x85", 0x2028: "\\u2028", 0x2029: "\\u2029", 0xFEFF: "\\ufeff", 0xA0: "\\xa0"}
+_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
+"""Characters beyond JSON's own escapes that some reader refuses, folds, or takes for white space."""
+_MOST_DIGITS: Final = 24
+"""A longer number gets an exponent."""
+_JSON: Final = json.JSONEncoder(ensure_ascii=False)
 
 
 def to_yaml(value: Any, indent: int = 0) -> str:
@@ -51,18 +55,17 @@ def scalar(value: Any) -> str:
     if isinstance(value, str):
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
-        return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
-    if isinstance(value, float) and not value.is_integer():
-        return _float(value)
-    return json.dumps(value)
+        quoted = _JSON.encode(value)
+        return quoted if quoted.isprintable() else quoted.translate(_ESCAPES)
+    return _float(value) if isinstance(value, float) else _JSON.encode(value)
 
 
 def _float(value: float) -> str:
-    """Digits and a point: `1e-05` is a number under YAML 1.2 and text under 1.1."""
+    """Digits and a point; where that grows long, a point and a signed exponent: `1e-05` is text under YAML 1.1."""
     text = repr(value)
-    return format(value, f".{_decimals(text)}f") if "e" in text else text
-
-
-def _decimals(text: str) -> int:
     mantissa, _, exponent = text.partition("e")
-    return max(len(mantissa.partition(".")[2]) - int(exponent), 1)
+    if not exponent:
+        return text
+    decimals = max(len(mantissa.partition(".")[2]) - int(exponent), 1)
+    digits = format(value, f".{decimals}f")
+    return digits if len(digits) <= _MOST_DIGITS else f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}"

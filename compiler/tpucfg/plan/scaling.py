@@ -1,8 +1,8 @@
 """The arithmetic of a rung, in exact rationals.
 
 Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so the
-global batch grows with the cores; divide step counts by the same factor, so that as many examples are seen; leave epochs
-alone; a larger batch may want another learning rate.
+global batch grows with the cores; divide step counts by the same factor, so that as many examples are seen; leave
+epochs alone; a larger batch may want another learning rate.
 """
 
 import math

@@ -4,15 +4,14 @@ The text is read as a stream of libyaml's events, so nothing in it is ever const
 repetition are bounded while it is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tpucfg.findings import Finding, Place
+from tpucfg.wording import lines
 
 Path = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
-
-MISSING: Final = "missing"
 
 
 class Node:
@@ -79,6 +78,15 @@ class Document(NamedTuple):
             path = path[:-1]
         return self._place(None)
 
+    def within(self, path: Path, part: str) -> Place:
+        """Where a part of a text stands; the whole value where escapes or folded lines hide it."""
+        node = self.node(path)
+        if node is None or node.start.line != node.end.line:
+            return self.value(path)
+        row = node.start.line
+        at = lines(self.text)[row].find(part, node.start.column, node.end.column)
+        return self.value(path) if at < 0 else Place(self.file, row + 1, at + 1, row + 1, at + len(part) + 1)
+
     def written(self, path: Path) -> str:
         """A scalar as the text has it: `1e-3` stays `1e-3`."""
         node = self.node(path)
@@ -91,6 +99,12 @@ class Document(NamedTuple):
         return Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
 
-def lines(text: str) -> Iterator[str]:
-    """The lines as libyaml counts them: not at the further separators that `str.splitlines` knows."""
-    yield from text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+def extent(node: Node) -> tuple[int, int]:
+    """The values in a node, itself included, and how many levels of lists and mappings they form."""
+    below = [extent(child) for child in _below(node)]
+    is_leaf = not isinstance(node.value, dict | list)
+    return 1 + sum(values for values, _ in below), 0 if is_leaf else 1 + max((depth for _, depth in below), default=0)
+
+
+def _below(node: Node) -> Iterable[Node]:
+    return node.children.values() if isinstance(node.children, Mapping) else node.children

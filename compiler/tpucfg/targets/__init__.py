@@ -1,4 +1,4 @@
-"""The targets, by the name that a spec gives them. A new one is a module, a template folder, a schema and a row here."""
+"""The targets, by the name that a spec gives them. A new one is a module, a template, a schema and a row here."""
 
 from collections.abc import Mapping
 from functools import cache

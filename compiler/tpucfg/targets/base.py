@@ -84,11 +84,11 @@ class Target(Protocol):
     """The interface of a module in `targets/`."""
 
     @property
-    def NAME(self) -> str:
+    def NAME(self) -> str:  # noqa: N802 - a constant of the module
         """As the spec writes it."""
 
     @property
-    def ORIGINS(self) -> Mapping[str, Origin]:
+    def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - likewise
         """By path of the message: a test holds that every field that is ever written has one.
 
         `*` stands for any one step, a final `**` for any number, and a key that has dots itself stands in brackets.

@@ -150,14 +150,15 @@ def _container(job: Job) -> dict[str, Any]:
         args=[escaped(arg) for arg in job.args],
         env=[{"name": key, "value": escaped(value)} for key, value in job.env],
         resources={"requests": chips, "limits": dict(chips)},
-        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],
+        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108 - the pod's, not this machine's
     )
 
 
 def escaped(text: str) -> str:
-    """The text as Kubernetes has to be given it: it replaces `$(NAME)`, and reads each `$$` as one `$`.
+    """The text as Kubernetes has to be given it, which replaces `$(NAME)` and reads `$$` as `$`.
 
-    https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    Every `$` is doubled, not only the one before a bracket: `$$` would become `$`, and `$é` two other characters.
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/third_party/forked/golang/expansion/expand.go
     """
     return text.replace("$", "$$")
 

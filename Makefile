@@ -1,0 +1,78 @@
+# Each recipe is a step of .ci/run too. `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup test lint format bench bench-write build schemas readme lock clean
+
+help: ## list the recipes
+	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 14
+
+demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs Python 3.11 and nothing else
+	@$(BIN)/tpucfg render --size v3-32
+
+setup: $(VENV)/development ## install everything for development, the infra's packages too
+
+test: setup ## run all tests
+	$(BIN)/pytest
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(wildcard compiler stacks tests tools benchmarks)
+
+format: setup ## let ruff repair what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## measure, and print the figures
+	$(BIN)/python -m benchmarks
+
+bench-write: setup ## measure, and put the figures into benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks --write
+
+build: setup ## make the sdist, and from it the wheel
+	rm -rf dist
+	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python
+	$(BIN)/twine check --strict dist/*
+
+schemas: setup ## write schema/<target>.schema.json from the official packages
+	$(BIN)/python tools/api_schemas.py
+
+readme: setup ## run the commands in the documents, and put what they print there
+	$(BIN)/python tools/readme_blocks.py --write
+
+lock: setup ## choose the versions of all packages anew
+	mkdir -p .cache
+	$(LOCK) --upgrade --extra infra --group test --group lint --group release --output-file .cache/everything.txt
+	$(LOCK) --constraint .cache/everything.txt --group build --output-file requirements.txt
+	$(LOCK) --constraint .cache/everything.txt --extra infra --group build --output-file requirements-infra.txt
+	$(LOCK) --constraint .cache/everything.txt --group test --group lint --group release \
+		--output-file requirements-dev.txt
+
+clean: ## remove what these recipes made
+	rm -rf $(VENV) .cache dist
+
+# The environments' stamps: what is installed is what the locks say.
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'tpucfg needs Python 3.11 or newer; name one, for example: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/runtime: requirements.txt pyproject.toml | $(VENV)/python
+	@echo 'installing into $(VENV)' >&2
+	@$(BIN)/pip install --quiet --requirement requirements.txt
+	@$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime
+	@$(BIN)/pip install --quiet --requirement requirements-dev.txt --requirement requirements-infra.txt
+	@touch $@

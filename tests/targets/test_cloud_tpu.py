@@ -1,0 +1,131 @@
+import shlex
+from copy import deepcopy
+from pathlib import Path
+
+from jobs import CATALOG, gcloud_refusal, job, leaves
+from tpucfg import schemas
+from tpucfg.config.origin import origin_of
+from tpucfg.targets import Message, cloud_tpu
+
+EUROPE = {"region": "europe-west4"}
+OPTIONS = {
+    "service_account": "trainer@my-project.iam.gserviceaccount.com",
+    "runtime_version": "v2-alpha-tpuv5-lite",
+    "network": "tpus",
+    "reservation": "mine",
+}
+
+
+def without_script(message: Message) -> tuple[Message, str]:
+    """The message, and the script apart from it."""
+    rest = deepcopy(message)
+    script = rest["tpu"]["nodeSpec"][0]["node"].pop("metadata")["startup-script"]
+    return rest, script
+
+
+def test_a_multi_host_slice() -> None:
+    """v3-32 in europe-west4 is one node in the zone that has it, run by the environment's own account."""
+    message, script = without_script(cloud_tpu.message(job("cloud-tpu", "v3-32", environment=EUROPE)))
+    assert script.startswith("#!/bin/bash\n")
+    assert message == {
+        "tpu": {
+            "nodeSpec": [
+                {
+                    "parent": "projects/my-project/locations/europe-west4-a",
+                    "nodeId": "mnist-dev-v3-32",
+                    "node": {
+                        "acceleratorType": "v3-32",
+                        "runtimeVersion": "tpu-ubuntu2204-base",
+                        "networkConfig": {"enableExternalIps": True},
+                        "serviceAccount": {
+                            "email": "tpu-mnist-dev@my-project.iam.gserviceaccount.com",
+                            "scope": ["https://www.googleapis.com/auth/cloud-platform"],
+                        },
+                    },
+                }
+            ]
+        }
+    }
+
+
+def test_every_option() -> None:
+    """Account, runtime, network, labels and a reservation of the same zone go where the API has them."""
+    environment = {"region": "us-west4", "labels": {"team": "vision"}}
+    made = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
+    message, _ = without_script(cloud_tpu.message(made))
+    zone = "projects/my-project/locations/us-west4-a"
+    assert message == {
+        "tpu": {
+            "nodeSpec": [
+                {
+                    "parent": zone,
+                    "nodeId": "mnist-dev-v5litepod-8-a1",
+                    "node": {
+                        "acceleratorType": "v5litepod-8",
+                        "runtimeVersion": "v2-alpha-tpuv5-lite",
+                        "networkConfig": {"network": "tpus", "enableExternalIps": True},
+                        "serviceAccount": {
+                            "email": "trainer@my-project.iam.gserviceaccount.com",
+                            "scope": ["https://www.googleapis.com/auth/cloud-platform"],
+                        },
+                        "labels": {"team": "vision"},
+                    },
+                }
+            ]
+        },
+        "reservationName": f"{zone}/reservations/mine",
+    }
+
+
+def test_spot_is_an_empty_message() -> None:
+    """Spot capacity is asked for by an empty message at the top, as gcloud does."""
+    assert cloud_tpu.message(job("cloud-tpu", "v2-8", options={"spot": True}))["spot"] == {}
+
+
+def test_a_whole_reservation_name_stays() -> None:
+    """A reservation that is written out, say of another project, is not changed."""
+    name = "projects/other/locations/us-central1-b/reservations/theirs"
+    assert cloud_tpu.message(job("cloud-tpu", "v2-8", options={"reservation": name}))["reservationName"] == name
+
+
+def test_every_field_has_an_origin() -> None:
+    """`tpucfg why` can answer for every field that is ever written."""
+    environment = {"region": "us-west4", "labels": {"team": "vision"}}
+    for options in (OPTIONS, {"spot": True}):
+        message = cloud_tpu.message(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
+        unknown = [path for path in leaves(message) if origin_of("cloud-tpu", path) is None]
+        assert unknown == []
+
+
+def test_every_size_fits_schema_and_rules() -> None:
+    """The message of every size that the target takes fits the API's schema and the target's own rules."""
+    taken = [slice_ for slice_ in CATALOG.all() if "cloud-tpu" in slice_.targets]
+    assert {slice_.generation for slice_ in taken} == {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
+    for slice_ in taken:
+        zone = slice_.zones[0]
+        made = cloud_tpu.message(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
+        assert schemas.valid("cloud-tpu", made)
+        assert list(cloud_tpu.rules(made, CATALOG)) == []
+
+
+def test_the_commands() -> None:
+    """The job is posted as JSON with a token, watched and deleted by gcloud, and the notes say what it costs."""
+    made = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE, run="a1"))
+    where = ("--project=my-project", "--zone=europe-west4-a")
+    gcloud = ("gcloud", "compute", "tpus", "queued-resources")
+    address = "https://tpu.googleapis.com/v2/projects/my-project/locations/europe-west4-a/queuedResources"
+    assert (made.start.reads_config, made.start.config_format, made.start.token) == (True, "json", True)
+    assert made.start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
+    assert made.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *where)
+    assert made.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *where, "--force")
+    assert "costs until it is deleted" in made.notes[0]
+    assert "'--command=sudo docker logs --follow trainer'" in made.notes[1]
+
+
+def test_gcloud_takes_the_commands(tmp_path: Path) -> None:
+    """The parser of gcloud takes the commands that watch, delete and show the output."""
+    made = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE))
+    output = shlex.split(made.notes[1].partition("output: ")[2])
+    for argv in (made.watch.argv, made.delete.argv, output):
+        assert gcloud_refusal(argv, tmp_path) is None
+    assert "--misspelt" in str(gcloud_refusal((*made.delete.argv, "--misspelt"), tmp_path))

@@ -1,0 +1,158 @@
+"""The startup script of Cloud TPU, run by bash itself."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jobs import IMAGE, job, program
+from tpucfg.targets import cloud_tpu
+
+DOCKER = r"""
+printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).docker"
+case "$1" in
+  container) [ -e "$STATE/trainer" ] ;;
+  login) cat > "$STATE/password"; echo "$DOCKER_CONFIG" > "$STATE/config"; echo secret > "$DOCKER_CONFIG/config.json" ;;
+  pull) echo x >> "$STATE/pulls"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] ;;
+  run) [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && touch "$STATE/trainer" ;;
+esac
+"""
+CURL = r"""
+printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).curl"
+echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}'
+"""
+
+
+class Host:
+    """A machine whose docker, curl and sleep only write down how they were called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs, self.calls_folder, self.state = (folder / name for name in ("programs", "calls", "state"))
+        for made in (self.programs, self.calls_folder, self.state):
+            made.mkdir(parents=True)
+        program(self.programs, "docker", DOCKER)
+        program(self.programs, "curl", CURL)
+        program(self.programs, "sleep", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).sleep"')
+
+    def boot(self, script: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
+        """Run the script as the metadata agent does."""
+        file = self.state / "startup-script"
+        file.write_bytes(script.encode())
+        paths = {"CALLS": str(self.calls_folder), "STATE": str(self.state), "PATH": f"{self.programs}:/usr/bin:/bin"}
+        return subprocess.run(["/bin/bash", file], env=paths | variables, capture_output=True, check=False)
+
+    def calls(self, name: str, *first: str) -> list[list[str]]:
+        """The calls of a program that begin with these arguments, to the byte, in order."""
+        files = sorted(self.calls_folder.glob(f"*.{name}"), key=lambda file: int(file.stem))
+        found = [[word.decode() for word in file.read_bytes().split(b"\0")[:-1]] for file in files]
+        return [call for call in found if call[: len(first)] == list(first)]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """A machine that has never booted."""
+    return Host(tmp_path)
+
+
+def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), image: str = IMAGE) -> str:
+    """The script for these values, whatever a spec would say of them."""
+    return cloud_tpu.startup_script(job("cloud-tpu", "v2-32")._replace(args=tuple(args), env=tuple(env), image=image))
+
+
+def test_the_container_is_started(host: Host) -> None:
+    """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
+    made = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
+    done = host.boot(cloud_tpu.startup_script(made))
+    assert done.returncode == 0, done.stderr
+    assert host.calls("docker", "login") == [
+        ["login", "--username", "oauth2accesstoken", "--password-stdin", "https://us-docker.pkg.dev"]
+    ]
+    assert (host.state / "password").read_text(encoding="utf-8") == "ya29.of-the-host"
+    assert host.calls("docker", "run") == [
+        [
+            *("run", "--detach", "--name", "trainer", "--privileged", "--net=host", "--ipc=host"),
+            *("--env", "A=1", IMAGE, "--data_dir=gs://my-bucket/data"),
+            *("--batch_size=256", "--train_steps=1000"),
+        ]
+    ]
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+HOSTILE = st.sampled_from(
+    ("'", '"', "$(id)", "`id`", "$HOME", "\\", "\n", "; exit 3", "&& false", "{{ x }}", "{% raw %}")
+)
+VALUES = st.lists(WORDS | HOSTILE | st.builds("".join, st.lists(WORDS | HOSTILE, max_size=3)), max_size=8)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(args=VALUES, env=VALUES)
+def test_values_reach_the_container_to_the_byte(tmp_path: Path, args: list[str], env: list[str]) -> None:
+    """Whatever stands in flags and variables, docker gets it as one argument, unchanged, and bash runs none of it."""
+    shutil.rmtree(tmp_path)
+    host = Host(tmp_path)
+    variables = [(f"NAME_{number}", value) for number, value in enumerate(env)]
+    done = host.boot(script_of(args, variables))
+    assert done.returncode == 0, done.stderr
+    (call,) = host.calls("docker", "run")
+    given_env = [word for key, value in variables for word in ("--env", f"{key}={value}")]
+    assert call[7:] == [*given_env, IMAGE, *args]
+
+
+def test_a_host_that_boots_again_starts_nothing(host: Host) -> None:
+    """At the second boot of a host the program is not run again, and the script ends well."""
+    script = script_of()
+    assert host.boot(script).returncode == 0
+    again = host.boot(script)
+    assert (again.returncode, len(host.calls("docker", "run")), len(host.calls("docker", "pull"))) == (0, 1, 1)
+    assert b"is not started again" in again.stdout
+
+
+def test_a_pull_that_fails_is_repeated(host: Host) -> None:
+    """A registry that fails twice delays the start by 10 and 20 seconds."""
+    assert host.boot(script_of(), FAILING="2").returncode == 0
+    assert (len(host.calls("docker", "pull")), host.calls("sleep")) == (3, [["10"], ["20"]])
+
+
+def test_an_image_that_never_comes_fails_the_script(host: Host) -> None:
+    """Without the image the script fails, and the next boot tries again."""
+    assert host.boot(script_of(), FAILING="99").returncode != 0
+    assert host.boot(script_of()).returncode == 0
+
+
+def test_the_token_is_gone_afterwards(host: Host) -> None:
+    """The folder that docker keeps the token in is in memory, and gone when the script has ended, well or badly."""
+    for failing in ("99", "0"):
+        host.boot(script_of(), FAILING=failing)
+        config = Path((host.state / "config").read_text(encoding="utf-8").strip())
+        assert config.parent == Path("/dev/shm")  # noqa: S108 - the claim
+        assert not config.exists()
+
+
+@pytest.mark.parametrize(
+    ("image", "registry"),
+    [
+        ("gcr.io/my-project/train:1", "https://gcr.io"),
+        ("eu.gcr.io/my-project/train:1", "https://eu.gcr.io"),
+        ("europe-west4-docker.pkg.dev/p/r/i@sha256:00", "https://europe-west4-docker.pkg.dev"),
+        ("python:3.12", None),
+        ("ghcr.io/us-docker.pkg.dev/i", None),
+        ("us-docker.pkg.dev.example.com/i", None),
+    ],
+)
+def test_only_googles_registries_get_the_token(host: Host, image: str, registry: str | None) -> None:
+    """The account's token goes to Google's registries, and to no other that an image names."""
+    assert host.boot(script_of(image=image)).returncode == 0
+    assert [call[-1] for call in host.calls("docker", "login")] == ([registry] if registry else [])
+    assert bool(host.calls("curl")) == bool(registry)
+
+
+def test_the_script_is_clean() -> None:
+    """Nothing is said by shellcheck of a script with and without a login, flags and variables."""
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is missing")
+    for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12")):
+        subprocess.run(["shellcheck", "--shell=bash", "-"], input=script.encode(), check=True)
