@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -50,11 +50,14 @@ readme: setup ## run the commands in the documents, and put what they print ther
 
 lock: setup ## choose the versions of all packages anew
 	mkdir -p .cache
-	$(LOCK) --upgrade --extra infra --group test --group lint --group release --output-file .cache/everything.txt
-	$(LOCK) --constraint .cache/everything.txt --group build --output-file requirements.txt
-	$(LOCK) --constraint .cache/everything.txt --extra infra --group build --output-file requirements-infra.txt
-	$(LOCK) --constraint .cache/everything.txt --group test --group lint --group release \
+	$(LOCK) --upgrade pyproject.toml --extra infra --group test --group lint --group release \
+		--output-file .cache/everything.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --group build --output-file requirements.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --extra infra --group build \
+		--output-file requirements-infra.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --group test --group lint --group release \
 		--output-file requirements-dev.txt
+	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 
 clean: ## remove what these recipes made
 	rm -rf $(VENV) .cache dist

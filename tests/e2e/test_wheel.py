@@ -80,10 +80,10 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     if python is None:
         pytest.skip(f"python3.{minor} is not on this machine")
     place = tmp_path_factory.mktemp("installed")
-    subprocess.run([python, "-m", "venv", place / "venv"], check=True)
-    pip = [place / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--requirement", ROOT / "requirements.txt"], check=True)
-    subprocess.run([*pip, "--no-deps", wheel], check=True)
+    subprocess.run([python, "-m", "venv", str(place / "venv")], check=True)
+    pip = [str(place / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
+    subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
     here = place / "project"
     here.mkdir()
     shutil.copy(ROOT / "tpucfg.yaml", here)
