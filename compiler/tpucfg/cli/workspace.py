@@ -7,29 +7,29 @@ from pathlib import Path
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.config.compile import Compiled, compile_project
-from tpucfg.findings import Finding, errors
+from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan import Selection, SelectionError
-from tpucfg.spec.load import from_document
+from tpucfg.spec.load import examine
 from tpucfg.spec.model import Project
 from tpucfg.spec.reader import read_file
 from tpucfg.spec.surroundings import package_findings
 
 
 def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Compiled | None, list[Finding], str]:
-    """What a spec compiles to, all findings about it, and its text. Nothing where its structure does not hold.
+    """What a spec compiles to, all findings about it, and its text. Nothing is compiled where its structure is broken.
 
     Raises:
         Stop: The selection names what the spec does not have.
     """
     document = read_file(path)
-    project, found = from_document(document)
+    project, found = examine(document)
     if project is None:
         return None, list(found), document.text
     try:
         compiled = compile_project(project, catalog, selection, package_findings(project, path.parent))
     except SelectionError as error:
         raise Stop(USAGE, str(error)) from None
-    return compiled, [*found, *compiled.findings], document.text
+    return (None if project.broken else compiled), list(collect([*found, *compiled.findings])), document.text
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:

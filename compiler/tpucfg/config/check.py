@@ -1,7 +1,7 @@
 """Is a config what it should be: equal to its job, inside the API's schema, within the target's own rules."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
@@ -19,18 +19,16 @@ from tpucfg.targets import Message, target_named
 def message_findings(project: Project, job: Job, message: Message, catalog: Catalog) -> Iterator[Finding]:
     """What the API or the service would refuse of a job's message, at the line of the spec that it comes from."""
     for problem in _problems(job.target, message, catalog):
-        yield problem.found_at(_in_spec(project, job, problem.path))
+        yield problem.found_at(_in_spec(project, job, problem))
 
 
 def document_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
     """The same of a config.yaml that somebody else wrote, at its own lines."""
     if document.root is None:
         return collect(document.findings)
-    if not isinstance(document.data, dict):
-        message = f"a config for {target} is a mapping, and this is not one"
-        return collect([*document.findings, Finding.of("TPU072", message, Place(document.file))])
-    found = (problem.found_in(document) for problem in _problems(target, document.data, catalog))
-    return collect([*document.findings, *found])
+    known = {finding.place[:3] for finding in document.findings}
+    found = [it.found_in(document) for it in _problems(target, document.data, catalog, document.written)]
+    return collect([*document.findings, *(finding for finding in found if finding.place[:3] not in known)])
 
 
 def text_finding(config: Config) -> Finding | None:
@@ -45,20 +43,24 @@ def text_finding(config: Config) -> Finding | None:
     return Finding.of("TPU079", message, Place(f"templates/{config.job.target}/config.yaml.j2"))
 
 
-def _problems(target: str, message: Message, catalog: Catalog) -> tuple[Problem, ...]:
+def _problems(
+    target: str, message: Message, catalog: Catalog, written: Callable[[Path], str] | None = None
+) -> tuple[Problem, ...]:
     """The schema's first: the target's rules take a message that fits it for granted."""
-    found = schemas.problems(target, message, schemas.CONFIG)
+    found = schemas.problems(target, message, schemas.CONFIG, written)
     return tuple(found or target_named(target).rules(message, catalog))
 
 
-def _in_spec(project: Project, job: Job, path: Path) -> Place:
+def _in_spec(project: Project, job: Job, problem: Problem) -> Place:
     """The `extra` that brought the field in, or the line it comes from, or else the rung in its ladder."""
-    document = project.document
+    document, path = project.document, problem.path
     extra: Path = ("targets", job.target, "extra")
     if document.node((*extra, *path)):
-        return document.key((*extra, *path))
+        return document.key((*extra, *path)) if problem.at_key else document.value((*extra, *path))
     origin = origin_of(job.target, path)
     if origin and origin.kind == "spec" and document.node(where := spec_path(origin, job)):
         return document.value(where)
+    if path and document.node((*extra, path[0])):
+        return document.value((*extra, *path))  # something is missing in what it brought in
     environment = job.environment
     return document.value((*environment.sizes_path, environment.sizes.index(job.size)))

@@ -1,15 +1,19 @@
 """The whole way for one spec: plan, message, check, and the text where it is wanted."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.config.check import message_findings, text_finding
 from tpucfg.config.render import Config, message_of, render
-from tpucfg.findings import Finding, collect, errors
+from tpucfg.findings import RULES, Finding, collect, errors
 from tpucfg.plan import Job, Plan, Selection, plan, select
 from tpucfg.spec.model import Project
+from tpucfg.spec.sound import of_text
 from tpucfg.targets import Message, target_named
+
+_READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
+"""Sections of which a stand-in could be at fault for a target's refusal."""
 
 
 class Compiled(NamedTuple):
@@ -40,12 +44,14 @@ def compile_project(
     """
     selection = selection or Selection()
     planned = plan(project, catalog, selection)
-    found = [*beside, *planned.findings, *_refusals(project, catalog, selection)]
+    found = [*of_text(planned.findings)]
+    if not project.broken & _READ_BY_TARGETS:
+        found += of_text([*beside, *_refusals(project, catalog, selection)])
     messages: tuple[tuple[Job, Message], ...] = ()
     if not errors(_judged(project, found)):
         messages = tuple((job, message_of(job)) for job in planned.jobs)
         found += [it for job, message in messages for it in message_findings(project, job, message, catalog)]
-    if selection == Selection():
+    if selection == Selection() and not project.broken and not errors(_judged(project, found)):
         found += _idle(project, found)
     return Compiled(planned, messages, _judged(project, found))
 
@@ -60,6 +66,8 @@ def _refusals(project: Project, catalog: Catalog, selection: Selection) -> Itera
 
 def _judged(project: Project, found: Sequence[Finding]) -> tuple[Finding, ...]:
     """With the findings that the spec allows as notes that carry its reason."""
+    if "allow" in project.broken:  # what it allows is not known yet
+        found = [finding for finding in found if not RULES[finding.id].allowable]
     return collect(item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found)
 
 

@@ -23,7 +23,7 @@ def bucket_mistake(bucket: str) -> str | None:
     if len(bucket) > LONGEST_BUCKET:
         return f"it has {len(bucket)} characters, and Cloud Storage takes {LONGEST_BUCKET}"
     if not _BUCKET.fullmatch(bucket):
-        return "it takes 3 to 63 lower-case letters, digits, - and _, with a letter or digit at both ends"
+        return "a bucket has 3 to 63 lower-case letters, digits, - and _, with a letter or digit at both ends"
     if bucket.startswith("goog") or "google" in bucket:
         return "it starts with goog or contains google, which Cloud Storage keeps for itself"
     return None

@@ -49,12 +49,15 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     Raises:
         SelectionError: As `select` says.
     """
-    chosen = select(project, selection := selection or Selection())
+    selection = selection or Selection()
+    chosen = () if project.broken & {"environments", "sizes"} else select(project, selection)
     found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
     if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
         return Plan(project, (), collect(found))
-    found += _rung_findings(project, catalog, chosen)
-    return Plan(project, tuple(_jobs(project, catalog, chosen, selection)), collect(found))
+    if not project.broken & {"training", "overrides"}:
+        found += _rung_findings(project, catalog, chosen)
+    jobs = () if project.broken else tuple(_jobs(project, catalog, chosen, selection))
+    return Plan(project, jobs, collect(found))
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
@@ -69,9 +72,12 @@ def _environment_findings(
     chosen: Sequence[tuple[Environment, tuple[str, ...]]],
     selection: Selection,
 ) -> Iterator[Finding]:
-    for environment, sizes in chosen:
-        yield from environment_findings(project, catalog, environment, sizes, selection.target or environment.target)
-    yield from outside_findings(project, chosen)
+    if not project.broken & {"name", "target"}:
+        for environment, sizes in chosen:
+            target = selection.target or environment.target
+            yield from environment_findings(project, catalog, environment, sizes, target)
+    if not project.broken & {"name", "trainer", "overrides"}:
+        yield from outside_findings(project, chosen)
 
 
 def _rung_findings(

@@ -9,9 +9,9 @@ from typing import Final
 
 from tpucfg.findings import Finding
 from tpucfg.plan.model import Rung
-from tpucfg.schemas import listed
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Project
+from tpucfg.wording import dotted, listed
 
 BATCH_GREW: Final = 8
 """Times. How far a larger batch still helps differs from model to model: https://arxiv.org/abs/1811.03600."""
@@ -21,6 +21,8 @@ LARGEST_WARMUP: Final = Fraction(1, 4)
 """Share of the run."""
 RATE_KEPT_FROM: Final = 2
 """Times that the batch grew, from where a learning rate that stays is worth a word."""
+
+_BATCH: Final = ("training", "batch_size")
 
 
 def rung_warnings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -39,7 +41,9 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
             project,
             "TPU041",
             f"the global batch grows from {tuned:,} to {said}",
-            ("training", "batch_size"),
+            ("overrides", grown[0].size, "batch_size")
+            if all("batch_size" in it.overridden for it in grown)
+            else _BATCH,
             f"compare the final metric with the rung below before you climb on; the threshold is {BATCH_GREW}×",
         )
 
@@ -84,7 +88,7 @@ def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
             "TPU045",
             f"the learning rate stays {training.learning_rate.text} while the batch grows {said}",
             ("training", "learning_rate_rule" if "learning_rate_rule" in _keys(project) else "learning_rate"),
-            "set learning_rate_rule to linear or sqrt, or allow TPU045 with your reason",
+            "set training.learning_rate_rule to linear or sqrt, or allow TPU045 with your reason",
         )
 
 
@@ -114,7 +118,7 @@ def _per_core(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         path = ("overrides", rung.size, "batch_size")
         numbers = f"from {float(tuned):g} to {float(rung.per_core):g}"
         message = f"the batch per core {changed} {numbers} on {rung.size}, {consequence}"
-        hint = f"a batch of {int(tuned * rung.slice.cores):,} keeps the batch per core"
+        hint = f"set {dotted(path)} to {int(tuned * rung.slice.cores)} to keep the batch per core, or allow TPU047"
         yield _finding(project, "TPU047", message, path, hint)
 
 

@@ -1,24 +1,27 @@
 """Rules about an environment: does its region have the rungs, do its zones, does its bucket's name do."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice, Zone
 from tpucfg.findings import Finding, Place
 from tpucfg.plan.names import bucket_mistake
 from tpucfg.plan.whole import bucket_of
-from tpucfg.schemas import dotted, listed
 from tpucfg.spec.model import Environment, Project
+from tpucfg.wording import dotted, listed, nearest, shown
 
 OWN_LIST: Final = ("cloud-tpu",)
 """Targets for which Google publishes zones by size; for the others Cloud TPU's list decides, and a finding says so."""
 OWN_REGIONS: Final = ("ai-platform",)
 """Targets that publish their regions and choose the zone: their own module says where they are."""
+BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
+_OTHERS: Final = "by Cloud TPU's list, as {target} publishes none"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 _NOT_OFFICIAL: Final = {
-    "older-docs": "{size} in {where} is in an older list of Google's and no longer in the current one",
-    "single-tenant": "{size} in {where} is in Google's list for customers with capacity of their own only",
-    "third-party": "{size} in {where} is listed by {source}, not by Google",
+    "older-docs": "Google's current list does not have {size} in {where}; an older one does",
+    "single-tenant": "Google's list has {size} in {where} only for customers with capacity of their own",
+    "third-party": "Google's list does not have {size} in {where}; {source} does",
 }
 """By the kind of list that names the zone."""
 
@@ -27,17 +30,25 @@ def environment_findings(
     project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str], target: str
 ) -> Iterator[Finding]:
     """Everything about where an environment is, for these of its sizes; `target` is the service that its jobs go to."""
-    slices = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     yield from _bucket(project, environment)
     if target in OWN_REGIONS:
         return
-    for slice_ in slices:
-        if slice_.size not in sizes or target not in slice_.targets:
-            continue
+    ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
+    asked = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
+    for slice_ in asked:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
-        else:
-            yield from _region(project, catalog, environment, slices, slice_, target)
+    free = [slice_ for slice_ in asked if slice_.zones and slice_.size not in environment.zones]
+    lacking = [slice_ for slice_ in free if not slice_.zones_in(environment.region)]
+    if lacking:
+        yield _lacks(project, catalog, environment, ladder, lacking, len(lacking) == len(free), target)
+    doubtful = [(slice_, zones[0]) for slice_ in free if (zones := slice_.zones_in(environment.region))]
+    for _, group in groupby(doubtful, key=lambda it: (it[1].kind, it[1].source)):
+        listed_there = list(group)
+        if not listed_there[0][1].official:
+            place = project.document.value((*environment.sizes_path, environment.sizes.index(listed_there[0][0].size)))
+            slices = [slice_ for slice_, _ in listed_there]
+            yield _unofficial("TPU021", catalog, slices, listed_there[0][1], environment.region, place)
 
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:
@@ -48,54 +59,69 @@ def zone_of(environment: Environment, slice_: Slice) -> str | None:
 
 def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     bucket = bucket_of(project, environment)
-    if mistake := bucket_mistake(bucket):
-        path = (*environment.path, "bucket")
-        message = f"the bucket of {environment.name} would be called {bucket}: {mistake}"
-        yield Finding.of(
-            "TPU028", message, project.document.value(path), help=f"set {dotted(path)} to a name that does"
-        )
+    if not (mistake := bucket_mistake(bucket)):
+        return
+    path, verb = (*environment.path, "bucket"), "is" if environment.bucket else "would be"
+    shorter = f"{project.name}-{environment.name}-{environment.region}"
+    tried = [bucket.removeprefix("gs://").rstrip("/").lower(), shorter]
+    fit = next((name for name in tried if bucket_mistake(name) is None), None)
+    message = f"the bucket of {environment.name} {verb} called {shown(bucket, quoted=False, longest=80)}: {mistake}"
+    hint = f"set {dotted(path)} to another name" + (f", such as {fit}" if fit else "")
+    details = (f"the rules: {BUCKETS_URL}",)
+    yield Finding.of("TPU028", message, project.document.value(path), help=hint, details=details)
 
 
-def _region(
-    project: Project, catalog: Catalog, environment: Environment, ladder: list[Slice], slice_: Slice, target: str
-) -> Iterator[Finding]:
-    offers = slice_.zones_in(environment.region)
-    if any(zone.official for zone in offers) or not slice_.zones:
-        return
-    place = project.document.value((*environment.sizes_path, environment.sizes.index(slice_.size)))
-    if offers:
-        yield _unofficial("TPU021", catalog, slice_, offers[0], environment.region, place)
-        return
-    everywhere = _with_every_rung(ladder)
-    yield Finding.of(
+def _lacks(
+    project: Project,
+    catalog: Catalog,
+    environment: Environment,
+    ladder: list[Slice],
+    lacking: list[Slice],
+    all_of_them: bool,
+    target: str,
+) -> Finding:
+    """One finding for an environment: at its region where that has no rung at all, else at the first that it lacks."""
+    region, at_region = environment.region, project.document.value((*environment.path, "region"))
+    everywhere, names = _with_every_rung(ladder), [slice_.size for slice_ in lacking]
+    if all_of_them:
+        known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
+        if region not in known:
+            near = nearest(region, known)
+            hint = f"did you mean {near}?" if near else _move(environment, lacking, everywhere)
+            details = (f"regions with TPUs: {listed(sorted(known), 30)}", *_whose(target))
+            return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
+    verb = "is" if len(names) == 1 else "are"
+    index = environment.sizes.index(names[0])
+    return Finding.of(
         "TPU021",
-        f"{slice_.size} is not offered in {environment.region}",
-        place,
-        help=_move(environment, slice_, everywhere),
-        details=_lists(slice_, everywhere, [rung.size for rung in ladder], target),
-        related=((project.document.value((*environment.path, "region")), f"the region of {environment.name}"),),
+        f"{listed(names, last=' and ')} {verb} not offered in {region}",
+        at_region if all_of_them else project.document.value((*environment.sizes_path, index)),
+        help=_move(environment, lacking, everywhere),
+        details=(_regions(lacking, everywhere, ladder), *_whose(target)),
+        related=() if all_of_them else ((at_region, f"the region of {environment.name}"),),
     )
 
 
-def _lists(slice_: Slice, everywhere: list[str], ladder: list[str], target: str) -> Iterator[str]:
-    rungs = ", ".join(ladder)
-    offered = listed(slice_.regions(official=True))
+def _regions(lacking: list[Slice], everywhere: list[str], ladder: list[Slice]) -> str:
+    rungs = ", ".join(slice_.size for slice_ in ladder)
     if everywhere:
         verb = "offers" if len(everywhere) == 1 else "offer"
-        yield f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
-    else:
-        where = f"; {slice_.size} is in {offered}" if offered else ""
-        yield f"no region offers every rung of this ladder ({rungs}){where}"
-    if target not in OWN_LIST:
-        yield f"by Cloud TPU's list, as {target} publishes none: {ZONES_URL}"
+        return f"{listed(everywhere)} {verb} every rung of this ladder ({rungs})"
+    offered = listed(lacking[0].regions(official=True))
+    where = f"; {lacking[0].size} is in {offered}" if offered else ""
+    return f"no region offers every rung of this ladder ({rungs}){where}"
 
 
-def _move(environment: Environment, slice_: Slice, everywhere: list[str]) -> str:
-    leave = f"leave {slice_.size} out"
+def _whose(target: str) -> Iterator[str]:
+    yield f"Cloud TPU's list: {ZONES_URL}" if target in OWN_LIST else f"{_OTHERS.format(target=target)}: {ZONES_URL}"
+
+
+def _move(environment: Environment, lacking: list[Slice], everywhere: list[str]) -> str:
+    leave = f"leave {listed([slice_.size for slice_ in lacking], last=' and ')} out"
     if everywhere:
         return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
-    elsewhere = slice_.regions(official=True)
-    return f"{leave} here and give it to an environment in {elsewhere[0]}" if elsewhere else leave
+    elsewhere = lacking[0].regions(official=True)
+    return f"{leave} here, and give it to an environment in {elsewhere[0]}" if elsewhere else leave
 
 
 def _with_every_rung(ladder: list[Slice]) -> list[str]:
@@ -103,10 +129,10 @@ def _with_every_rung(ladder: list[Slice]) -> list[str]:
     return [region for region in regions[0] if all(region in others for others in regions)]
 
 
-def _unofficial(id_: str, catalog: Catalog, slice_: Slice, zone: Zone, where: str, place: Place) -> Finding:
-    source = catalog.sources[zone.source]
-    message = _NOT_OFFICIAL[zone.kind].format(size=slice_.size, where=where, source=source.what)
-    official = listed(slice_.regions(official=True))
+def _unofficial(id_: str, catalog: Catalog, slices: list[Slice], zone: Zone, where: str, place: Place) -> Finding:
+    source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
+    message = _NOT_OFFICIAL[zone.kind].format(size=sizes, where=where, source=source.what)
+    official = listed(slices[0].regions(official=True))
     hint = "ask for quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
     details = (f"that list: {source.url}", f"Google's current list: {ZONES_URL}")
     return Finding.of(id_, message, place, level="warning", help=hint, details=details)
@@ -115,19 +141,21 @@ def _unofficial(id_: str, catalog: Catalog, slice_: Slice, zone: Zone, where: st
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
     place = project.document.value(path)
-    region = name.rpartition("-")[0]
     known = {zone.name: zone for zone in slice_.zones}
-    if region != environment.region:
+    local = slice_.zones_in(environment.region)
+    here = [zone.name for zone in local if zone.official] or [zone.name for zone in local]
+    elsewhere = f"zones with it: {listed(list(known))}" if known else "no list knows its zones"
+    hint = f"set {dotted(path)} to {listed(here, last=' or ')}" if here else f"delete it; {elsewhere}"
+    if name.rpartition("-")[0] != environment.region:
         yield Finding.of(
             "TPU022",
-            f"the zone {name} is in {region}, and {environment.name} is in {environment.region} with its bucket",
+            f"the zone {name} is not in {environment.region}, where {environment.name} and its bucket are",
             place,
-            help=f"choose a zone of {environment.region}, or move the environment",
+            help=hint,
             related=((project.document.value((*environment.path, "region")), f"the region of {environment.name}"),),
         )
-    elif slice_.zones and name not in known:
+    elif known and name not in known:
         message = f"{slice_.size} is not offered in the zone {name}"
-        hint = f"zones with it: {listed(list(known))}"
         yield Finding.of("TPU022", message, place, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
     elif known and not known[name].official:
-        yield _unofficial("TPU022", catalog, slice_, known[name], name, place)
+        yield _unofficial("TPU022", catalog, [slice_], known[name], name, place)

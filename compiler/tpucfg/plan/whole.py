@@ -1,27 +1,25 @@
 """Rules about the whole spec, whatever was selected: sizes, ladders, overrides, flags, buckets."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, Place
 from tpucfg.plan.names import bucket_name
 from tpucfg.plan.rung import flag_of, program_args
-from tpucfg.schemas import dotted, listed
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
+from tpucfg.wording import dotted, listed, nearest, shown
 
 
 def whole_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Everything that stops every command."""
-    yield from _unknown_sizes(project, catalog)
-    for path, sizes in _ladders(project).items():
-        yield from _order(project, catalog, path, sizes)
-    yield from _strays(project)
-    yield from _batches(project, catalog)
-    yield from _flags(project)
-    yield from _buckets(project)
+    for rule, read in _RULES.items():
+        if not project.broken & read:
+            yield from rule(project, catalog)
 
 
 def bucket_of(project: Project, environment: Environment) -> str:
@@ -42,47 +40,76 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         named += [((*path, index), size) for index, size in enumerate(sizes)]
     for path, size in named:
         if catalog.find(size) is None:
-            near = catalog.nearest(size)
-            place = project.document.value(path)
-            hint = f"did you mean {near}?" if near else "see all sizes with: tpucfg sizes"
-            yield Finding.of("TPU020", f"{size} is no size of the catalogue", place, help=hint)
+            near = catalog.find(catalog.nearest(size) or "")
+            hint = f"did you mean {near.size}?" if near else "see all sizes with: tpucfg sizes"
+            details = (_sizes_like(catalog, near),) if near else ()
+            message = f"{size} is no size of the catalogue"
+            yield Finding.of("TPU020", message, project.document.value(path), help=hint, details=details)
 
 
-def _order(project: Project, catalog: Catalog, path: Path, sizes: tuple[str, ...]) -> Iterator[Finding]:
-    known = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
-    for (before, lower), (index, upper) in pairwise(known):
-        if upper.cores > lower.cores:
-            continue
-        repeated = upper.size == lower.size
-        said = (
-            "is written twice" if repeated else f"has {upper.cores} cores and follows {lower.size} with {lower.cores}"
-        )
-        ordered = sorted({slice_.cores: slice_.size for _, slice_ in reversed(known)}.items())
-        yield Finding.of(
-            "TPU023",
-            f"{upper.size} {said}: a ladder rises in cores from rung to rung",
-            project.document.value((*path, index)),
-            help=f"write {dotted(path)} as [{', '.join(size for _, size in ordered)}]",
-            related=((project.document.value((*path, before)), f"{lower.size}, {lower.cores} cores"),),
-        )
+def _sizes_like(catalog: Catalog, near: Slice) -> str:
+    generation = catalog.generation(near.generation)
+    sizes = sorted(generation.slices, key=lambda it: abs(math.log(it.number / near.number)))[:8]
+    said = listed([it.size for it in sorted(sizes, key=lambda it: it.number)])
+    return f"{generation.title} comes as: {said}" + (" and others" if len(generation.slices) > len(sizes) else "")
 
 
-def _strays(project: Project) -> Iterator[Finding]:
+def _orders(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Of each ladder, sizes that stand in it twice, else sizes of as many cores, else an order that does not rise."""
+    for path, sizes in _ladders(project).items():
+        known = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
+        rung = {slice_.size: (index, slice_) for index, slice_ in reversed(known)}
+        level = {slice_.cores: (index, slice_) for index, slice_ in reversed(known)}
+        repeated = [(rung[it.size], (index, it)) for index, it in known if rung[it.size][0] != index]
+        equal = [(level[it.cores], (index, it)) for index, it in known if level[it.cores][1].size != it.size]
+        falling = [(lower, upper) for lower, upper in pairwise(known) if upper[1].cores < lower[1].cores]
+        for lower, upper in repeated or equal or falling[:1]:
+            yield _disorder(project, path, lower, upper, [slice_ for _, slice_ in known])
+
+
+def _disorder(
+    project: Project, path: Path, lower: tuple[int, Slice], upper: tuple[int, Slice], ladder: Sequence[Slice]
+) -> Finding:
+    size, other = upper[1], lower[1]
+    if size.size == other.size:
+        said, hint = "stands in the ladder twice", "delete one of the two"
+    elif size.cores == other.cores:
+        said = f"has {size.cores} cores, as many as {other.size}: each rung has more than the one below"
+        hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
+    else:
+        said = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder rises from rung to rung"
+        ordered = sorted(ladder, key=lambda it: it.cores)
+        hint = f"set {dotted(path)} to [{', '.join(it.size for it in ordered)}]"
+    place = project.document.value
+    label = f"{other.size}, {other.cores} cores"
+    return Finding.of(
+        "TPU023",
+        f"{size.size} {said}",
+        place((*path, upper[0])),
+        help=hint,
+        related=[(place((*path, lower[0])), label)],
+    )
+
+
+def _strays(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Overrides and zones for a size that is in no ladder: they would change nothing."""
     everywhere = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
-    for size in project.overrides:
-        if size not in everywhere:
-            yield _stray(project, ("overrides", size), size, everywhere)
+    named: list[tuple[Path, tuple[str, ...]]] = [(("overrides", size), everywhere) for size in project.overrides]
     for environment in project.environments.values():
-        for size in environment.zones:
-            if size not in environment.sizes:
-                yield _stray(project, (*environment.path, "zones", size), size, environment.sizes)
-
-
-def _stray(project: Project, path: Path, size: str, sizes: tuple[str, ...]) -> Finding:
-    message = f"{dotted(path[:-1])} names {size}, which is in no ladder it could change"
-    hint = f"add {size} to the ladder, or delete the entry"
-    return Finding.of("TPU025", message, project.document.key(path), help=hint, details=(f"sizes: {listed(sizes)}",))
+        named += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
+    for path, sizes in named:
+        size = str(path[-1])
+        if size in sizes:
+            continue
+        near = nearest(size, sizes) if catalog.find(size) is None else None
+        hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
+        message = f"{dotted(path)} changes nothing: no ladder has {shown(size, quoted=False)}"
+        if path[0] == "environments":
+            message = (
+                f"{dotted(path)} changes nothing: the ladder of {path[1]} does not have {shown(size, quoted=False)}"
+            )
+        details = (f"the sizes are: {listed(sizes)}",)
+        yield Finding.of("TPU025", message, project.document.key(path), help=hint, details=details)
 
 
 def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -110,7 +137,7 @@ def _uneven(project: Project, path: Path, slice_: Slice, batch: int) -> Finding:
     )
 
 
-def _flags(project: Project) -> Iterator[Finding]:
+def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
     """The program would get such a flag twice, and which one wins is up to the program."""
     training = project.training
     keys = [
@@ -121,15 +148,20 @@ def _flags(project: Project) -> Iterator[Finding]:
         if count > 1:
             both = [key for key, name in names.items() if name == flag]
             message = f"--{flag} would be given {count} times: for {' and for '.join(both)} of training"
-            yield Finding.of("TPU050", message, _figure_place(project, both[-1]), help="give each figure its own flag")
-    args = {arg.key: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
-    for key, name in names.items():
-        if arg := args.get(name):
+            renamed = next((key for key in reversed(both) if key in training.flags), both[-1])
+            path: Path = ("training", "flags", renamed)
+            place = project.document.value(path) if renamed in training.flags else _figure_place(project, renamed)
+            hint = f"set {dotted(path)} to another flag, or to null, which leaves it out"
+            yield Finding.of("TPU050", message, place, help=hint)
+    figures = {name: key for key, name in names.items()}
+    args = {arg.path: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
+    for at, arg in args.items():
+        if key := figures.get(arg.key):
             yield Finding.of(
                 "TPU050",
-                f"--{name} would be given twice: by {dotted(arg.path)} and by training.{key}",
-                project.document.key(arg.path),
-                help=f"delete {dotted(arg.path)}, or leave the figure out with training.flags.{key}: null",
+                f"--{arg.key} would be given twice: by {dotted(at)} and by training.{key}",
+                project.document.key(at),
+                help=f"delete {dotted(at)}, or set training.flags.{key} to null, which leaves the figure out",
                 related=((_figure_place(project, key), "the figure that makes the same flag"),),
             )
 
@@ -139,18 +171,30 @@ def _figure_place(project: Project, key: str) -> Place:
     return project.document.key(path)
 
 
-def _buckets(project: Project) -> Iterator[Finding]:
+def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     first: dict[str, Environment] = {}
     for environment in project.environments.values():
         bucket = bucket_of(project, environment)
         other = first.setdefault(bucket, environment)
         if other is environment:
             continue
-        path, place = (*environment.path, "bucket"), project.document.key
+        own: Path = (*environment.path, "bucket")
+        place = project.document.value
         yield Finding.of(
             "TPU029",
             f"{environment.name} and {other.name} have one bucket, {bucket}: one would overwrite the other's jobs",
-            place(path),
-            help=f"give environments.{environment.name}.bucket a name of its own",
+            place(own),
+            help=f"set {dotted(own)} to a name of its own",
             related=((place((*other.path, "bucket")), f"the bucket of {other.name}"),),
         )
+
+
+_RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
+    _unknown_sizes: frozenset(),
+    _orders: frozenset(),
+    _strays: frozenset(("sizes", "environments", "overrides")),
+    _batches: frozenset(),
+    _flags: frozenset(("trainer", "training", "overrides")),
+    _buckets: frozenset(("name", "environments")),
+}
+"""The rules, each with the sections that it compares: it is left out where one of them is broken."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tpucfg.findings import Finding, Place
+from tpucfg.wording import lines
 
 Path = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
@@ -76,6 +77,15 @@ class Document(NamedTuple):
                 return self._place(node)
             path = path[:-1]
         return self._place(None)
+
+    def within(self, path: Path, part: str) -> Place:
+        """Where a part of a text stands; the whole value where escapes or folded lines hide it."""
+        node = self.node(path)
+        if node is None or node.start.line != node.end.line:
+            return self.value(path)
+        row = node.start.line
+        at = lines(self.text)[row].find(part, node.start.column, node.end.column)
+        return self.value(path) if at < 0 else Place(self.file, row + 1, at + 1, row + 1, at + len(part) + 1)
 
     def written(self, path: Path) -> str:
         """A scalar as the text has it: `1e-3` stays `1e-3`."""

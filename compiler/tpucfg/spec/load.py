@@ -1,9 +1,9 @@
 """Document to Project: the schema first, then what no schema can say of the structure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import RULES, Finding, collect, errors
@@ -11,6 +11,8 @@ from tpucfg.spec.document import Document, Path
 from tpucfg.spec.model import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
 from tpucfg.spec.placeholders import check_placeholders
 from tpucfg.spec.reader import read_file
+from tpucfg.spec.sound import of_text, sound_part
+from tpucfg.wording import dotted, listed, nearest, shown
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 """What an override may hold besides the keys of training.steps."""
@@ -23,28 +25,52 @@ def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
 
 def from_document(document: Document) -> tuple[Project | None, tuple[Finding, ...]]:
     """The same for a text that was read before."""
-    if document.root is None or errors(document.findings):
-        return None, collect(document.findings)
-    if mistakes := collect(schemas.explain("tpucfg", document, schemas.SPEC)):
-        return None, mistakes
-    found = collect([*document.findings, *_structure(document), *check_placeholders(document)])
-    return (None if errors(found) else _project(document)), found
+    project, found = examine(document)
+    return (None if project is None or project.broken else project), found
 
 
-def _structure(document: Document) -> Iterator[Finding]:
-    yield from _ladders(document)
-    yield from _override_keys(document)
-    yield from _flag_keys(document)
-    yield from _allowed_ids(document)
+class Examined(NamedTuple):
+    """What can be said of a spec, whatever is wrong with it."""
+
+    project: Project | None
+    """With stand-ins for what is broken; None where there is nothing to go on."""
+    findings: tuple[Finding, ...]
+
+
+def examine(document: Document) -> Examined:
+    """The project, as far as the document holds, and every finding about its text and structure."""
+    if document.root is None:
+        return Examined(None, collect(document.findings))
+    found = [*document.findings]
+    known = {finding.place[:3] for finding in found}
+    found += [it for it in schemas.explain("tpucfg", document, schemas.SPEC) if it.place[:3] not in known]
+    sound, broken = sound_part(document, errors(found)) if errors(found) else (document, frozenset[str]())
+    if not schemas.valid("tpucfg", sound.data):
+        return Examined(None, collect(found))
+    found += of_text([*_structure(sound, broken), *check_placeholders(sound)])
+    if errors(found):
+        sound, broken = sound_part(document, errors(found))
+    return Examined(_project(sound, broken), collect(found))
+
+
+def _structure(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
+    for rule, read in _RULES.items():
+        if not broken & read:
+            yield from rule(document)
 
 
 def _ladders(document: Document) -> Iterator[Finding]:
     if "sizes" in document.data:
         return
-    for name, environment in document.data["environments"].items():
+    hint = "add the ladder for all environments, for example: sizes: [v2-8, v2-32]"
+    environments = document.data["environments"]
+    if not any("sizes" in environment for environment in environments.values()):
+        message = "the file needs the key sizes, as no environment has its own"
+        yield Finding.of("TPU005", message, document.key(("sizes",)), help=hint)
+        return
+    for name, environment in environments.items():
         if "sizes" not in environment:
             message = f"environments.{name} has no sizes, and there are none at the top"
-            hint = "add the ladder for all environments, for example: sizes: [v2-8, v2-32]"
             yield Finding.of("TPU005", message, document.key(("environments", name)), help=hint)
 
 
@@ -57,18 +83,20 @@ def _override_keys(document: Document) -> Iterator[Finding]:
 
 
 def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
-    place = document.key(("overrides", size, key))
+    place, where = document.key(("overrides", size, key)), dotted(("overrides", size))
     if key in {"train_steps", "epochs"}:
-        message = f"{key} cannot be overridden: on {size} it follows from the batch, so that the examples seen stay"
+        message = f"{where} cannot hold {key}: it follows from the batch, so that the examples seen stay"
         return Finding.of("TPU004", message, place, help=f"override batch_size, or change training.{key}")
     known = (*OVERRIDABLE, *steps)
-    near = schemas.nearest(key, known)
+    near = nearest(key, known)
     return Finding.of(
         "TPU004",
-        f"overrides.{size} has no key {schemas.shown(key, quoted=False)}",
+        f"{where} has no key {shown(key, quoted=False)}",
         place,
-        help=f"did you mean {near}?" if near else f"or add {key} to training.steps, if it is counted in steps",
-        details=(f"it takes: {schemas.listed(known)}",),
+        help=f"did you mean {near}?"
+        if near
+        else f"add {shown(key, quoted=False)} to training.steps if it is counted in steps, or delete it",
+        details=(f"it takes: {listed(known)}",),
     )
 
 
@@ -77,26 +105,41 @@ def _flag_keys(document: Document) -> Iterator[Finding]:
     figures = ("batch_size", "train_steps", "epochs", "learning_rate", *training.get("steps", {}))
     for key in training.get("flags", {}):
         if key not in figures:
-            near = schemas.nearest(key, figures)
+            near = nearest(key, figures)
             yield Finding.of(
                 "TPU004",
-                f"training.flags names {schemas.shown(key, quoted=False)}, which is no figure of training",
+                f"training.flags names {shown(key, quoted=False)}, which is no figure of training",
                 document.key(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else "",
-                details=(f"it takes: {schemas.listed(figures)}",),
+                help=f"did you mean {near}?" if near else f"delete training.flags.{shown(key, quoted=False)}",
+                details=(f"it takes: {listed(figures)}",),
             )
 
 
 def _allowed_ids(document: Document) -> Iterator[Finding]:
+    allowable = [rule.id for rule in RULES.values() if rule.allowable]
     for id_ in document.data.get("allow", {}):
-        if id_ not in RULES or not RULES[id_].allowable:
-            allowable = [rule.id for rule in RULES.values() if rule.allowable]
-            said = "cannot be allowed: it is no matter of judgement" if id_ in RULES else "is the id of no finding"
-            message, place = f"{id_} {said}", document.key(("allow", id_))
-            yield Finding.of("TPU007", message, place, details=(f"allowable: {schemas.listed(allowable, 20)}",))
+        if id_ not in allowable:
+            known = id_ in RULES
+            said = (
+                f"{id_} cannot be allowed: {RULES[id_].title} is no matter of judgement"
+                if known
+                else f"there is no finding {id_}"
+            )
+            hint = f"delete allow.{id_}" + (", and mend what it says" if known else "")
+            details = (f"allowable: {listed(allowable, 20)}",)
+            yield Finding.of("TPU007", said, document.key(("allow", id_)), help=hint, details=details)
 
 
-def _project(document: Document) -> Project:
+_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
+    _ladders: frozenset(("sizes", "environments")),
+    _override_keys: frozenset(("overrides", "training")),
+    _flag_keys: frozenset(("training",)),
+    _allowed_ids: frozenset(("allow",)),
+}
+"""The rules of structure, each with the sections that it compares."""
+
+
+def _project(document: Document, broken: frozenset[str]) -> Project:
     data = document.data
     gate = data.get("gate")
     return Project(
@@ -112,6 +155,7 @@ def _project(document: Document) -> Project:
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
         document=document,
+        broken=broken,
     )
 
 

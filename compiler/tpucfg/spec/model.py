@@ -115,3 +115,5 @@ class Project(NamedTuple):
     prices: Mapping[str, Number]
     allow: Mapping[str, str]
     document: Document
+    broken: frozenset[str] = frozenset()
+    """Sections with an error in them, for which stand-ins are held: nothing is planned from such a project."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tpucfg import schemas
 from tpucfg.findings import Finding
 from tpucfg.spec.document import Document, Path
+from tpucfg.wording import dotted, nearest, shown
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
     "project": "the environment's Google project",
@@ -41,7 +41,7 @@ def check_placeholders(document: Document) -> Iterator[Finding]:
         yield from _check(document, ("overrides", size, "args"), override.get("args"))
     for path, text in _texts(("targets",), document.data.get("targets", {})):
         if any(match[1] in PLACEHOLDERS for match in _TOKEN.finditer(text)):
-            message = f"{schemas.dotted(path)} holds {schemas.shown(text)}, and no placeholder is replaced there"
+            message = f"{dotted(path)} holds {shown(text)}, and no placeholder is replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_IN_TRAINER)}"
             yield Finding.of("TPU012", message, document.value(path), help=hint)
 
@@ -49,19 +49,21 @@ def check_placeholders(document: Document) -> Iterator[Finding]:
 def _check(document: Document, path: Path, value: Any) -> Iterator[Finding]:
     for where, text in _texts(path, value):
         for match in _TOKEN.finditer(text):
-            if match[0] == "$${" or match[1] in PLACEHOLDERS:
-                continue
-            message, hint = _wrong(match[0], match[1], schemas.dotted(where))
-            yield Finding.of("TPU009", message, document.value(where), help=hint)
+            if match[0] != "$${" and match[1] not in PLACEHOLDERS:
+                yield _wrong(match, where, document)
 
 
-def _wrong(found: str, name: str | None, where: str) -> tuple[str, str]:
-    if name is None:
-        return f"{where} has a ${{ without its }}", "close it, or write $${ for the two characters ${"
-    near = schemas.nearest(name, tuple(PLACEHOLDERS))
-    known = ", ".join(f"${{{key}}}" for key in PLACEHOLDERS)
-    hint = f"did you mean ${{{near}}}?" if near else f"there are: {known}; write $${{ for the two characters ${{"
-    return f"{where} has the unknown placeholder {schemas.shown(found, quoted=False)}", hint
+def _wrong(match: re.Match[str], path: Path, document: Document) -> Finding:
+    """An unclosed one, an empty one, or one that is not known."""
+    where, place = dotted(path), document.within(path, match[0])
+    if match[1] is None:
+        message, hint = f"{where} has a ${{ without its }}", "close it with }, or write $${ for the two characters ${"
+        return Finding.of("TPU009", message, place, help=hint)
+    near = nearest(match[1], tuple(PLACEHOLDERS))
+    message = f"{where} has the unknown placeholder {shown(match[0], quoted=False)}"
+    hint = f"did you mean ${{{near}}}?" if near else f"write ${shown(match[0], quoted=False)} if it is meant as text"
+    known = f"there are: {', '.join(f'${{{key}}}' for key in PLACEHOLDERS)}"
+    return Finding.of("TPU009", message, place, help=hint, details=(known,))
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:

@@ -20,6 +20,7 @@ _MAY_BE_MORE: Final = frozenset("-+.0123456789")
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SIGNIFICANT: Final = re.compile("[1-9]")
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 LONGEST_NUMBER: Final = 40
@@ -28,6 +29,10 @@ LONGEST_NUMBER: Final = 40
 
 class NumberRefusedError(ValueError):
     """A number that no figure of a spec can be: infinite, not a number, or longer than LONGEST_NUMBER."""
+
+    def __init__(self, message: str, help: str = "if it is text, put it in quotes") -> None:
+        super().__init__(message)
+        self.help = help
 
 
 def resolve(text: str) -> Scalar:
@@ -45,13 +50,15 @@ def _number(text: str) -> Scalar:
     kind = int if _INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
     if kind is None and not _BASED.fullmatch(text):
         if _NOT_FINITE.fullmatch(text):
-            raise NumberRefusedError(f"{text} is not a finite number")
+            raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
     if len(text) > LONGEST_NUMBER:
-        raise NumberRefusedError(f"a number of {len(text)} characters; at most {LONGEST_NUMBER} are read")
+        raise NumberRefusedError(f"the number has {len(text)} characters, and at most {LONGEST_NUMBER} are read")
     if kind is None:
         return int(text, 0)
     value = kind(text)
     if value in (float("inf"), float("-inf")):
         raise NumberRefusedError(f"{text} is beyond the range of a 64-bit floating-point number")
+    if value == 0 and _SIGNIFICANT.search(text.lower().partition("e")[0]):
+        raise NumberRefusedError(f"{text} is too small for a 64-bit floating-point number")
     return value

@@ -6,24 +6,36 @@ from typing import Any
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.names import LONGEST_ACCOUNT, account_id, job_name
-from tpucfg.schemas import Problem, dotted
+from tpucfg.schemas import Problem
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
+from tpucfg.wording import dotted, listed
 
 
 def sizes_taken(project: Project, environment: Environment, slices: Sequence[Slice], target: str) -> Iterator[Finding]:
-    """An error for each size that the target does not take, naming those that do."""
+    """An error for the sizes that the target does not take, one for each reason, naming the targets that take them."""
+    refused_for: dict[str, list[Slice]] = {}
     for slice_ in slices:
-        if target in slice_.targets:
-            continue
-        path = (*environment.sizes_path, environment.sizes.index(slice_.size))
-        others = ", ".join(slice_.targets)
+        if target not in slice_.targets:
+            refused_for.setdefault(slice_.refusals[target].why, []).append(slice_)
+    for why, those in refused_for.items():
+        names = listed([slice_.size for slice_ in those], last=" and ")
+        path = (*environment.sizes_path, environment.sizes.index(those[0].size))
+        others = ", ".join(name for name in those[0].targets if all(name in slice_.targets for slice_ in those))
+        chooser = f"{dotted(environment.path)}.target" if _has_own_target(project, environment) else "target"
+        move = (
+            f"set {chooser} to one that takes {'it' if len(those) == 1 else 'them'} ({others}), or " if others else ""
+        )
         yield Finding.of(
             "TPU024",
-            f"{target} does not take {slice_.size}: {slice_.refusals[target].why}",
+            f"{target} does not take {names}: {why}",
             project.document.value(path),
-            help=f"set the target of {environment.name} to one that takes it ({others}), or leave {slice_.size} out",
+            help=f"{move}leave {names} out",
         )
+
+
+def _has_own_target(project: Project, environment: Environment) -> bool:
+    return "target" in project.document.data["environments"][environment.name]
 
 
 def trainer_field(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
@@ -38,9 +50,10 @@ def account_fits(project: Project, environment: Environment) -> Iterator[Finding
     if len(id_) > LONGEST_ACCOUNT:
         yield Finding.of(
             "TPU030",
-            f"the account of {environment.name} would have the id {id_}: {len(id_)} characters of {LONGEST_ACCOUNT}",
+            f"the account of {environment.name} would have the id {id_}: "
+            f"{len(id_)} characters, and Google takes {LONGEST_ACCOUNT}",
             project.document.key(environment.path),
-            help=f"shorten the project's or the environment's name by {len(id_) - LONGEST_ACCOUNT}, "
+            help=f"shorten the project's or the environment's name by {len(id_) - LONGEST_ACCOUNT} characters, "
             f"or name an account of your own in targets.{environment.target}.service_account",
         )
 
@@ -54,7 +67,8 @@ def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, choo
             continue
         said = f"{slice_.size} runs on {' or '.join(names)}" if names else f"{target} chooses the machine itself"
         place = project.document.value(("overrides", slice_.size, "machine"))
-        hint = f"set it to {' or '.join(names)}" if names else "delete it"
+        where = dotted(("overrides", slice_.size, "machine"))
+        hint = f"set {where} to {' or '.join(names)}" if names else f"delete {where}"
         yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", place, help=hint)
 
 
@@ -80,7 +94,7 @@ def names_fit(
             "TPU030",
             f"the job {name} has a name of {len(name)} characters, and {longest(slice_)} are taken for {slice_.size}",
             project.document.key(environment.path),
-            help=f"shorten the project's or the environment's name by {excess}",
+            help=f"shorten the project's or the environment's name by {excess} characters",
             details=(f"the rule: {source}",),
         )
 

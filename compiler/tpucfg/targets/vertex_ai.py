@@ -112,17 +112,20 @@ def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
     """One pool, one replica, one program, and a machine with TPUs in a shape that is offered."""
     pools = message.get("workerPoolSpecs", [])
     if len(pools) != 1:
-        yield refused(("workerPoolSpecs",), f"{len(pools)} pools; a TPU job has exactly one, whatever its hosts")
+        said = f"{len(pools)} pools; a TPU job has exactly one, whatever its hosts"
+        yield refused(("workerPoolSpecs",), said, "leave one pool")
     for index, pool in enumerate(pools):
         path = ("workerPoolSpecs", index)
         if str(pool.get("replicaCount", 1)) != "1":
-            fix = "set replicaCount to 1"
-            yield refused((*path, "replicaCount"), "a TPU job has one replica, also on many hosts", fix)
+            said = f"{pool['replicaCount']} replicas; a TPU job has one, also on many hosts"
+            yield refused((*path, "replicaCount"), said, "set replicaCount to 1")
         if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
-            yield refused(path, "it needs exactly one of containerSpec and pythonPackageSpec")
+            fix = "delete one of the two" if "containerSpec" in pool else "add containerSpec, with imageUri"
+            yield refused(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
         size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
         if size_gb is not None and size_gb not in _BOOT_DISK_GB:
-            yield refused((*path, "diskSpec", "bootDiskSizeGb"), "a boot disk has 100 to 64000 GB")
+            said = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]}"
+            yield refused((*path, "diskSpec", "bootDiskSizeGb"), said, f"set it to {_BOOT_DISK_GB[0]} or more")
         yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
 
 

@@ -2,15 +2,18 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from tpucfg.findings.model import Finding, Place
+from tpucfg.wording import lines, printable
 
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}
 _BOLD: Final = "\033[1m"
 _END: Final = "\033[0m"
 _WIDEST: Final = 120
 """Characters of a source line that are shown; a longer one is cut around the place."""
+_CUT: Final = "…"
 
 
 class _Mark(NamedTuple):
@@ -23,50 +26,66 @@ class _Mark(NamedTuple):
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
     """Each finding in its own paragraph."""
-    return "\n".join("".join(f"{line}\n" for line in _paragraph(finding, sources, colour)) for finding in findings)
+    by_file = {file: lines(text) if text else [] for file, text in sources.items()}
+    return "\n".join("".join(f"{line}\n" for line in _paragraph(finding, by_file, colour)) for finding in findings)
 
 
-def _paragraph(finding: Finding, sources: Mapping[str, str], colour: bool) -> Iterator[str]:
-    level = f"{finding.level}[{finding.id}]"
+def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
+    place, level, message = printable(str(finding.place)), f"{finding.level}[{finding.id}]", printable(finding.message)
     if colour:
-        yield f"{_BOLD}{finding.place}{_END}: {_COLOURS[finding.level]}{level}{_END}: {_BOLD}{finding.message}{_END}"
+        yield f"{_BOLD}{place}{_END}: {_COLOURS[finding.level]}{level}{_END}: {_BOLD}{message}{_END}"
     else:
-        yield f"{finding.place}: {level}: {finding.message}"
+        yield f"{place}: {level}: {message}"
     marks = [_Mark(finding.place, "^", ""), *(_Mark(place, "-", said) for place, said in finding.related)]
-    shown = [mark for mark in marks if mark.place.file == finding.place.file and sources.get(mark.place.file)]
-    margin = len(str(max((mark.place.line for mark in shown), default=1)))
+    shown = [mark for mark in marks if mark.place.file == finding.place.file and _line(mark.place, sources) is not None]
+    margin = " " * len(str(max((mark.place.line for mark in shown), default=1)))
     yield from _snippet(shown, sources, margin)
     for mark in marks:
         if mark not in shown and mark.label:
-            yield f"{' ' * margin} = {mark.place}: {mark.label}"
+            yield f"{margin} = {printable(f'{mark.place}: {mark.label}')}"
     for detail in finding.details:
-        yield f"{' ' * margin} = {detail}"
+        yield f"{margin} = {printable(detail)}"
     if finding.help:
-        yield f"help: {finding.help}"
+        yield f"help: {printable(finding.help)}"
 
 
-def _snippet(marks: Sequence[_Mark], sources: Mapping[str, str], margin: int) -> Iterator[str]:
+def _line(place: Place, sources: Mapping[str, list[str]]) -> str | None:
+    rows = sources.get(place.file, [])
+    return rows[place.line - 1] if 1 <= place.line <= len(rows) else None
+
+
+def _snippet(marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str) -> Iterator[str]:
     if marks:
-        yield f"{' ' * margin} |"
-    for mark in sorted(marks):
-        lines = sources[mark.place.file].splitlines() or [""]
-        if mark.place.line > len(lines):
-            continue
-        text, underline = _underlined(lines[mark.place.line - 1], mark)
-        yield f"{mark.place.line:>{margin}} | {text}".rstrip()
-        yield f"{' ' * margin} | {underline} {mark.label}".rstrip()
+        yield f"{margin} |"
+    for number, group in groupby(sorted(marks, key=lambda mark: mark.place.line), key=lambda mark: mark.place.line):
+        in_line = list(group)
+        line = _line(in_line[0].place, sources) or ""
+        cut = _cut(line, in_line[0].place)
+        yield f"{number:>{len(margin)}} | {_visible(line, cut)}".rstrip()
+        for mark in in_line:
+            yield f"{margin} | {_underline(line, cut, mark)} {mark.label}".rstrip()
 
 
-def _underlined(line: str, mark: _Mark) -> tuple[str, str]:
+def _cut(line: str, place: Place) -> int:
+    """Characters left out at the line's start, so that the place is seen."""
+    return max(0, place.column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
+
+
+def _visible(line: str, cut: int) -> str:
+    text = "".join(char if char.isprintable() else " " for char in line[cut : cut + _WIDEST])
+    return f"{_CUT if cut else ''}{text}{_CUT if len(line) > cut + _WIDEST else ''}"
+
+
+def _underline(line: str, cut: int, mark: _Mark) -> str:
     start = mark.place.column - 1
     end = mark.place.end_column - 1 if mark.place.end_line == mark.place.line else len(line)
-    cut = max(0, start - _WIDEST // 2) if len(line) > _WIDEST else 0
-    visible = [char if char.isprintable() else " " for char in line[cut : cut + _WIDEST]]
-    before = sum(_width(char) for char in visible[: start - cut])
-    under = sum(_width(char) for char in visible[start - cut : max(end, start + 1) - cut])
-    return "".join(visible), " " * before + mark.sign * max(under, 1)
+    before = sum(_width(char) for char in line[cut:start]) + (len(_CUT) if cut else 0)
+    under = sum(_width(char) for char in line[start : min(max(end, start + 1), cut + _WIDEST)])
+    return " " * before + mark.sign * max(under, 1)
 
 
 def _width(char: str) -> int:
     """Columns of a terminal: a wide character takes two, so that the underline stays below its value."""
+    if not char.isprintable():
+        return 1  # it is shown as a space
     return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1

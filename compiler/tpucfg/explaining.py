@@ -1,0 +1,117 @@
+"""What an explanation can look up: the annotations of the schema that was broken, and where else a key is known."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tpucfg.schemas import Ids
+from tpucfg.spec.document import Path
+from tpucfg.wording import dotted, example, nearest, shown
+
+
+class Case(NamedTuple):
+    """One error of jsonschema, with what its explanation needs."""
+
+    error: Any
+    schema: Mapping[str, Any]
+    """The whole schema, in which references are looked up."""
+    ids: Ids
+    written: Callable[[Path], str]
+    """A scalar as its text has it."""
+
+    @property
+    def path(self) -> Path:
+        """The value that breaks the rule."""
+        return tuple(self.error.absolute_path)
+
+    @property
+    def where(self) -> str:
+        """The same in words."""
+        return dotted(self.path, self.ids.root)
+
+    @property
+    def found(self) -> str:
+        """The value; a number as it is written, where that is known."""
+        is_number = isinstance(self.error.instance, int | float) and not isinstance(self.error.instance, bool)
+        return (is_number and self.written(self.path)) or shown(self.error.instance)
+
+    @property
+    def words(self) -> str:
+        """The broken pattern in words; empty where another rule is broken."""
+        return self.error.schema.get("patternErrorMessage", "") if self.error.validator == "pattern" else ""
+
+    @property
+    def absent(self) -> list[str]:
+        """The object's known keys that it does not have."""
+        return [key for key in self.error.schema.get("properties", ()) if key not in self.error.instance]
+
+    @property
+    def misspelt(self) -> set[str]:
+        """Keys that the object has under a name which it does not take."""
+        rule = self.error.schema
+        if rule.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
+            return set()
+        known = rule.get("properties", ())
+        return {near for key in self.error.instance if key not in known and (near := nearest(key, self.absent))}
+
+    def example(self) -> str:
+        """How the value would look: `for example: batch_size: 1024`."""
+        said = _said(self._annotations(), self.path[-1:])
+        return f"for example: {said}" if said else ""
+
+    def example_of(self, key: str) -> str:
+        """How one of the object's members would look; the bare key where the schema does not say."""
+        return _said(resolved(self.schema, self.error.schema.get("properties", {}).get(key, {})), (key,)) or f"{key}:"
+
+    def _annotations(self) -> Mapping[str, Any]:
+        """Of the schema that was broken, and of the references that led to it, which know the place better."""
+        node: Any = self.schema
+        for step in list(self.error.absolute_schema_path)[:-1]:
+            node = (resolved(self.schema, node) if isinstance(node, dict) else node)[step]
+        return resolved(self.schema, node)
+
+
+def _said(annotations: Mapping[str, Any], key: Path) -> str:
+    examples = annotations.get("examples") or annotations.get("enum", [])
+    if not examples:
+        return ""
+    return f"{key[0]}: {example(examples[0])}" if key and isinstance(key[0], str) else example(examples[0])
+
+
+def resolved(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+    """A part of the schema with what it refers to; what stands beside a reference goes before it."""
+    while isinstance(part, dict) and "$ref" in part:
+        beside = {key: value for key, value in part.items() if key != "$ref"}
+        part = {**_looked_up(schema, part["$ref"]), **beside}
+    return part if isinstance(part, dict) else {}
+
+
+def _looked_up(schema: Mapping[str, Any], reference: str) -> Any:
+    node: Any = schema
+    for step in reference.removeprefix("#/").split("/"):
+        node = node[step]
+    return node
+
+
+def home_of(key: str, schema: Mapping[str, Any], path: Path) -> str | None:
+    """Where in the schema a key of that name is known, the nearest to the root first: `under training`."""
+    if key in schema.get("properties", {}):
+        return "at the top of the file" if path else None
+    return next((f"under {where}" for where, names in _objects(schema) if key in names), None)
+
+
+def _objects(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every object below the root with its members, breadth first, each definition once."""
+    waiting: list[tuple[str, Any]] = [("", schema)]
+    seen: set[str] = set()
+    for where, part in waiting:
+        reference = part.get("$ref")
+        if reference in seen:
+            continue
+        seen.update([reference] if reference else [])
+        rule = resolved(schema, part)
+        members = rule.get("properties", {})
+        if where:
+            yield where.removeprefix("."), members
+        below = [(f"{where}.{name}", member) for name, member in members.items()]
+        below += [(f"{where}.<name>", rule.get("additionalProperties")), (f"{where}[]", rule.get("items"))]
+        waiting += [(name, member) for name, member in below if isinstance(member, dict)]

@@ -1,0 +1,228 @@
+"""Google's side of a stack in memory: what exists, what was asked of it, and the faults that a test asks for."""
+
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from standin import errors
+from standin.errors import ApiError
+
+TPU = "tpu.googleapis.com"
+AGENT_DOMAINS = {TPU: "cloud-tpu", "aiplatform.googleapis.com": "gcp-sa-aiplatform", "ml.googleapis.com": "cloud-ml"}
+"""The domain of the agent that `generateServiceIdentity` answers with.
+
+Source: https://github.com/GoogleCloudPlatform/cloud-foundation-fabric (modules/project/service-agents.yaml)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One change that was asked for."""
+
+    operation: str
+    """What was asked, such as `bucket.create` or `iam.grant`."""
+    target: str
+    """Of what: the bucket's name, or resource, role and member of a grant."""
+    error: ApiError | None = None
+    """Why it was refused; None where it was done."""
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A bucket, described in the words of the door that it was made through."""
+
+    project: str
+    body: dict[str, Any]
+    objects: set[str] = field(default_factory=set)
+    """The names of its objects; a bucket that has any is not deleted without force."""
+
+
+@dataclass(slots=True)
+class _Fault:
+    operation: str
+    error: ApiError
+    times: int
+    target: str
+
+
+class Cloud:
+    """What exists at Google, for one test."""
+
+    def __init__(self, projects: Mapping[str, int]) -> None:
+        self.projects = dict(projects)
+        """Number by project id."""
+        self.buckets: dict[str, Bucket] = {}
+        self.taken: set[str] = set()
+        """Names of buckets that belong to somebody else."""
+        self.services: dict[str, set[str]] = {project: set() for project in projects}
+        """The enabled services by project id."""
+        self.accounts: dict[str, dict[str, Any]] = {}
+        """Service accounts by e-mail."""
+        self.agents: set[str] = set()
+        """The e-mails of Google's own agents that exist."""
+        self.grants: dict[str, set[tuple[str, str]]] = {}
+        """Roles and members by resource: `projects/P`, `b/BUCKET`, `serviceAccounts/EMAIL`."""
+        self.ml_config: dict[str, Any] | None = None
+        """What ai-platform's `getConfig` answers; None: the service is shut down."""
+        self.agents_answer_without_email = False
+        """`generateServiceIdentity` makes the agent and does not say how it is called."""
+        self.invisible_for = 0
+        """How many grants IAM refuses each new agent and account, because it does not see it yet."""
+        self.calls: list[Call] = []
+        """Every change that was asked for, in order."""
+        self._faults: list[_Fault] = []
+        self._unseen: dict[str, int] = {}
+        self._lock = threading.RLock()
+
+    def fail(self, operation: str, error: ApiError, *, times: int = 1, target: str = "") -> None:
+        """Refuse the next calls of an operation whose target contains a text."""
+        self._faults.append(_Fault(operation, error, times, target))
+
+    @property
+    def changes(self) -> list[Call]:
+        """The calls that were done, without those that were refused."""
+        return [call for call in self.calls if call.error is None]
+
+    @property
+    def operations(self) -> list[str]:
+        """The names of `changes`, sorted: the engine works in parallel, so their order is no claim."""
+        return sorted(call.operation for call in self.changes)
+
+    def create_bucket(self, project: str, name: str, body: dict[str, Any]) -> Bucket:
+        """Make a bucket; names are shared by everybody in the world."""
+        with self._change("bucket.create", name):
+            if name in self.taken:
+                raise errors.bucket_taken()
+            if name in self.buckets:
+                raise errors.bucket_owned()
+            self.buckets[name] = Bucket(self.project_id(project), body)
+            return self.buckets[name]
+
+    def bucket(self, name: str) -> Bucket:
+        """Return a bucket, or refuse with 404."""
+        if name not in self.buckets:
+            raise errors.not_found("The specified bucket")
+        return self.buckets[name]
+
+    def update_bucket(self, name: str, body: dict[str, Any]) -> Bucket:
+        """Replace a bucket's description."""
+        with self._change("bucket.update", name):
+            self.bucket(name).body = body
+            return self.bucket(name)
+
+    def delete_bucket(self, name: str, *, force: bool = False) -> None:
+        """Delete a bucket; one with objects only by force."""
+        with self._change("bucket.delete", name):
+            if self.bucket(name).objects and not force:
+                raise errors.bucket_not_empty()
+            del self.buckets[name]
+            self.grants.pop(f"b/{name}", None)
+
+    def enable(self, project: str, service: str) -> None:
+        """Enable an API."""
+        with self._change("service.enable", f"{project} {service}"):
+            self.services[self.project_id(project)].add(service)
+
+    def disable(self, project: str, service: str) -> None:
+        """Disable an API."""
+        with self._change("service.disable", f"{project} {service}"):
+            self.services[self.project_id(project)].discard(service)
+
+    def generate_identity(self, project: str, service: str) -> str | None:
+        """Make a service's agent in a project and return its e-mail, if the answer tells it."""
+        with self._change("identity.generate", f"{project} {service}"):
+            domain = AGENT_DOMAINS.get(service, "gcp-sa-" + service.partition(".")[0])
+            email = f"service-{self.number(project)}@{domain}.iam.gserviceaccount.com"
+            if email not in self.agents:
+                self._unseen[email] = self.invisible_for
+            self.agents.add(email)
+            return None if self.agents_answer_without_email else email
+
+    def create_account(self, project: str, account_id: str, body: dict[str, Any]) -> str:
+        """Make a service account and return its e-mail."""
+        email = f"{account_id}@{self.project_id(project)}.iam.gserviceaccount.com"
+        with self._change("account.create", email):
+            if email in self.accounts:
+                raise ApiError(
+                    409, "alreadyExists", f"Service account {account_id} already exists within project {project}."
+                )
+            self.accounts[email] = {**body, "project": project}
+            self._unseen[email] = self.invisible_for
+            return email
+
+    def update_account(self, email: str, body: dict[str, Any]) -> None:
+        """Change a service account's description."""
+        with self._change("account.update", email):
+            self.account(email).update(body)
+
+    def account(self, email: str) -> dict[str, Any]:
+        """Return a service account, or refuse with 404."""
+        if email not in self.accounts:
+            raise errors.not_found(f"Service account {email}")
+        return self.accounts[email]
+
+    def delete_account(self, email: str) -> None:
+        """Delete a service account."""
+        with self._change("account.delete", email):
+            self.account(email)
+            del self.accounts[email]
+
+    def grant(self, resource: str, role: str, member: str) -> None:
+        """Give a role to a member, who must exist."""
+        with self._change("iam.grant", f"{resource} {role} {member}"):
+            self._check_member(member)
+            self.grants.setdefault(resource, set()).add((role, member))
+
+    def revoke(self, resource: str, role: str, member: str) -> None:
+        """Take a role from a member."""
+        with self._change("iam.revoke", f"{resource} {role} {member}"):
+            self.grants.get(resource, set()).discard((role, member))
+
+    def members(self, resource: str, role: str) -> set[str]:
+        """Return who has a role."""
+        return {member for given, member in self.grants.get(resource, set()) if given == role}
+
+    def etag(self, resource: str) -> str:
+        """Return the mark of a resource's policy, which changes whenever the policy does."""
+        return hashlib.sha256(repr(sorted(self.grants.get(resource, set()))).encode()).hexdigest()[:12]
+
+    def number(self, project: str) -> int:
+        """Return a project's number, by its id or number."""
+        return self.projects[self.project_id(project)]
+
+    def project_id(self, project: str) -> str:
+        """Return a project's id, by its id or number."""
+        for identifier, number in self.projects.items():
+            if project.removeprefix("projects/") in {identifier, str(number)}:
+                return identifier
+        raise errors.not_found(f"Project {project}")
+
+    def _check_member(self, member: str) -> None:
+        kind, _, email = member.partition(":")
+        if kind != "serviceAccount" or ".svc.id.goog[" in email:
+            return
+        if email not in self.agents and email not in self.accounts:
+            raise errors.no_principal(email)
+        if self._unseen.get(email, 0) > 0:
+            self._unseen[email] -= 1
+            raise errors.no_principal(email)
+
+    @contextmanager
+    def _change(self, operation: str, target: str) -> Iterator[None]:
+        with self._lock:
+            try:
+                self._raise_fault(operation, target)
+                yield
+            except ApiError as error:
+                self.calls.append(Call(operation, target, error))
+                raise
+            self.calls.append(Call(operation, target))
+
+    def _raise_fault(self, operation: str, target: str) -> None:
+        for fault in self._faults:
+            if fault.operation == operation and fault.target in target and fault.times > 0:
+                fault.times -= 1
+                raise fault.error

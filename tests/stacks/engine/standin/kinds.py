@@ -1,0 +1,220 @@
+"""The resource types of the gcp provider that a stack uses: what each does to the cloud, and how it is replaced.
+
+What the provider really does was read from its source: https://github.com/hashicorp/terraform-provider-google-beta and
+https://github.com/pulumi/pulumi-terraform-bridge
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from standin.cloud import Cloud
+from standin.errors import ApiError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One resource type."""
+
+    create: Callable[[Cloud, dict[str, Any]], tuple[str, dict[str, Any]]]
+    """Make it from its inputs; returns its id and outputs."""
+    read: Callable[[Cloud, str, dict[str, Any]], dict[str, Any] | None]
+    """Return the outputs as they are now, from id and state; None where it is gone."""
+    delete: Callable[[Cloud, str, dict[str, Any]], None]
+    """Remove it, from id and state."""
+    update: Callable[[Cloud, str, dict[str, Any]], dict[str, Any]]
+    """Change it in place to new inputs; returns its outputs."""
+    required: frozenset[str]
+    """The inputs without which the provider refuses the resource at preview."""
+    replaces: frozenset[str]
+    """The inputs that cannot be changed in place."""
+    computed: frozenset[str]
+    """The outputs that are unknown until it exists."""
+    kept: frozenset[str] = frozenset()
+    """The inputs whose removal is no difference: what the server has is taken over."""
+    deletes_first: bool = False
+    """The old one goes before the new one comes, because both would have the same address."""
+    wording: Callable[[dict[str, Any], ApiError], str] = lambda _, error: str(error)
+    """How the provider words a refusal."""
+
+
+def _no_update(_cloud: Cloud, _identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    return inputs
+
+
+def _bucket_outputs(cloud: Cloud, name: str) -> dict[str, Any]:
+    bucket = cloud.bucket(name)
+    labels = bucket.body.get("labels", {})
+    return {
+        **bucket.body,
+        "url": f"gs://{name}",
+        "selfLink": f"https://www.googleapis.com/storage/v1/b/{name}",
+        "projectNumber": cloud.number(bucket.project),
+        "pulumiLabels": labels,
+        "effectiveLabels": {**labels, "goog-pulumi-provisioned": "true"},
+    }
+
+
+def _bucket_body(inputs: dict[str, Any]) -> dict[str, Any]:
+    defaults = {
+        "storageClass": "STANDARD",
+        "forceDestroy": False,
+        # Google keeps deleted objects for seven days unless told otherwise: https://cloud.google.com/storage/docs/soft-delete
+        "softDeletePolicy": {"retentionDurationSeconds": 604_800},
+    }
+    return {**defaults, **inputs, "location": inputs["location"].upper()}
+
+
+def _create_bucket(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    cloud.create_bucket(inputs["project"], inputs["name"], _bucket_body(inputs))
+    return inputs["name"], _bucket_outputs(cloud, inputs["name"])
+
+
+def _update_bucket(cloud: Cloud, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    cloud.update_bucket(name, _bucket_body(inputs))
+    return _bucket_outputs(cloud, name)
+
+
+def _read_bucket(cloud: Cloud, name: str, _state: dict[str, Any]) -> dict[str, Any] | None:
+    return _bucket_outputs(cloud, name) if name in cloud.buckets else None
+
+
+def _delete_bucket(cloud: Cloud, name: str, state: dict[str, Any]) -> None:
+    cloud.delete_bucket(name, force=bool(state.get("forceDestroy")))
+
+
+def _create_service(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    project, service = inputs["project"], inputs["service"]
+    # An API that is enabled already costs no call.
+    if service not in cloud.services[project]:
+        cloud.enable(project, service)
+    return f"{project}/{service}", inputs
+
+
+def _read_service(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
+    return state if state["service"] in cloud.services[state["project"]] else None
+
+
+def _delete_service(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> None:
+    if state.get("disableOnDestroy"):
+        cloud.disable(state["project"], state["service"])
+
+
+def _create_identity(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    email = cloud.generate_identity(inputs["project"], inputs["service"])
+    named = {"email": email, "member": f"serviceAccount:{email}"} if email else {}
+    return f"projects/{inputs['project']}/services/{inputs['service']}", {**inputs, **named}
+
+
+def _create_account(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    email = cloud.create_account(inputs["project"], inputs["accountId"], dict(inputs))
+    identifier = f"projects/{inputs['project']}/serviceAccounts/{email}"
+    return identifier, _account_outputs(identifier, inputs)
+
+
+def _account_outputs(identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    email = identifier.rpartition("/")[2]
+    return {**inputs, "email": email, "member": f"serviceAccount:{email}", "name": identifier, "uniqueId": "1" * 21}
+
+
+def _update_account(cloud: Cloud, identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    cloud.update_account(identifier.rpartition("/")[2], dict(inputs))
+    return _account_outputs(identifier, inputs)
+
+
+def _read_account(cloud: Cloud, identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
+    email = identifier.rpartition("/")[2]
+    return {**state, **_account_outputs(identifier, cloud.accounts[email])} if email in cloud.accounts else None
+
+
+def _delete_account(cloud: Cloud, identifier: str, _state: dict[str, Any]) -> None:
+    cloud.delete_account(identifier.rpartition("/")[2])
+
+
+def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
+    """Return the type of an additive grant on what its input `key` names."""
+
+    def outputs(cloud: Cloud, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {**inputs, "etag": cloud.etag(resource(inputs[key]))}
+
+    def create(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        cloud.grant(resource(inputs[key]), inputs["role"], inputs["member"])
+        return f"{resource(inputs[key])}/{inputs['role']}/{inputs['member']}", outputs(cloud, inputs)
+
+    def read(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
+        given = state["member"] in cloud.members(resource(state[key]), state["role"])
+        return outputs(cloud, state) if given else None
+
+    def delete(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> None:
+        cloud.revoke(resource(state[key]), state["role"], state["member"])
+
+    def wording(inputs: dict[str, Any], error: ApiError) -> str:
+        what = f'{title} "{inputs[key]}"'
+        return (
+            f"Request `Create IAM Members {inputs['role']} {inputs['member']} for {what}` returned error: "
+            f"Error applying IAM policy for {what}: Error setting IAM policy for {what}: {error}"
+        )
+
+    fields = frozenset({key, "role", "member"})
+    return Kind(
+        create=create,
+        read=read,
+        delete=delete,
+        update=_no_update,
+        required=fields,
+        replaces=fields,
+        computed=frozenset({"etag"}),
+        deletes_first=True,
+        wording=wording,
+    )
+
+
+KINDS = {
+    "gcp:storage/bucket:Bucket": Kind(
+        create=_create_bucket,
+        read=_read_bucket,
+        delete=_delete_bucket,
+        update=_update_bucket,
+        required=frozenset({"name", "location", "project"}),
+        replaces=frozenset({"name", "location", "project", "hierarchicalNamespace"}),
+        computed=frozenset({"url", "selfLink", "projectNumber"}),
+        kept=frozenset({"softDeletePolicy"}),
+        # True of every bucket that is named by hand: the bridge cannot know that the new name differs.
+        deletes_first=True,
+    ),
+    "gcp:projects/service:Service": Kind(
+        create=_create_service,
+        read=_read_service,
+        delete=_delete_service,
+        update=_no_update,
+        required=frozenset({"service", "project"}),
+        replaces=frozenset({"service", "project"}),
+        computed=frozenset(),
+    ),
+    "gcp:projects/serviceIdentity:ServiceIdentity": Kind(
+        create=_create_identity,
+        # Google offers no way to read or delete an agent, so neither does anything.
+        read=lambda _cloud, _identifier, state: state,
+        delete=lambda _cloud, _identifier, _state: None,
+        update=_no_update,
+        required=frozenset({"service", "project"}),
+        replaces=frozenset({"service", "project"}),
+        computed=frozenset({"email", "member"}),
+        wording=lambda _, error: f"Error creating Service Identity: {error}",
+    ),
+    "gcp:serviceaccount/account:Account": Kind(
+        create=_create_account,
+        read=_read_account,
+        delete=_delete_account,
+        update=_update_account,
+        required=frozenset({"accountId", "project"}),
+        replaces=frozenset({"accountId", "project"}),
+        computed=frozenset({"email", "member", "name", "uniqueId"}),
+        wording=lambda _, error: f"Error creating service account: {error}",
+    ),
+    "gcp:projects/iAMMember:IAMMember": _member_kind("project", lambda name: f"projects/{name}", "project"),
+    "gcp:storage/bucketIAMMember:BucketIAMMember": _member_kind("bucket", lambda name: f"b/{name}", "storage bucket"),
+    "gcp:serviceaccount/iAMMember:IAMMember": _member_kind(
+        "serviceAccountId", lambda name: "serviceAccounts/" + name.rpartition("/")[2], "service account"
+    ),
+}

@@ -1,0 +1,79 @@
+"""A stand-in for `pulumi-language-python`, for machines that have the engine but not Pulumi's installer.
+
+`pulumi up` starts the host of the project's language, reads a port from its output and asks it to run the program. This
+one runs the program in its own process, with the interpreter that it was started with; it heeds no `virtualenv` of the
+project. It is for tests: where the real host is on the PATH, that one is used.
+"""
+
+import contextlib
+import os
+import runpy
+import stat
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.automation._server import LanguageServer
+from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
+
+NAME = "pulumi-language-python"
+
+
+class LanguageHost(LanguageServer):
+    """The SDK's own server of inline programs, with the program found on disk."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None)
+
+    def Handshake(
+        self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
+    ) -> language_pb2.LanguageHandshakeResponse:
+        """Greet the engine that started us."""
+        return language_pb2.LanguageHandshakeResponse()
+
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        """Say that this is no release."""
+        return plugin_pb2.PluginInfo(version="0.0.0")
+
+    def Run(self, request: language_pb2.RunRequest, context: grpc.ServicerContext) -> language_pb2.RunResponse:
+        """Run the project's program as the real host does: in its folder, with the folder first on the path."""
+        folder = request.info.program_directory
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+
+        def program() -> None:
+            runpy.run_path(folder, run_name="__main__")
+
+        self.program = program
+        return super().Run(request, context)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def install(folder: Path) -> Path:
+    """Write a `pulumi-language-python` that starts this module into a folder, and return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / NAME
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{Path(__file__).parents[1]}" exec "{sys.executable}" -m standin.language_host "$@"\n'
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+def main() -> None:
+    """Serve until the engine stops us."""
+    server = grpc.server(ThreadPoolExecutor(max_workers=4))
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    server.start()
+    # The engine ends its hosts with an interrupt.
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
