@@ -49,6 +49,8 @@ def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: 
 
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
+    if not findings:
+        return
     from tpucfg.findings.formats.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))
