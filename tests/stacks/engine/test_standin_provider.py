@@ -14,7 +14,7 @@ MARK = "4dabf18193072939515e22adb298388d"
 """What marks a secret in a state: https://www.pulumi.com/docs/iac/concepts/secrets/"""
 
 
-def bucket_program(**arguments: Any) -> Callable[[], None]:  # noqa: ANN401 - the bucket's own arguments
+def bucket_program(**arguments: Any) -> Callable[[], None]:
     """Return a program of one bucket with further arguments."""
 
     def program() -> None:
