@@ -9,10 +9,10 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint format bench bench-write build schemas readme lock clean
+.PHONY: help demo setup test lint format workflows engine bench bench-write build schemas schemas-check readme lock clean
 
 help: ## list the recipes
-	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
 
 demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs Python 3.11 and nothing else
 	@$(BIN)/tpucfg render --size v3-32
@@ -25,7 +25,8 @@ test: setup ## run all tests
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(wildcard compiler stacks tests tools benchmarks)
+	$(BIN)/mypy --exclude '^tests/stacks/engine/' $(wildcard compiler stacks tests tools benchmarks)
+	$(BIN)/mypy tests/stacks/engine # by itself: its conftest.py would be a second module of that name
 
 format: setup ## let ruff repair what it can
 	$(BIN)/ruff check --fix
@@ -41,6 +42,16 @@ build: setup ## make the sdist, and from it the wheel
 	rm -rf dist
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python
 	$(BIN)/twine check --strict dist/*
+
+workflows: ## actionlint over the workflows; needs Go
+	@cd tools/actionlint && go tool actionlint $(CURDIR)/.github/workflows/*.yml \
+		$(CURDIR)/templates/init/.github/workflows/*.yml
+
+engine: setup ## build the Pulumi engine that the tests of the stack run on, where there is none; needs Go
+	$(BIN)/python tools/pulumi_engine.py
+
+schemas-check: setup ## compare schema/<target>.schema.json with the official packages
+	$(BIN)/python tools/api_schemas.py --check
 
 schemas: setup ## write schema/<target>.schema.json from the official packages
 	$(BIN)/python tools/api_schemas.py

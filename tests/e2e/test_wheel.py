@@ -90,7 +90,7 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [place / "venv/bin" / program, *arguments]
+        command = [str(place / "venv/bin" / program), *arguments]
         return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
 
     return run_there
