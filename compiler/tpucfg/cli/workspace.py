@@ -63,6 +63,8 @@ def loaded_project(path: Path) -> Project:
 
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
+    if not findings:
+        return
     from tpucfg.findings.formats.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))
