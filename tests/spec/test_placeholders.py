@@ -81,9 +81,9 @@ WRONG = {
     "${nmae}": "did you mean ${name}?",
     "${BUCKET}": "did you mean ${bucket}?",
     "${job-dir}": "did you mean ${job_dir}?",
-    "${}": "there are: ${project}, ",
+    "${}": "write $${}",
     "${size:-x}": "did you mean ${size}?",
-    "${HOME_OF_X}": "there are: ${project}, ",
+    "${HOME_OF_X}": "write $${HOME_OF_X}",
     "${${size}}": "did you mean ${size}?",
     "${size": "close it",
     "${size}${": "close it",
@@ -119,10 +119,10 @@ def test_no_way_of_writing_hides_one(escaped: str) -> None:
 
 
 def test_all_that_are_wrong_are_said_at_once() -> None:
-    """Two in one value are two findings at one place; each list entry has its own."""
+    """Each of two in one value has its own finding and its own place, and so has each entry of a list."""
     _, found = loaded(spec(trainer__args={"a": "${x1}${x2}", "b": ["ok", "${x3}", "${size"]}))
     assert len(found) == 4
-    assert len({finding.place for finding in found}) == 3
+    assert len({finding.place for finding in found}) == 4
 
 
 NOWHERE_ELSE = {
