@@ -197,7 +197,7 @@ def test_each_environment_needs_a_ladder() -> None:
         ({"Batch_size": 8}, "did you mean batch_size?"),
         ({"train_steps": 100}, "override batch_size"),
         ({"epochs": 1}, "override batch_size"),
-        ({"seed": 1}, "or add seed to training.steps"),
+        ({"seed": 1}, "add seed to training.steps"),
     ],
 )
 def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> None:
@@ -213,7 +213,7 @@ def test_flags_name_figures_of_the_training() -> None:
     assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
 
 
-@pytest.mark.parametrize(("id_", "said"), [("TPU999", "is the id of no finding"), ("TPU004", "cannot be allowed")])
+@pytest.mark.parametrize(("id_", "said"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
 def test_only_a_judgement_can_be_allowed(id_: str, said: str) -> None:
     """An id must be one that there is, and a mistake stays a mistake."""
     _, found = loaded(spec(allow={id_: "because"}))
