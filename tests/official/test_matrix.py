@@ -1,7 +1,7 @@
 """Every config that the compiler can make passes Google's official client types.
 
-The matrix: target x every size it takes x kind of trainer x every region that a list names for the size. Each cell is a spec
-of its own, so nothing but the spec decides what is rendered.
+The matrix: target x every size it takes x kind of trainer x every region that a list names for the size. Each cell is a
+spec of its own, so nothing but the spec decides what is rendered.
 """
 
 import json

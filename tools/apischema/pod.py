@@ -139,7 +139,7 @@ def reachable(*roots: str) -> dict[str, Schema]:
     return made
 
 
-def _message(model: Any, waiting: list[str]) -> Schema:  # noqa: ANN401 - the package carries no types
+def _message(model: Any, waiting: list[str]) -> Schema:
     message = name_of(model.__name__)
     left_out = LEFT_OUT.get(message, set())
     kept = {attribute: key for attribute, key in model.attribute_map.items() if key not in left_out}
@@ -151,7 +151,7 @@ def _message(model: Any, waiting: list[str]) -> Schema:  # noqa: ANN401 - the pa
     return closed(properties, [kept[attribute] for attribute in _required(model) if attribute in kept])
 
 
-def _required(model: Any) -> list[str]:  # noqa: ANN401 - likewise
+def _required(model: Any) -> list[str]:
     """Return the attributes whose setters refuse to be given nothing."""
     unchecked, checked = Configuration(), Configuration()
     unchecked.client_side_validation = False

@@ -3,40 +3,44 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from standin import projects
 from standin.cloud import Cloud
-from standin.engine import Program, Stack, collect_refused_programs, create_stack
+from standin.engine import NewStack, Program, Stack, collect_refused_programs, create_stack
 from standin.projects import World
 
-REQUIRED = "TPUCFG_REQUIRE_ENGINE"
-"""Set to 1 where a missing engine is a failure, not a reason to skip."""
 PLUGIN = "plugin"
+REQUIRE_ENGINE, REQUIRE_PLUGIN = "TPUCFG_REQUIRE_ENGINE", "TPUCFG_REQUIRE_PLUGIN"
+"""Set to 1 where a missing engine, a missing plugin, is a failure and not a reason to skip."""
 
 
-class NewStack(Protocol):
-    """Makes a stack in a folder of its own."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs an engine or a plugin that is not there, in one line for all of a file."""
+    for item in items:
+        reason = _lacks(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
-    def __call__(
-        self,
-        program: Program,
-        *,
-        name: str = "dev",
-        config: Mapping[str, object] | None = None,
-        folder: Path | None = None,
-    ) -> Stack:
-        """Take what `create_stack` takes; without a folder, the stack has one of its own."""
+
+def _lacks(item: pytest.Item) -> str:
+    # A stack asks for its world only while it is made, so that the world's own needs do not show here.
+    if {"engine", "new_stack"}.isdisjoint(getattr(item, "fixturenames", ())):
+        return ""
+    path, reason = projects.find_engine()
+    if path is None and os.environ.get(REQUIRE_ENGINE) != "1":
+        return reason
+    callspec = getattr(item, "callspec", None)
+    plugins, reason = projects.find_plugin()
+    wanted = callspec is not None and callspec.params.get("world") == PLUGIN
+    return reason if wanted and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Path]:
     """The `pulumi` that the tests run, first on the PATH."""
     path, reason = projects.find_engine()
-    if path is None:
-        (pytest.fail if os.environ.get(REQUIRED) == "1" else pytest.skip)(reason)
-        raise AssertionError
+    assert path, reason
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(path.parent), prepend=os.pathsep)
         yield path
@@ -46,15 +50,6 @@ def engine() -> Iterator[Path]:
 def cloud() -> Cloud:
     """A Google with one empty project."""
     return Cloud({"acme-dev": 123456789012})
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the runs behind the real plugin where it is not installed, in one line for all of a file."""
-    plugins, reason = projects.find_plugin()
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        if plugins is None and callspec and callspec.params.get("world") == PLUGIN:
-            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(params=["standin", PLUGIN])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pulumi import automation
 from pulumi.automation import events
@@ -184,6 +184,20 @@ def create_stack(
         arguments = ["config", "set-all", "--stack", name, "--json", settings]
         stack.workspace.pulumi_command.run(arguments, str(folder), environment)
     return Stack(stack)
+
+
+class NewStack(Protocol):
+    """What the fixture `new_stack` is: makes a stack in the world of the test."""
+
+    def __call__(
+        self,
+        program: Program,
+        *,
+        name: str = "dev",
+        config: Mapping[str, object] | None = None,
+        folder: Path | None = None,
+    ) -> Stack:
+        """Take what `create_stack` takes; without a folder, the stack has one of its own."""
 
 
 def collect_refused_programs() -> None:

@@ -83,10 +83,6 @@ def _delete_object(request: Request) -> None:
     request.cloud.bucket(request.path["bucket"]).objects.discard(request.path["object"])
 
 
-def _list_caches(_: Request) -> dict[str, Any]:
-    return {"kind": "storage#anywhereCaches"}
-
-
 def _get_project(request: Request) -> dict[str, Any]:
     project = request.cloud.project_id(request.path["project"])
     number = str(request.cloud.number(project))
@@ -157,7 +153,8 @@ def _create_account(request: Request) -> dict[str, Any]:
 def _account(cloud: Cloud, email: str) -> dict[str, Any]:
     account = cloud.account(email)
     name = f"projects/{account['project']}/serviceAccounts/{email}"
-    return {"name": name, "projectId": account["project"], "uniqueId": "1" * 21, "email": email, **account}
+    described = {key: value for key, value in account.items() if key != "project"}
+    return {"name": name, "projectId": account["project"], "uniqueId": "1" * 21, "email": email, **described}
 
 
 def _get_account(request: Request) -> dict[str, Any]:
@@ -229,7 +226,7 @@ ROUTES: list[tuple[str, str, Answer]] = [
     ("DELETE", _BUCKET, _delete_bucket),
     ("GET", _BUCKET + "/o", _list_objects),
     ("DELETE", _BUCKET + "/o/(?P<object>.+)", _delete_object),
-    ("GET", _BUCKET + "/anywhereCaches/?", _list_caches),
+    ("GET", _BUCKET + "/anywhereCaches/?", lambda _: {"kind": "storage#anywhereCaches"}),
     ("GET", _BUCKET + "/iam", _get_policy),
     ("PUT", _BUCKET + "/iam", _set_policy),
     ("GET", _PROJECT, _get_project),

@@ -1,6 +1,7 @@
 """What a stack runs on: the engine's surroundings, and one of the two doors to a cloud."""
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ class World:
     environment: dict[str, str]
 
 
+@functools.cache
 def find_engine() -> tuple[Path | None, str]:
     """Return the path of a usable `pulumi`, or None and the reason; builds nothing."""
     command = [sys.executable, str(ROOT / "tools" / "pulumi_engine.py"), "--find"]

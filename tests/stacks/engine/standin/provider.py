@@ -195,7 +195,7 @@ def _props(struct: struct_pb2.Struct) -> dict[str, Any]:
     return {name: value for name, value in props.items() if value is not None and not name.startswith("__")}
 
 
-def _whole_numbers(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _whole_numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _whole_numbers(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pulumi
 import pytest
 from standin import projects
+from standin.engine import NewStack
 from standin.projects import World
 
 FILES = {
@@ -50,50 +52,64 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pulumi(standin_world: World, project: Path, tmp_path: Path) -> Run:
+def run(standin_world: World, project: Path, tmp_path: Path) -> Run:
     """Runs `pulumi` in the project."""
     environment = projects.with_language_host(standin_world.environment, tmp_path / "host")
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def pulumi(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["pulumi", "--non-interactive", *arguments]
         return subprocess.run(
             command, cwd=project, env={**os.environ, **environment}, capture_output=True, text=True, check=False
         )
 
-    return run
+    return pulumi
 
 
-def test_up_runs_the_program_on_disk(pulumi: Run, standin_world: World) -> None:
+def test_up_runs_the_program_on_disk(run: Run, standin_world: World) -> None:
     """`pulumi up` finds program, modules and stack file where Pulumi.yaml says, and makes what the program declares."""
-    pulumi("stack", "init", "dev")
+    run("stack", "init", "dev")
 
-    up = pulumi("up", "--yes", "--stack", "dev")
+    up = run("up", "--yes", "--stack", "dev")
 
     assert up.returncode == 0, up.stdout + up.stderr
     assert "Traceback" not in up.stdout + up.stderr
     assert standin_world.cloud.operations == ["bucket.create"]
-    outputs = json.loads(pulumi("stack", "output", "--json", "--stack", "dev").stdout)
+    outputs = json.loads(run("stack", "output", "--json", "--stack", "dev").stdout)
     assert outputs == {"protect": False, "extraMembers": ["user:ada@example.com"]}
 
 
-def test_failing_program_fails_the_command(pulumi: Run, project: Path) -> None:
+def test_failing_program_fails_the_command(run: Run, project: Path) -> None:
     """A program that raises ends `pulumi preview` with a failure and its message."""
-    pulumi("stack", "init", "dev")
+    run("stack", "init", "dev")
     (project / "stacks" / "names.py").write_text("raise ValueError('no such environment')\n")
 
-    preview = pulumi("preview", "--stack", "dev")
+    preview = run("preview", "--stack", "dev")
 
     assert preview.returncode != 0
     assert "no such environment" in preview.stdout
 
 
-def test_value_of_the_wrong_type_is_refused(pulumi: Run, project: Path) -> None:
+def test_value_of_the_wrong_type_is_refused(run: Run, project: Path) -> None:
     """A stack file that breaks the types of Pulumi.yaml is refused by the engine, before the program runs."""
-    pulumi("stack", "init", "dev")
+    run("stack", "init", "dev")
     (project / "stacks" / "Pulumi.dev.yaml").write_text("config:\n  tpucfg:extraMembers: 7\n")
 
-    preview = pulumi("preview", "--stack", "dev")
+    preview = run("preview", "--stack", "dev")
 
     assert preview.returncode != 0
     assert "extraMembers" in preview.stderr
     assert "array" in preview.stderr
+
+
+def test_inline_program_takes_the_project_on_disk(new_stack: NewStack, project: Path) -> None:
+    """A stack made in a folder with a Pulumi.yaml has that project's types, defaults and stack files."""
+    read: dict[str, object] = {}
+
+    def program() -> None:
+        config = pulumi.Config()
+        read.update(protect=config.require_bool("protect"), members=config.require_object("extraMembers"))
+
+    new_stack(program, folder=project, config={"protect": True}).preview()
+
+    assert read == {"protect": True, "members": ["user:ada@example.com"]}
+    assert not (project / "Pulumi.dev.yaml").exists()

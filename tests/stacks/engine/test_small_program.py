@@ -4,9 +4,9 @@ Each runs behind the stand-in of the gcp plugin, and behind the plugin itself wh
 """
 
 import pytest
-from conftest import NewStack
 from small_program import MEMBER, PROJECT, SmallProgram
 from standin import errors
+from standin.engine import NewStack
 from standin.projects import World
 
 ROLE = "roles/ml.serviceAgent"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pulumi
 import pulumi_gcp as gcp
-from conftest import NewStack
 from pulumi import ResourceOptions
+from standin.engine import NewStack
 from standin.projects import World
 
 PROJECT = "acme-dev"
@@ -14,7 +14,7 @@ MARK = "4dabf18193072939515e22adb298388d"
 """What marks a secret in a state: https://www.pulumi.com/docs/iac/concepts/secrets/"""
 
 
-def bucket_program(**arguments: Any) -> Callable[[], None]:  # noqa: ANN401 - the bucket's own arguments
+def bucket_program(**arguments: Any) -> Callable[[], None]:
     """Return a program of one bucket with further arguments."""
 
     def program() -> None:

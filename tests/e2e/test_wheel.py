@@ -1,0 +1,130 @@
+"""What is built works where nothing but itself and its locked dependencies is installed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _build(source: Path, kind: str, folder: Path) -> Path:
+    """Build offline, with the backend that the lock holds."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (made,) = folder.iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist of this checkout."""
+    return _build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return _build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def _contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_sdist_makes_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
+    """The wheel that the sdist makes holds the same files with the same bytes as the checkout's."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+
+    assert _contents(_build(source, "wheel", tmp_path / "dist")) == _contents(wheel)
+
+
+@pytest.mark.parametrize("folder", ["schema", "templates"])
+def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
+    """Every file of the folders that the package reads at run time is inside it, unchanged."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
+    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    contents = _contents(wheel)
+
+    assert names
+    for name in names:
+        assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
+
+
+def _pythons(minor: int) -> Iterator[str]:
+    """Interpreters of one version: on the PATH, or of pyenv, whose entries on the PATH may lead nowhere."""
+    found = shutil.which(f"python3.{minor}")
+    ours = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
+    for candidate in [*([found] if found else []), *map(str, sorted(ours))]:
+        if subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0:
+            yield candidate
+
+
+@pytest.fixture(scope="module", params=range(11, 15), ids=lambda minor: f"python3.{minor}")
+def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a program of an environment that holds the wheel and the locked dependencies, in a folder with a spec."""
+    minor: int = request.param
+    python = next(_pythons(minor), sys.executable if sys.version_info[:2] == (3, minor) else None)
+    if python is None:
+        pytest.skip(f"python3.{minor} is not on this machine")
+    place = tmp_path_factory.mktemp("installed")
+    subprocess.run([python, "-m", "venv", place / "venv"], check=True)
+    pip = [place / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--requirement", ROOT / "requirements.txt"], check=True)
+    subprocess.run([*pip, "--no-deps", wheel], check=True)
+    here = place / "project"
+    here.mkdir()
+    shutil.copy(ROOT / "tpucfg.yaml", here)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [place / "venv/bin" / program, *arguments]
+        return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+
+    return run_there
+
+
+def test_commands_work_outside_the_checkout(run: Run) -> None:
+    """The commands find the schemas, the templates and the catalogue inside the package."""
+    version = run("tpucfg", "--version")
+    assert version.returncode == 0, version.stderr
+    assert version.stdout.startswith("tpucfg ")
+
+    rendered = run("tpucfg", "render", "--size", "v3-32")
+    assert rendered.returncode == 0, rendered.stderr
+    assert "acceleratorCount: 32" in rendered.stdout
+
+    checked = run("tpucfg", "check")
+    assert checked.returncode == 0, checked.stdout
+    assert "tpucfg.yaml, 9 configs: " in checked.stdout
+
+    schema = run("tpucfg", "schema")
+    assert json.loads(schema.stdout)["required"], schema.stderr
+
+
+def test_new_project_works_outside_the_checkout(run: Run) -> None:
+    """What `init` writes is a project that passes its own check."""
+    made = run("tpucfg", "init", "climb")
+    assert made.returncode == 0, made.stderr
+
+    checked = run("tpucfg", "check", "--spec", "climb/tpucfg.yaml")
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_pulumi_comes_only_with_infra(run: Run) -> None:
+    """The compiler's dependencies bring no Pulumi."""
+    missing = run("python", "-c", "import pulumi")
+
+    assert "No module named 'pulumi'" in missing.stderr
