@@ -30,7 +30,7 @@ _AMBIGUOUS: Final = {
 """Some versions of YAML end a line there, or drop the character, and others do not."""
 _UNFIT: Final = re.compile(f"[{_CONTROLS}{''.join(_AMBIGUOUS)}]")
 """What no spec may hold; a carriage return may."""
-_SMUGGLED: Final = re.compile(f"[{_CONTROLS}\r\ufeff]")
+_SMUGGLED: Final = re.compile(f"[{_CONTROLS}\r]")
 """What only an escape can bring in: YAML has it nowhere else, and no API field takes it."""
 _MERGE: Final = "<<"
 _YAML_TAGS: Final = "tag:yaml.org,2002:"
