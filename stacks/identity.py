@@ -6,11 +6,12 @@ come without an e-mail (https://github.com/hashicorp/terraform-provider-google/i
 
 from typing import Final, NamedTuple
 
-import ml_service
 import pulumi
 import pulumi_gcp as gcp
-from family import Family
 from pulumi import Output, Resource
+
+import ml_service
+from family import Family
 from settings import Settings
 
 TPU_API: Final = "tpu.googleapis.com"

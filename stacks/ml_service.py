@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import pulumi
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import get_monitor
+
 from settings import Settings
 
 ENDPOINT_VARIABLE: Final = "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
+
 from tpucfg.catalog import Catalog
 from tpucfg.config.compile import compile_project
 from tpucfg.findings import Finding, errors

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import specs
+
 from tpucfg.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]

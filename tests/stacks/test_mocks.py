@@ -6,6 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 import specs
+
 from tpucfg.catalog import Catalog
 from tpucfg.infra import stack_files
 from tpucfg.infra.outputs import expected
@@ -56,7 +57,7 @@ def one(made: EnvironmentResources, kind: str) -> Resource:
 
 def test_every_environment_has_a_stack_file() -> None:
     """The stacks of this repository are the environments of its spec."""
-    assert STACKS == sorted(project_at(ROOT / "tpucfg.yaml").environments)
+    assert sorted(project_at(ROOT / "tpucfg.yaml").environments) == STACKS
 
 
 @pytest.mark.parametrize("preview", [False, True])

@@ -13,7 +13,7 @@ from tpucfg.spec.model import Project
 from tpucfg.spec.reader import read_file
 
 SCHEMA: Final = "stack"
-IDS: Final = Ids("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key")
+IDS: Final = Ids("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
 KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount")
 """What the program reads, without the name of the Pulumi project before it; a test holds that the schema has the same."""
 PULUMI: Final = "pulumi"

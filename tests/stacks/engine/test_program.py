@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import retry
-from conftest import NewStack
 from real_program import RealProgram
 from specs import NUMBER, PROJECT
 from standin import errors, google_api
 from standin.cloud import Call, Cloud
-from standin.engine import Stack
+from standin.engine import NewStack, Stack
 from standin.projects import World
+
+import retry
 
 AGENT = f"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"
 ACCOUNT = f"serviceAccount:tpu-mnist-dev@{PROJECT}.iam.gserviceaccount.com"
