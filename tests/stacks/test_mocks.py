@@ -219,7 +219,7 @@ def test_same_spec_is_the_same_every_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "config", "said"),
     [
-        ({"region": "asia-east2"}, {}, "error[TPU021]: v2-8 is not offered in asia-east2"),
+        ({"region": "asia-east2"}, {}, "error[TPU021]: no TPU is offered in asia-east2"),
         ({}, {"spec": "gone.yaml"}, "pulumi config set spec PATH --stack dev"),
         ({}, {"projectNumbr": "1"}, "tpucfg:projectNumbr, which the program does not read"),
     ],
