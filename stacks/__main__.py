@@ -1,6 +1,7 @@
 """The infrastructure of one environment of the spec: the stack's name is the environment's."""
 
 import pulumi
+
 from environment import Environment
 from settings import read_settings
 

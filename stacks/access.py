@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import pulumi_gcp as gcp
+from pulumi import Input, Output, Resource
+
 from bucket import logical_name
 from family import Family
 from identity import Agent
-from pulumi import Input, Output, Resource
 from settings import Settings
 
 OBJECT_USER: Final = "roles/storage.objectUser"

@@ -3,8 +3,9 @@
 from typing import Final
 
 import pulumi_gcp as gcp
-from family import Family
 from pulumi import Resource
+
+from family import Family
 from settings import Settings
 
 TMP_PREFIX: Final = "tmp/"

@@ -4,11 +4,12 @@ from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi import Output, Resource, ResourceOptions
+
 from access import grant_access
 from bucket import make_bucket
 from family import Family
 from identity import TPU_API, make_account, make_agent
-from pulumi import Output, Resource, ResourceOptions
 from settings import Settings
 
 _EVERYWHERE: Final = ("storage.googleapis.com", "iam.googleapis.com")

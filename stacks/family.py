@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pulumi
+from pulumi import ResourceOptions
+
 import retry
 from failures import Failure, help_for
-from pulumi import ResourceOptions
 from settings import Settings
 
 

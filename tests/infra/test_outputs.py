@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import specs
+
 from tpucfg.cli.app import run
 
 GOOD = {

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import specs
+
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.rules import resource_findings
 from tpucfg.spec.load import load

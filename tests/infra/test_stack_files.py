@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import specs
+
 from tpucfg.infra import stack_files
 from tpucfg.resources import folder
 from tpucfg.spec.load import load
