@@ -22,7 +22,7 @@ from tpucfg.wording import by_nearness, dotted, listed, nearest, repaired, shown
 def explained(name: str, data: Any, ids: Ids, written: Callable[[Path], str]) -> Sequence[Problem]:
     """Why the data does not fit the schema of that name: of several rules that one value breaks, the first."""
     worst: dict[tuple[Path, bool], tuple[int, Problem]] = {}
-    for error in _validator(name).iter_errors(data):
+    for error in validator(name).iter_errors(data):
         for problem in _problems(Case(error, load(name), ids, written)):
             key, rank = (problem.path, problem.at_key), _RANKS.get(str(error.validator), len(_RANKS))
             if key not in worst or rank < worst[key][0]:
@@ -31,7 +31,9 @@ def explained(name: str, data: Any, ids: Ids, written: Callable[[Path], str]) ->
 
 
 @cache
-def _validator(name: str) -> Any:
+def validator(name: str) -> Any:
+    """The validator of jsonschema that explains; it says yes exactly where the quick one does."""
+
     def whole(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
         if isinstance(instance, str) and not _fits(pattern, instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
@@ -71,9 +73,10 @@ def _unknown(case: Case) -> Iterator[Problem]:
         if key in known:
             continue
         name = shown(key, quoted=False)
-        near = nearest(key, case.absent)
-        home = None if near else home_of(key, case.schema, case.path)
-        moved = f"{name} belongs {home}: move it there, or delete it" if home else f"delete {name}"
+        near, twin = nearest(key, case.absent), nearest(key, known)
+        home = None if near or twin else home_of(key, case.schema, case.path)
+        because = f": {twin} is there already" if twin else ""
+        moved = f"{name} belongs {home}: move it there, or delete it" if home else f"delete {name}{because}"
         allowed = f"it takes: {listed(by_nearness(key, known))}" if known else "it takes none"
         message = f"{case.where} has no {case.ids.noun} {name}"
         yield Problem(case.ids.unknown, message, (*case.path, key), _meant(near) or moved, True, (allowed,))

@@ -55,7 +55,7 @@ def test_json_holds_every_environment_sorted(capsys: pytest.CaptureFixture[str])
     assert run(["infra", "--spec", str(ROOT / "tpucfg.yaml"), "--format", "json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in document["environments"]] == ["dev", "staging", "prod"]
+    assert [one["name"] for one in document["environments"]] == ["dev", "prod", "staging"]
     for one in document["environments"]:
         keys = [(resource["type"], resource["name"]) for resource in one["resources"]]
         assert keys == sorted(keys)
@@ -109,7 +109,7 @@ def test_unknown_environment_is_wrong_use() -> None:
     printed = tpucfg("infra", "--env", "test")
 
     assert printed.returncode == 2
-    assert "dev, staging, prod" in printed.stderr
+    assert "dev, prod, staging" in printed.stderr
 
 
 def test_missing_package_names_the_command_that_installs_it(tmp_path: Path) -> None:

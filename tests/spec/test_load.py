@@ -44,7 +44,7 @@ def test_trainer(full: Project) -> None:
             Arg("text", ("1e-3",), (*where, "text")),
             Arg("empty", (), (*where, "empty")),
         ),
-        env=(("TF_CPP_MIN_LOG_LEVEL", "2"), ("A", "")),
+        env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
     )
 
 
@@ -65,7 +65,7 @@ def test_training(full: Project) -> None:
 
 def test_environments(full: Project) -> None:
     """What an environment does not say is taken from the top, or has its default."""
-    assert list(full.environments) == ["dev", "staging", "prod"]
+    assert list(full.environments) == ["dev", "prod", "staging"]
     assert full.environments["dev"] == Environment(
         name="dev",
         project="my-project-dev",
@@ -197,13 +197,21 @@ def test_each_environment_needs_a_ladder() -> None:
         ({"Batch_size": 8}, "did you mean batch_size?"),
         ({"train_steps": 100}, "override batch_size"),
         ({"epochs": 1}, "override batch_size"),
-        ({"seed": 1}, "or add seed to training.steps"),
+        ({"seed": 1}, "add seed to training.steps"),
     ],
 )
 def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> None:
     """Its own keys and those of training.steps; the length of the run follows from the batch and is no key of it."""
     _, found = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
     assert the("TPU004", found).help.startswith(help_)
+
+
+@pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
+def test_a_figure_counted_in_steps_has_a_name_of_its_own(key: str) -> None:
+    """Under the key of another figure, or of another part of an override, nobody could tell which is meant."""
+    _, found = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
+    assert ids(found) == ["TPU007"]
+    assert key in found[0].message
 
 
 def test_flags_name_figures_of_the_training() -> None:
@@ -213,7 +221,7 @@ def test_flags_name_figures_of_the_training() -> None:
     assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
 
 
-@pytest.mark.parametrize(("id_", "said"), [("TPU999", "is the id of no finding"), ("TPU004", "cannot be allowed")])
+@pytest.mark.parametrize(("id_", "said"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
 def test_only_a_judgement_can_be_allowed(id_: str, said: str) -> None:
     """An id must be one that there is, and a mistake stays a mistake."""
     _, found = loaded(spec(allow={id_: "because"}))

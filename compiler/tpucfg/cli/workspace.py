@@ -54,8 +54,8 @@ def loaded_project(path: Path) -> Project:
         Stop: The spec's structure does not hold.
     """
     document = read_file(path)
-    project, found = from_document(document)
-    if project is None:
+    project, found = examine(document)
+    if project is None or errors(found):
         say(found, {str(path): document.text})
         raise Stop(ERRORS)
     return project
@@ -63,6 +63,8 @@ def loaded_project(path: Path) -> Project:
 
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
+    if not findings:
+        return
     from tpucfg.findings.formats.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))

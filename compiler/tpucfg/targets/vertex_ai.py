@@ -140,7 +140,9 @@ def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog
     wanted = ("acceleratorType", "acceleratorCount") if _by_count(same[0]) else ("tpuTopology",)
     for field in {"acceleratorType", "acceleratorCount", "tpuTopology"} - set(wanted):
         if field in spec:
-            yield refused((*path, field), f"{machine} is chosen by {' and '.join(wanted)}", f"delete {field}")
+            yield refused(
+                (*path, field), f"{machine} is chosen by {' and '.join(wanted)}", f"delete {field}", at_key=True
+            )
     shapes = [_shape(slice_) for slice_ in same]
     found = tuple(str(spec[field]) if field in spec else None for field in wanted)
     if found not in shapes:
