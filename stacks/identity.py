@@ -48,7 +48,7 @@ def _number(settings: Settings, provider: gcp.Provider) -> Output[str]:
     # Not the form that returns an output: a failure inside one is printed with a traceback, whoever catches it.
     try:
         found = gcp.organizations.get_project(project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the SDK raises nothing more special
         raise _no_number(settings, str(error)) from None
     return Output.from_input(found.number)
 

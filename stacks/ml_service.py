@@ -59,11 +59,11 @@ def _asked(settings: Settings) -> Names:
 
 
 def _explained(settings: Settings, url: str, error: Exception) -> str:
-    said = f"it answers without {error}" if isinstance(error, KeyError) else f"{error or type(error).__name__}"
+    said = f"it answers without {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
     stack = settings.environment
     return (
-        f"AI Platform does not say which TPU account it has in {settings.project} ({url}: {said}). The service was shut "
-        "down; without the account its TPUs can be given no access, and nothing was changed.\n"
+        f"AI Platform does not say which TPU account it has in {settings.project} ({url}: {said}). The service was "
+        "shut down; without the account its TPUs can be given no access, and nothing was changed.\n"
         "help: if you know both, say them yourself:\n"
         f"  pulumi config set serviceAccountProject NUMBER --stack {stack}\n"
         f"  pulumi config set tpuServiceAccount EMAIL --stack {stack}\n"
@@ -78,8 +78,8 @@ def _get(url: str) -> dict[str, Any]:
     from google.oauth2.credentials import Credentials
 
     token = os.environ.get(TOKEN_VARIABLE)
-    credentials = Credentials(token=token) if token else google.auth.default(scopes=[SCOPE])[0]
-    with AuthorizedSession(credentials) as session:
+    credentials: Any = Credentials(token=token) if token else google.auth.default(scopes=[SCOPE])[0]  # type: ignore[no-untyped-call]
+    with AuthorizedSession(credentials) as session:  # type: ignore[no-untyped-call]
         answer = session.get(url, timeout=SECONDS)
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()

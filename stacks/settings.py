@@ -16,8 +16,9 @@ from tpucfg.config.compile import compile_project
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
+from tpucfg.infra.accounts import kubernetes_account, named_account, workload_account
 from tpucfg.plan import Selection
-from tpucfg.plan.names import account_email, account_id
+from tpucfg.plan.names import account_id
 from tpucfg.plan.whole import bucket_of
 from tpucfg.spec.load import from_document
 from tpucfg.spec.model import Environment, Project
@@ -93,8 +94,8 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
             f" ({', '.join(project.environments)}): pulumi stack select {next(iter(project.environments))}",
         )
     environment = project.environments[stack]
-    own = _own_account(project, environment)
-    _stop_at_errors(project, environment, makes_account=own is None)
+    named = named_account(project, environment)
+    _stop_at_errors(project, environment, makes_account=named is None)
     return Settings(
         environment=stack,
         project=environment.project,
@@ -105,9 +106,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         protect=environment.protect,
         keep_data=environment.keep_data,
         soft_delete_days=_soft_delete_days(environment),
-        account=own or account_email(project=environment.project, name=project.name, environment=stack),
-        account_id=None if own else account_id(name=project.name, environment=stack),
-        kubernetes_account=_kubernetes_account(project, environment),
+        account=workload_account(project, environment),
+        account_id=None if named else account_id(name=project.name, environment=stack),
+        kubernetes_account=kubernetes_account(project, environment),
         config=config,
     )
 
@@ -117,22 +118,6 @@ def _soft_delete_days(environment: Environment) -> int:
     if environment.protect:
         return SOFT_DELETE_DAYS_PROTECTED
     return SOFT_DELETE_DAYS if environment.keep_data else 0
-
-
-def _own_account(project: Project, environment: Environment) -> str | None:
-    """The account that the spec names instead of ours; on gke that key names a Kubernetes account, which acts as ours."""
-    if environment.target == "gke":
-        return None
-    named: str | None = project.targets.get(environment.target, {}).get("service_account")
-    return named
-
-
-def _kubernetes_account(project: Project, environment: Environment) -> str | None:
-    if environment.target != "gke":
-        return None
-    options = project.targets.get("gke", {})
-    name = options.get("service_account") or account_id(name=project.name, environment=environment.name)
-    return f"{options.get('namespace', 'default')}/{name}"
 
 
 def _stop_at_errors(project: Project, environment: Environment, *, makes_account: bool) -> None:

@@ -95,7 +95,7 @@ def test_program_of_the_project_is_run(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_refusal_of_the_program_has_no_traceback(tmp_path: Path) -> None:
     """A spec that the stack refuses ends the command with the same findings, and status 1."""
-    specs.write(tmp_path, specs.spec({"region": "asia-east2"}))
+    specs.write(tmp_path, specs.spec({"region": "us-west4"}))
 
     printed = tpucfg("infra", cwd=tmp_path)
 

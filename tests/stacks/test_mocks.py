@@ -1,5 +1,6 @@
 """The stack program under Pulumi's mocks, for the three real stack files, also as a preview."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,23 @@ def project_at(path: Path) -> Project:
     return project
 
 
-def made(path: Path, stack: str = "dev", *, preview: bool = False, **config: str) -> EnvironmentResources:
+def made(
+    path: Path, stack: str = "dev", *, preview: bool = False, config: Mapping[str, str] | None = None
+) -> EnvironmentResources:
     """What the program declares for one environment of a spec."""
-    keys = {f"tpucfg:{key}": value for key, value in {"spec": str(path), **config}.items()}
+    keys = {f"tpucfg:{key}": value for key, value in {"spec": str(path), **(config or {})}.items()}
     environment = project_at(path).environments[stack]
     return run_program(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
 
 
 def of_small(
-    folder: Path, environment: dict[str, Any] | None = None, top: dict[str, Any] | None = None, **config: str
+    folder: Path,
+    environment: dict[str, Any] | None = None,
+    top: dict[str, Any] | None = None,
+    config: Mapping[str, str] | None = None,
 ) -> EnvironmentResources:
     """The same for the smallest spec."""
-    return made(specs.write(folder, specs.spec(environment, **(top or {}))), **config)
+    return made(specs.write(folder, specs.spec(environment, **(top or {}))), config=config)
 
 
 def grants(made: EnvironmentResources) -> set[tuple[str, str, str]]:
@@ -138,7 +144,7 @@ def test_soft_delete_is_decided(tmp_path: Path, environment: dict[str, Any], day
 
 def test_protection_covers_everything_but_extra_members(tmp_path: Path) -> None:
     """In a protected environment only the grants of bucketMembers can be taken away in one step."""
-    protected = of_small(tmp_path, {"protect": True}, bucketMembers='["group:team@example.com"]')
+    protected = of_small(tmp_path, {"protect": True}, config={"bucketMembers": '["group:team@example.com"]'})
 
     loose = [resource.inputs["member"] for resource in protected.resources if not resource.protect]
     assert loose == ["group:team@example.com"]
@@ -165,7 +171,7 @@ def test_target_decides_the_apis(tmp_path: Path, target: str, top: dict[str, Any
 @pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu"])
 def test_agent_and_account_may_use_the_bucket_and_nothing_else(tmp_path: Path, target: str) -> None:
     """There are two grants, both of objects on this bucket; no role on the project."""
-    assert grants(of_small(tmp_path, {"target": target}, projectNumber="42")) == {
+    assert grants(of_small(tmp_path, {"target": target}, config={"projectNumber": "42"})) == {
         (
             "storage.BucketIAMMember",
             "roles/storage.objectUser",
@@ -194,7 +200,8 @@ def test_ai_platform_takes_its_names_from_config(tmp_path: Path) -> None:
     top = {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}
     email = "service-7@cloud-tpu.iam.gserviceaccount.com"
 
-    made = of_small(tmp_path, {"target": "ai-platform"}, top, serviceAccountProject="7", tpuServiceAccount=email)
+    config = {"serviceAccountProject": "7", "tpuServiceAccount": email}
+    made = of_small(tmp_path, {"target": "ai-platform"}, top, config)
 
     assert one(made, "projects.ServiceIdentity").inputs["project"] == "7"
     assert ("projects.IAMMember", "roles/ml.serviceAgent", f"serviceAccount:{email}") in grants(made)
@@ -219,7 +226,7 @@ def test_same_spec_is_the_same_every_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "config", "said"),
     [
-        ({"region": "asia-east2"}, {}, "error[TPU021]: no TPU is offered in asia-east2"),
+        ({"region": "us-west4"}, {}, "error[TPU021]: v2-8 is not offered in us-west4"),
         ({}, {"spec": "gone.yaml"}, "pulumi config set spec PATH --stack dev"),
         ({}, {"projectNumbr": "1"}, "tpucfg:projectNumbr, which the program does not read"),
     ],
@@ -227,7 +234,7 @@ def test_same_spec_is_the_same_every_time(tmp_path: Path) -> None:
 def test_refusal_is_readable(tmp_path: Path, environment: dict[str, Any], config: dict[str, str], said: str) -> None:
     """A spec or config that does not hold ends the program with a message for people."""
     with pytest.raises(ProgramError) as refused:
-        of_small(tmp_path, environment, **config)
+        of_small(tmp_path, environment, config=config)
 
     assert said in str(refused.value)
 

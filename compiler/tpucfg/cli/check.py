@@ -61,8 +61,8 @@ def _specs(
         compiled, of_spec, sources[str(path)] = check_spec(path, catalog, selection(env, size, target))
         found += of_spec
         configs += len(compiled.messages) if compiled else 0
-        if not (env or size or target):  # a selection asks about jobs
-            of_stacks, texts = beside_findings(path, project_of(compiled) if compiled else None)
+        if not (size or target):  # who selects those asks about jobs
+            of_stacks, texts = beside_findings(path, project_of(compiled) if compiled else None, env or ())
             found, sources = found + of_stacks, sources | texts
     names = ", ".join(str(path) for path in paths)
     return found, sources, f"{names}, {configs} config{'s' if configs != 1 else ''}"

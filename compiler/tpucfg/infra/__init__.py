@@ -1,1 +1,1 @@
-"""The infrastructure as the compiler sees it: stack files, resources and their rules, outputs. Pulumi only on demand."""
+"""The infrastructure as the compiler sees it: stack files, resources and their rules, outputs. Pulumi on demand."""

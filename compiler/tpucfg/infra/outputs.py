@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.findings import Finding, collect
-from tpucfg.plan.names import account_email
+from tpucfg.infra.accounts import workload_account
 from tpucfg.plan.whole import bucket_of
 from tpucfg.schemas import shown
 from tpucfg.spec.document import Document, Path
@@ -17,21 +17,14 @@ AGENT: Final = "tpuAgent"
 def expected(project: Project, environment: Environment) -> Mapping[str, tuple[str, Path]]:
     """Each output that the spec foretells, with the path of the spec that decides it."""
     bucket, path = bucket_of(project, environment), environment.path
-    account = account_email(project=environment.project, name=project.name, environment=environment.name)
-    named = None if environment.target == "gke" else _own_account(project, environment)
     bucket_path: Path = (*path, "bucket" if environment.bucket else "region")
     return {
         "bucket": (bucket, bucket_path),
         "bucketUrl": (f"gs://{bucket}", bucket_path),
         "region": (environment.region, (*path, "region")),
         "project": (environment.project, (*path, "project")),
-        "workloadServiceAccount": (named or account, path),
+        "workloadServiceAccount": (workload_account(project, environment), path),
     }
-
-
-def _own_account(project: Project, environment: Environment) -> str | None:
-    account: str | None = project.targets.get(environment.target, {}).get("service_account")
-    return account
 
 
 def environment_of(document: Document, project: Project) -> Environment | None:
@@ -72,8 +65,8 @@ def _differences(
         if key in outputs and outputs[key] != value:
             yield Finding.of(
                 "TPU084",
-                f"the stack {environment.name} has {key} {shown(outputs[key], quoted=False)}, and the spec says {value}: "
-                "jobs would look for what is not there",
+                f"the stack {environment.name} has {key} {shown(outputs[key], quoted=False)}, and the spec says "
+                f"{value}: jobs would look for what is not there",
                 document.value((key,)),
                 help=f"{_up(environment)}; or take the change of the spec back",
                 related=((project.document.value(path), f"makes {key} {value}"),),

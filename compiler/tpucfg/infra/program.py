@@ -58,7 +58,7 @@ def _run(
     logger = logging.getLogger("tpucfg.program")
     pulumi.runtime.set_mocks(monitor.mocks, project, environment.name, preview, logger, monitor, "organization")
 
-    @pulumi.runtime.test
+    @pulumi.runtime.test  # type: ignore[untyped-decorator] # as the SDK has it
     def whole() -> Any:
         runpy.run_path(str(program), run_name="__main__")
         exported = getattr(pulumi.runtime.get_root_resource(), "outputs", {})
@@ -108,7 +108,7 @@ def _whole_numbers(value: Any) -> Any:
 
 @contextmanager
 def _modules_of(program: Path) -> Iterator[None]:
-    """The program's own modules can be imported, and are forgotten afterwards: another program may have the same names."""
+    """The program's own modules can be imported, and are forgotten afterwards: another program may have such names."""
     before, folder = set(sys.modules), str(program)
     sys.path.insert(0, folder)
     try:

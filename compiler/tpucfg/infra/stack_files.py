@@ -1,7 +1,7 @@
 """Stack files, `Pulumi.<environment>.yaml`: closed by a schema, because Pulumi takes undeclared keys in silence."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from tpucfg.spec.reader import read_file
 SCHEMA: Final = "stack"
 IDS: Final = Ids("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
 KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount")
-"""What the program reads, without the name of the Pulumi project before it; a test holds that the schema has the same."""
+"""What the program reads, without the Pulumi project's name before it; a test holds that the schema has the same."""
 PULUMI: Final = "pulumi"
 """The namespace that Pulumi keeps for itself."""
 
@@ -58,13 +58,18 @@ def is_known(key: str, namespace: str) -> bool:
     return owner == PULUMI or (owner in {"", namespace} and name in KEYS)
 
 
-def beside_findings(spec: Path, project: Project | None) -> tuple[list[Finding], dict[str, str]]:
-    """What is wrong with the stack files beside a spec, and their texts by name."""
+def beside_findings(
+    spec: Path, project: Project | None, stacks: Sequence[str] = ()
+) -> tuple[list[Finding], dict[str, str]]:
+    """What is wrong with the stack files beside a spec, all or those of some stacks, and their texts by name."""
     pulumi = pulumi_project(spec.parent)
     if pulumi is None:
         return [], {}
-    found, sources = [], {}
+    found: list[Finding] = []
+    sources = {}
     for path in sorted(pulumi.stacks.glob("Pulumi.*.yaml")):
+        if stacks and _stack_of(path) not in stacks:
+            continue
         document = read_file(path)
         sources[document.file] = document.text
         found += document_findings(document, pulumi.name)
@@ -127,6 +132,10 @@ def _instead(owner: str, name: str, namespace: str) -> str:
     return f"did you mean {namespace}:{near}?" if near else "delete it"
 
 
+def _stack_of(path: Path) -> str:
+    return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+
+
 def _owner_findings(
     document: Document, path: Path, pulumi: PulumiProject, spec: Path, project: Project | None
 ) -> Iterator[Finding]:
@@ -147,7 +156,7 @@ def _owner_findings(
 
 
 def _environment_findings(document: Document, path: Path, spec: Path, project: Project) -> Iterator[Finding]:
-    stack = path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+    stack = _stack_of(path)
     if stack in project.environments:
         return
     near = nearest(stack, tuple(project.environments))

@@ -222,20 +222,20 @@ def test_fresh_agent_is_waited_for(world: World, make: Make, waits: list[float])
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, ACCOUNT}
 
 
-def test_fresh_api_is_waited_for(world: World, make: Make, waits: list[float]) -> None:
+def test_fresh_api_is_waited_for(standin_world: World, make: Make, waits: list[float]) -> None:
     """An API that is enabled and not usable yet is tried again."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
-    world.cloud.fail("identity.generate", refusal, times=2)
+    standin_world.cloud.fail("identity.generate", refusal, times=2)
 
     make().up()
 
     assert waits == [5, 10]
 
 
-def test_waiting_ends_after_five_minutes(world: World, make: Make, waits: list[float]) -> None:
+def test_waiting_ends_after_five_minutes(standin_world: World, make: Make, waits: list[float]) -> None:
     """An API that stays closed fails the update after 300 seconds, and the message has the command that opens it."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
-    world.cloud.fail("identity.generate", refusal, times=100)
+    standin_world.cloud.fail("identity.generate", refusal, times=100)
 
     failed = make().up(fails=True)
 
@@ -268,7 +268,7 @@ def test_missing_permission_is_explained(world: World, make: Make) -> None:
     assert "--role=roles/storage.admin" in said
 
 
-def test_bucket_left_behind_is_explained(world: World, make: Make, program: RealProgram) -> None:
+def test_bucket_left_behind_is_explained(make: Make, program: RealProgram) -> None:
     """Going back to a region finds its old bucket there: the message says how to take it back."""
     stack = make()
     stack.up()
@@ -283,11 +283,11 @@ def test_bucket_left_behind_is_explained(world: World, make: Make, program: Real
 
 def test_wrong_region_stops_before_anything_is_made(world: World, make: Make, program: RealProgram) -> None:
     """A region without the rung ends the preview with the compiler's finding, and no traceback."""
-    program.environment = {"region": "asia-east2"}
+    program.environment = {"region": "us-west4"}
 
     refused = make().preview(fails=True)
 
-    assert "error[TPU021]: v2-8 is not offered in asia-east2" in refused.text
+    assert "error[TPU021]: v2-8 is not offered in us-west4" in refused.text
     assert "help: set environments.dev.region to" in refused.text
     assert "Traceback" not in refused.text
     assert not world.cloud.calls
@@ -296,7 +296,7 @@ def test_wrong_region_stops_before_anything_is_made(world: World, make: Make, pr
 def test_another_environments_mistake_does_not_stop_this_one(world: World, make: Make, program: RealProgram) -> None:
     """A stack checks only its own environment."""
     own = {"project": PROJECT, "region": "us-central1"}
-    program.top = {"environments": {"dev": own, "prod": {"project": "acme-prod", "region": "asia-east2"}}}
+    program.top = {"environments": {"dev": own, "prod": {"project": "acme-prod", "region": "us-west4"}}}
 
     make().up()
 

@@ -102,7 +102,7 @@ def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
 
 
 def test_old_bucket_is_taken_back(pulumi: Run, world: World, clone: Path) -> None:
-    """Back in a region, `up` prints the command that takes its old bucket in; after it, `up` goes on with the objects."""
+    """Back in a region, `up` prints the command that takes its old bucket in; after it, `up` goes on with its data."""
     pulumi("up", "--yes", "--stack", "dev")
     world.cloud.buckets[BUCKET].objects.add("data/1")
     edit(clone, "region: us-central1 ", "region: europe-west4 ")
