@@ -87,3 +87,9 @@ def the(id_: str, findings: tuple[Finding, ...]) -> Finding:
     """The one finding with that id."""
     (found,) = [finding for finding in findings if finding.id == id_]
     return found
+
+
+def unsaid(finding: Finding, *words: str) -> list[str]:
+    """Those of the words that neither the finding's sentence nor its help nor its details hold."""
+    said = "\n".join([finding.message, finding.help, *finding.details])
+    return [word for word in words if word not in said]

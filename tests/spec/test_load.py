@@ -44,7 +44,7 @@ def test_trainer(full: Project) -> None:
             Arg("text", ("1e-3",), (*where, "text")),
             Arg("empty", (), (*where, "empty")),
         ),
-        env=(("TF_CPP_MIN_LOG_LEVEL", "2"), ("A", "")),
+        env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
     )
 
 
@@ -65,7 +65,7 @@ def test_training(full: Project) -> None:
 
 def test_environments(full: Project) -> None:
     """What an environment does not say is taken from the top, or has its default."""
-    assert list(full.environments) == ["dev", "staging", "prod"]
+    assert list(full.environments) == ["dev", "prod", "staging"]
     assert full.environments["dev"] == Environment(
         name="dev",
         project="my-project-dev",
@@ -204,6 +204,14 @@ def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> 
     """Its own keys and those of training.steps; the length of the run follows from the batch and is no key of it."""
     _, found = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
     assert the("TPU004", found).help.startswith(help_)
+
+
+@pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
+def test_a_figure_counted_in_steps_has_a_name_of_its_own(key: str) -> None:
+    """Under the key of another figure, or of another part of an override, nobody could tell which is meant."""
+    _, found = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
+    assert ids(found) == ["TPU007"]
+    assert key in found[0].message
 
 
 def test_flags_name_figures_of_the_training() -> None:

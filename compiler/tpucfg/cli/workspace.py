@@ -47,8 +47,24 @@ def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: 
     return compiled
 
 
+def loaded_project(path: Path) -> Project:
+    """The project in a spec, without its configs; its findings go to stderr.
+
+    Raises:
+        Stop: The spec's structure does not hold.
+    """
+    document = read_file(path)
+    project, found = examine(document)
+    if project is None or errors(found):
+        say(found, {str(path): document.text})
+        raise Stop(ERRORS)
+    return project
+
+
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
+    if not findings:
+        return
     from tpucfg.findings.formats.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))

@@ -103,5 +103,5 @@ class Plan(NamedTuple):
 
     project: Project
     jobs: tuple[Job, ...]
-    """In the spec's order of environments, each in the order of its ladder. Empty where a finding stops."""
+    """By the environments' names, each in the order of its ladder. Empty where no rung can be worked out."""
     findings: tuple[Finding, ...]

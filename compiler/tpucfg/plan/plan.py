@@ -25,7 +25,7 @@ class SelectionError(Exception):
 
 
 def select(project: Project, selection: Selection) -> tuple[tuple[Environment, tuple[str, ...]], ...]:
-    """The selected environments with their selected sizes, in the spec's order.
+    """The selected environments with their selected sizes, in the project's order.
 
     Raises:
         SelectionError: An environment or size is unknown, or an environment named beside a size lacks it.

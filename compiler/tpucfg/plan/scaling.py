@@ -65,7 +65,7 @@ def decimal_text(value: Fraction) -> str:
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
-    digits = 60 if rest == 1 else SIGNIFICANT
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if rest == 1 else SIGNIFICANT
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

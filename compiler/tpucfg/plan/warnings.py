@@ -51,7 +51,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     few = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < FEWEST_STEPS]
     if few:
-        said = listed([f"{rung.train_steps} steps on {rung.size}" for rung in few])
+        said = listed([f"{rung.train_steps} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in few])
         enough = max(int((FEWEST_STEPS - 1) * rung.scale) + 1 for rung in few)
         hint = f"set training.train_steps to {enough} or more, or stop the ladder below"
         path = ("training", "train_steps")
@@ -62,7 +62,7 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
         long = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > LARGEST_WARMUP]
         if long:
-            said = listed([f"{float(_share(rung, key)):.0%} on {rung.size}" for rung in long])
+            said = listed([f"{float(100 * _share(rung, key)):.3g}% on {rung.size}" for rung in long])
             numbers = f"{long[0].steps[key]:,} of {long[0].train_steps:,} steps on {long[0].size}"
             message = f"{key} covers much of the run: {said} ({numbers}); the threshold is {float(LARGEST_WARMUP):.0%}"
             yield _shorten(project, "TPU043", message, key, long, LARGEST_WARMUP)

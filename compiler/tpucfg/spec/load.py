@@ -16,6 +16,8 @@ from tpucfg.wording import dotted, listed, named, nearest
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 """What an override may hold besides the keys of training.steps."""
+_FIGURES: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
+"""The figures of training that have keys of their own."""
 
 
 def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
@@ -102,9 +104,18 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
     )
 
 
+def _step_keys(document: Document) -> Iterator[Finding]:
+    """A figure is known by its key, in flags and in overrides, so no two may have the same."""
+    for key in document.data["training"].get("steps", {}):
+        if key in (*_FIGURES, *OVERRIDABLE):
+            message = f"{key} cannot be a key of training.steps: it is the name of something else"
+            place = document.key(("training", "steps", key))
+            yield Finding.of("TPU007", message, place, help="give it another name; training.flags names its flag")
+
+
 def _flag_keys(document: Document) -> Iterator[Finding]:
     training = document.data["training"]
-    figures = ("batch_size", "train_steps", "epochs", "learning_rate", *training.get("steps", {}))
+    figures = (*_FIGURES, *training.get("steps", {}))
     for key in training.get("flags", {}):
         if key not in figures:
             near = nearest(key, figures)
@@ -135,6 +146,7 @@ def _allowed_ids(document: Document) -> Iterator[Finding]:
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
     _ladders: frozenset(("sizes", "environments")),
     _override_keys: frozenset(("overrides", "training")),
+    _step_keys: frozenset(("training",)),
     _flag_keys: frozenset(("training",)),
     _allowed_ids: frozenset(("allow",)),
 }
@@ -142,15 +154,16 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
 
 
 def _project(document: Document, broken: frozenset[str]) -> Project:
+    """The order of keys in a spec means nothing, so it is lost here; only args are a list of flags and keep theirs."""
     data = document.data
     gate = data.get("gate")
     return Project(
         name=data["name"],
-        environments={name: _environment(name, value, data) for name, value in data["environments"].items()},
+        environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
         trainer=_trainer(document, data["trainer"]),
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
-        targets=data.get("targets", {}),
+        targets=_ordered(data.get("targets", {})),
         gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
         if gate
         else None,
@@ -171,7 +184,7 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
         bucket=value.get("bucket"),
         zones=value.get("zones", {}),
-        labels=value.get("labels", {}),
+        labels=_ordered(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
         kube_context=value.get("kube_context"),
@@ -180,7 +193,7 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
 
 def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
     texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
-    env = tuple(value.get("env", {}).items())
+    env = tuple(sorted(value.get("env", {}).items()))
     return Trainer(**texts, args=_args(document, ("trainer", "args")), env=env)
 
 
@@ -192,7 +205,7 @@ def _training(document: Document, value: Mapping[str, Any]) -> Training:
         epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
         learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
         learning_rate_rule=value.get("learning_rate_rule", "keep"),
-        steps={key: int(count) for key, count in value.get("steps", {}).items()},
+        steps={key: int(count) for key, count in sorted(value.get("steps", {}).items())},
         flags=value.get("flags", {}),
     )
 
@@ -229,3 +242,10 @@ def _argument(node: Any) -> str | None:
     if node.value is None or isinstance(node.value, str):
         return node.value
     return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
+
+
+def _ordered(value: Any) -> Any:
+    """Plain data with the keys of every mapping sorted; lists keep their order."""
+    if isinstance(value, dict):
+        return {key: _ordered(item) for key, item in sorted(value.items())}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
