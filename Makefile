@@ -3,16 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint format bench bench-write build schemas readme lock clean
+.PHONY: help demo setup test lint format workflows engine bench bench-write build schemas schemas-check readme lock clean
 
 help: ## list the recipes
-	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
 
 demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs Python 3.11 and nothing else
 	@$(BIN)/tpucfg render --size v3-32
@@ -25,7 +25,8 @@ test: setup ## run all tests
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(wildcard compiler stacks tests tools benchmarks)
+	$(BIN)/mypy compiler stacks tests tools benchmarks
+	$(BIN)/mypy tests/stacks/engine/conftest.py # by itself: it would be a second module of that name
 
 format: setup ## let ruff repair what it can
 	$(BIN)/ruff check --fix
@@ -42,6 +43,16 @@ build: setup ## make the sdist, and from it the wheel
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python
 	$(BIN)/twine check --strict dist/*
 
+workflows: ## actionlint over the workflows; needs Go
+	@cd tools/actionlint && go tool actionlint $(CURDIR)/.github/workflows/*.yml \
+		$(CURDIR)/templates/init/.github/workflows/*.yml
+
+engine: setup ## build the Pulumi engine that the tests of the stack run on, where there is none; needs Go
+	$(BIN)/python tools/pulumi_engine.py
+
+schemas-check: setup ## compare schema/<target>.schema.json with the official packages
+	$(BIN)/python tools/api_schemas.py --check
+
 schemas: setup ## write schema/<target>.schema.json from the official packages
 	$(BIN)/python tools/api_schemas.py
 
@@ -50,11 +61,14 @@ readme: setup ## run the commands in the documents, and put what they print ther
 
 lock: setup ## choose the versions of all packages anew
 	mkdir -p .cache
-	$(LOCK) --upgrade --extra infra --group test --group lint --group release --output-file .cache/everything.txt
-	$(LOCK) --constraint .cache/everything.txt --group build --output-file requirements.txt
-	$(LOCK) --constraint .cache/everything.txt --extra infra --group build --output-file requirements-infra.txt
-	$(LOCK) --constraint .cache/everything.txt --group test --group lint --group release \
+	$(LOCK) --upgrade pyproject.toml --extra infra --group test --group lint --group release \
+		--output-file .cache/everything.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --group build --output-file requirements.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --extra infra --group build \
+		--output-file requirements-infra.txt
+	$(LOCK) --constraint .cache/everything.txt pyproject.toml --group test --group lint --group release \
 		--output-file requirements-dev.txt
+	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 
 clean: ## remove what these recipes made
 	rm -rf $(VENV) .cache dist

@@ -24,13 +24,18 @@ def environment(**filters: Callable[..., str]) -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(comment=comment, sh=shell_word, **filters)
+    made.filters.update(comment=comment, counted=counted, sh=shell_word, **filters)
     return made
 
 
 def comment(value: object) -> str:
     """A value inside a comment: on one line, so that it cannot end the comment."""
     return "".join(char if char.isprintable() else "?" for char in str(value))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 host`, `4 hosts`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shell_word(value: str) -> str:

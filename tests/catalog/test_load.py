@@ -1,7 +1,6 @@
 """Finding sizes: what the loader answers, and what it reads for it."""
 
 import shutil
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -168,7 +167,7 @@ def test_a_slice_is_a_value() -> None:
     one, other = CATALOG.find("v3-8"), Catalog().find("v3-8")
     assert one is not None
     assert one == other
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         one.chips = 8  # type: ignore[misc]
 
 

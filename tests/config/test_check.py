@@ -13,6 +13,9 @@ from mutating import mutated
 from tpucfg.config import render as rendering
 from tpucfg.config.check import document_findings, text_finding
 from tpucfg.config.compile import RenderError, render_all
+from tpucfg.findings import Place
+from tpucfg.spec.document import Document
+from tpucfg.spec.document import Path as Steps
 from tpucfg.spec.reader import read_text
 
 FIELDS = "{% for key, value in message.items() %}\n{{ key | entry(value) }}\n{% endfor %}\n"
@@ -98,23 +101,22 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "id_"),
+    ("path", "value", "id_", "place"),
     [
-        (("workerPoolSpec",), [], "TPU070"),
-        (("scheduling", "strategy"), "CHEAP", "TPU073"),
-        (("scheduling", "timeout"), 5, "TPU072"),
-        (("workerPoolSpecs",), [], "TPU074"),
+        (("workerPoolSpec",), [], "TPU070", Document.key),
+        (("scheduling", "strategy"), "CHEAP", "TPU073", Document.value),
+        (("scheduling", "timeout"), 5, "TPU072", Document.value),
+        (("workerPoolSpecs",), [], "TPU074", Document.value),
     ],
 )
 def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(
-    path: tuple[str, ...], value: object, id_: str
+    path: tuple[str, ...], value: object, id_: str, place: Callable[[Document, Steps], Place]
 ) -> None:
-    """Fields of `extra` are checked like all others; the mistake of both rungs is one finding, at its own line."""
+    """Fields of `extra` are checked like all others; the mistake of both rungs is one, at the key or value at fault."""
     extra = {path[0]: {path[1]: value} if len(path) > 1 else value}
     result = compiled(spec(targets={"vertex-ai": {"extra": extra}}))
     assert ids(result.findings) == [id_]
-    key = result.plan.project.document.key(("targets", "vertex-ai", "extra", *path))
-    assert result.findings[0].place[:2] == key[:2]
+    assert result.findings[0].place == place(result.plan.project.document, ("targets", "vertex-ai", "extra", *path))
     assert path[-1] in result.findings[0].message
 
 

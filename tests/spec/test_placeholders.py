@@ -81,9 +81,9 @@ WRONG = {
     "${nmae}": "did you mean ${name}?",
     "${BUCKET}": "did you mean ${bucket}?",
     "${job-dir}": "did you mean ${job_dir}?",
-    "${}": "write $${}",
+    "${}": "write $${} if it is meant as text",
     "${size:-x}": "did you mean ${size}?",
-    "${HOME_OF_X}": "write $${HOME_OF_X}",
+    "${HOME_OF_X}": "write $${HOME_OF_X} if it is meant as text",
     "${${size}}": "did you mean ${size}?",
     "${size": "close it",
     "${size}${": "close it",
@@ -102,7 +102,7 @@ WHERE: dict[str, Any] = {
 @pytest.mark.parametrize("path", WHERE)
 @pytest.mark.parametrize(("text", "help_"), WRONG.items())
 def test_an_unknown_or_unclosed_one_is_an_error(path: str, text: str, help_: str) -> None:
-    """Wherever placeholders are filled in, one that cannot be is one finding with the nearest name, at its value."""
+    """Wherever placeholders are filled in, one that cannot be is one finding, at its own place."""
     project, found = loaded(spec(**{path: WHERE[path](text)}, trainer__module="t"))
     assert project is None
     assert ids(found) == ["TPU009"]
@@ -119,7 +119,7 @@ def test_no_way_of_writing_hides_one(escaped: str) -> None:
 
 
 def test_all_that_are_wrong_are_said_at_once() -> None:
-    """Each of two in one value has its own finding and its own place, and so has each entry of a list."""
+    """Each is one finding at its own place, also where two stand in one value."""
     _, found = loaded(spec(trainer__args={"a": "${x1}${x2}", "b": ["ok", "${x3}", "${size"]}))
     assert len(found) == 4
     assert len({finding.place for finding in found}) == 4

@@ -55,9 +55,19 @@ def custom(**changes: Any) -> dict[str, Any]:
 
 MASTER_IMAGE = {"masterConfig": {"imageUri": "gcr.io/p/i"}, "workerConfig": {"tpuTfVersion": "2.2"}}
 FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
-    ("parameter servers", custom(parameterServerCount=1, parameterServerType="standard"), "parameterServerCount", "1"),
-    ("parameter servers as text", custom(parameterServerCount="2"), "parameterServerCount", '"2"'),
-    ("a type of parameter server", custom(parameterServerType="standard"), "parameterServerType", '"standard"'),
+    (
+        "parameter servers",
+        custom(parameterServerCount=1, parameterServerType="standard"),
+        "parameterServerCount",
+        '"parameterServerCount"',
+    ),
+    ("parameter servers as text", custom(parameterServerCount="2"), "parameterServerCount", '"parameterServerCount"'),
+    (
+        "a type of parameter server",
+        custom(parameterServerType="standard"),
+        "parameterServerType",
+        '"parameterServerType"',
+    ),
     ("32 cores", custom(workerConfig={"acceleratorConfig": {"count": 32}}), "count", "32"),
     ("no count", custom(workerConfig={"acceleratorConfig": {"count": None}}), "count", '"acceleratorConfig"'),
     ("a pod", custom(workerConfig={"acceleratorConfig": {"type": "TPU_V3_POD"}}), "type", '"TPU_V3_POD"'),

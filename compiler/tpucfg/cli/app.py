@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "sizes",
     "why",
     "explain",
+    "infra",
     "submit",
     "init",
     "schema",

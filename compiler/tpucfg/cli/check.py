@@ -9,7 +9,7 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecsOption, TargetOption, choice, selection
-from tpucfg.cli.workspace import check_spec, has_colour
+from tpucfg.cli.workspace import check_spec, has_colour, loaded_project, project_of
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats import FORMATS, counted, format_named
 
@@ -23,15 +23,25 @@ def check(
         list[Path] | None,
         typer.Option("--config", metavar="FILE", help="Check this config.yaml, whoever wrote it; needs --target."),
     ] = None,
+    stack_outputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--stack-outputs",
+            metavar="FILE",
+            help="Compare what `pulumi stack output --json` printed with the spec; --env says whose it is.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="text|json|sarif|github", help="How to print.")] = "text",
 ) -> None:
-    """Print every finding about the spec and about every config it makes.
+    """Print every finding about the spec, about every config it makes, and about the stack files beside it.
 
     Example: tpucfg check --env prod --format github
     """
     choice(format, FORMATS, "--format")
     if config:
         found, sources, subject = _configs(config, target)
+    elif stack_outputs:
+        found, sources, subject = _outputs(stack_outputs, spec or [SPEC], env)
     else:
         found, sources, subject = _specs(spec or [SPEC], env, size, target)
     sys.stdout.write(format_named(format).report(found, sources, colour=has_colour(sys.stdout)))
@@ -44,11 +54,16 @@ def check(
 def _specs(
     paths: list[Path], env: list[str] | None, size: list[str] | None, target: str | None
 ) -> tuple[list[Finding], dict[str, str], str]:
+    from tpucfg.infra.stack_files import beside_findings
+
     catalog, found, sources, configs = Catalog(), [], {}, 0
     for path in paths:
         compiled, of_spec, sources[str(path)] = check_spec(path, catalog, selection(env, size, target))
         found += of_spec
         configs += len(compiled.messages) if compiled else 0
+        if not (size or target):  # who selects those asks about jobs
+            of_stacks, texts = beside_findings(path, project_of(compiled) if compiled else None, env or ())
+            found, sources = found + of_stacks, sources | texts
     names = ", ".join(str(path) for path in paths)
     return found, sources, f"{names}, {configs} config{'s' if configs != 1 else ''}"
 
@@ -62,3 +77,22 @@ def _configs(paths: list[Path], target: str | None) -> tuple[list[Finding], dict
     documents = [read_file(path) for path in paths]
     found = [finding for document in documents for finding in document_findings(document, target, Catalog())]
     return found, {document.file: document.text for document in documents}, ", ".join(str(path) for path in paths)
+
+
+def _outputs(path: Path, specs: list[Path], env: list[str] | None) -> tuple[list[Finding], dict[str, str], str]:
+    from tpucfg.infra.outputs import environment_of, output_findings, unreadable
+    from tpucfg.spec.reader import read_file
+
+    if len(specs) > 1 or len(env or ()) > 1:
+        raise Stop(USAGE, "--stack-outputs is about one stack: give one spec and one environment")
+    project, document = loaded_project(specs[0]), read_file(path)
+    if env and env[0] not in project.environments:
+        raise Stop(USAGE, f"there is no environment {env[0]}; there are: {', '.join(project.environments)}")
+    if found := unreadable(document):
+        return list(found), {str(path): document.text}, str(path)
+    environment = project.environments[env[0]] if env else environment_of(document, project)
+    if environment is None:
+        message = f"neither the bucket nor the account in {path} is any environment's"
+        raise Stop(USAGE, message, "say whose stack it is with --env ENV")
+    sources = {str(path): document.text, project.document.file: project.document.text}
+    return list(output_findings(document, project, environment)), sources, f"{path}, stack {environment.name}"

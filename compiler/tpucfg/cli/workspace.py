@@ -7,9 +7,9 @@ from pathlib import Path
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.config.compile import Compiled, compile_project
-from tpucfg.findings import Finding, collect, errors
+from tpucfg.findings import Finding, errors
 from tpucfg.plan import Selection, SelectionError
-from tpucfg.spec.load import examine
+from tpucfg.spec.load import examine, from_document
 from tpucfg.spec.model import Project
 from tpucfg.spec.reader import read_file
 from tpucfg.spec.surroundings import package_findings
@@ -26,10 +26,10 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
     if project is None:
         return None, list(found), document.text
     try:
-        compiled = compile_project(project, catalog, selection, package_findings(project, path.parent))
+        compiled = compile_project(project, catalog, selection, [*found, *package_findings(project, path.parent)])
     except SelectionError as error:
         raise Stop(USAGE, str(error)) from None
-    return (None if project.broken else compiled), list(collect([*found, *compiled.findings])), document.text
+    return (None if project.broken else compiled), list(compiled.findings), document.text
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:
@@ -47,8 +47,24 @@ def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: 
     return compiled
 
 
+def loaded_project(path: Path) -> Project:
+    """The project in a spec, without its configs; its findings go to stderr.
+
+    Raises:
+        Stop: The spec's structure does not hold.
+    """
+    document = read_file(path)
+    project, found = examine(document)
+    if project is None or errors(found):
+        say(found, {str(path): document.text})
+        raise Stop(ERRORS)
+    return project
+
+
 def say(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     """Findings as text, on stderr."""
+    if not findings:
+        return
     from tpucfg.findings.formats.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))

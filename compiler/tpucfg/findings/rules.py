@@ -67,6 +67,18 @@ _ROWS: Final = (
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
+    # Pulumi: stack files, outputs, and the resources that a stack would have.
+    Rule("TPU080", "error", "a key of a stack file that nothing reads"),
+    Rule("TPU081", "error", "a value that a stack file cannot have"),
+    Rule("TPU082", "error", "a stack without an environment"),
+    Rule("TPU083", "error", "a stack whose spec is not there"),
+    Rule("TPU084", "error", "an output of a stack that differs from the spec"),
+    Rule("TPU090", "error", "a resource outside the environment's region"),
+    Rule("TPU091", "error", "a resource open to the public"),
+    Rule("TPU092", "error", "access that overwrites what others granted"),
+    Rule("TPU093", "error", "a resource that names no project"),
+    Rule("TPU094", "error", "production that is not protected", allowable=True),
+    Rule("TPU095", "error", "a basic role"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

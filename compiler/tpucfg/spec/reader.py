@@ -12,7 +12,6 @@ from tpucfg import wording
 from tpucfg.findings import Finding, Place
 from tpucfg.spec.document import Document, Node, extent
 from tpucfg.spec.events import StopError, events_of
-from tpucfg.spec.json_text import as_yaml
 from tpucfg.spec.scalars import NumberRefusedError, resolve
 
 LARGEST_FILE: Final = 1 << 20
@@ -31,7 +30,7 @@ _AMBIGUOUS: Final = {
 """Some versions of YAML end a line there, or drop the character, and others do not."""
 _UNFIT: Final = re.compile(f"[{_CONTROLS}{''.join(_AMBIGUOUS)}]")
 """What no spec may hold; a carriage return may."""
-_SMUGGLED: Final = re.compile(f"[{_CONTROLS}\r\ufeff]")
+_SMUGGLED: Final = re.compile(f"[{_CONTROLS}\r]")
 """What only an escape can bring in: YAML has it nowhere else, and no API field takes it."""
 _MERGE: Final = "<<"
 _YAML_TAGS: Final = "tag:yaml.org,2002:"
@@ -81,7 +80,7 @@ def read_text(text: str, name: str) -> Document:
     """The document in a text, with every finding about the text itself."""
     if unfit := _UNFIT.search(text):
         return Document(name, text, None, (_unfit(unfit, name),))
-    source = as_yaml(text) if text.lstrip().startswith("{") else text
+    source = _json_as_yaml(text) if text.lstrip().startswith("{") else text
     builder = _Builder(name)
     try:
         root = builder.document(events_of(source, name))
@@ -98,6 +97,12 @@ def _unfit(found: re.Match[str], name: str) -> Finding:
         message = f"the {what} {code} stands here, and readers of YAML differ on what it means"
         return Finding.of("TPU011", message, place, help="delete it")
     return Finding.of("TPU002", f"this is not YAML: the control character {code} stands here", place, help="delete it")
+
+
+def _json_as_yaml(text: str) -> str:
+    from tpucfg.spec.json_text import as_yaml
+
+    return as_yaml(text)
 
 
 class _Builder:
@@ -236,7 +241,7 @@ class _Builder:
         place = Place(self.name, first.start.line + 1, first.start.column + 1, first.end.line + 1, first.end.column + 1)
         self._say(
             "TPU003",
-            f"{wording.shown(name, quoted=False)} is written twice in one mapping: first in line {place.line}",
+            f"{wording.named(name)} is written twice in one mapping: first in line {place.line}",
             event,
             help="delete one of the two",
             related=((place, "the first one"),),

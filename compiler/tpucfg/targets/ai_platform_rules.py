@@ -98,7 +98,7 @@ def _servers(training: Training) -> Iterator[Problem]:
     asked = [field for field in _SERVERS if training.get(field) not in _UNSET]
     if asked:
         said = "the service refuses a job that has parameter servers beside a TPU"
-        yield refused(_at(asked[0]), said, f"delete {' and '.join(asked)}")
+        yield refused(_at(asked[0]), said, f"delete {' and '.join(asked)}", at_key=True)
 
 
 def _tier(training: Training) -> Iterator[Problem]:

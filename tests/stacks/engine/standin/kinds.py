@@ -30,12 +30,19 @@ class Kind:
     """The inputs that cannot be changed in place."""
     computed: frozenset[str]
     """The outputs that are unknown until it exists."""
+    labels: frozenset[str] = frozenset({"pulumiLabels", "effectiveLabels"})
+    """The outputs that the provider works out of labels."""
     kept: frozenset[str] = frozenset()
     """The inputs whose removal is no difference: what the server has is taken over."""
     deletes_first: bool = False
     """The old one goes before the new one comes, because both would have the same address."""
     wording: Callable[[dict[str, Any], ApiError], str] = lambda _, error: str(error)
     """How the provider words a refusal."""
+
+    @property
+    def outputs_only(self) -> frozenset[str]:
+        """What is no input, also of a resource that was found and not made."""
+        return self.computed | self.labels
 
 
 def _no_update(_cloud: Cloud, _identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -124,7 +124,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         now = _asked(context, kind, state, lambda: kind.read(self.cloud, request.id, state))
         if now is None:
             return provider_pb2.ReadResponse()
-        as_asked = {name: now.get(name, value) for name, value in inputs.items()}
+        # An import knows no inputs yet: all but what only the server can say is one.
+        known = inputs or {name: value for name, value in now.items() if name not in kind.outputs_only}
+        as_asked = {name: now.get(name, value) for name, value in known.items()}
         return provider_pb2.ReadResponse(id=request.id, properties=_struct(now), inputs=_struct(as_asked))
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:

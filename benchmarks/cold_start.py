@@ -1,0 +1,78 @@
+"""What a command costs a person who types it: whole processes, nothing running before."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks.environments import ROOT
+from benchmarks.timing import Cost, fastest
+
+BARE: Final = "python -c pass"
+
+
+class Goal(NamedTuple):
+    """How much longer one command may take than another."""
+
+    command: str
+    than: str
+    at_most: float
+
+
+GOALS: Final = (
+    Goal("tpucfg --version", 'python -c "import typer"', 1.3),
+    Goal("tpucfg check", BARE, 10),
+    Goal("tpucfg check", "check-jsonschema", 0.5),
+    Goal("tpucfg render --size v3-32", 'python -c "import typer, jinja2"', 1.5),
+    Goal("tpucfg render --size v3-32", BARE, 10),
+)
+OTHERS: Final = (
+    "tpucfg ladder",
+    "tpucfg sizes --target gke",
+    "tpucfg why learning_rate --env prod --size v3-32",
+    "tpucfg submit --env prod --size v3-32",
+    "tpucfg schema",
+)
+
+
+def measure(tpucfg: Path, check_jsonschema: Path, rounds: int) -> dict[str, Cost]:
+    """The cost of each command, by what a person would type, on the example project."""
+    return fastest(dict(_commands(tpucfg, check_jsonschema)), ROOT, rounds)
+
+
+def _commands(tpucfg: Path, check_jsonschema: Path) -> Iterator[tuple[str, Sequence[str]]]:
+    python = str(tpucfg / "python")
+    yield BARE, (python, "-c", "pass")
+    for modules in ("typer", "typer, jinja2"):
+        yield f'python -c "import {modules}"', (python, "-c", f"import {modules}")
+    file_and_schema = ("--schemafile", "schema/tpucfg.schema.json", "tpucfg.yaml")
+    yield "check-jsonschema", (str(check_jsonschema / "check-jsonschema"), *file_and_schema)
+    for command in dict.fromkeys([*(goal.command for goal in GOALS), *OTHERS]):
+        program, *arguments = command.split()
+        yield command, (str(tpucfg / program), *arguments)
+
+
+def missed(costs: Mapping[str, Cost]) -> list[Goal]:
+    """The goals that these figures miss."""
+    return [goal for goal in GOALS if _ratio(costs, goal) > goal.at_most]
+
+
+def _ratio(costs: Mapping[str, Cost], goal: Goal) -> float:
+    return costs[goal.command].seconds / costs[goal.than].seconds
+
+
+def report(costs: Mapping[str, Cost]) -> Iterator[str]:
+    """The figures as Markdown."""
+    yield "| command | ms | against | ms | ratio | goal |"
+    yield "|---|---:|---|---:|---:|---:|"
+    for goal in GOALS:
+        left, right = costs[goal.command].seconds * 1000, costs[goal.than].seconds * 1000
+        ratio = _ratio(costs, goal)
+        shown = f"{ratio:.2f}" if ratio <= goal.at_most else f"**{ratio:.2f}**"
+        yield f"| `{goal.command}` | {left:.0f} | `{goal.than}` | {right:.0f} | {shown} | {goal.at_most:g} |"
+    yield ""
+    yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
+    yield "|---|---:|---:|---:|"
+    for command in OTHERS:
+        cost = costs[command]
+        ratio = cost.seconds / costs[BARE].seconds
+        yield f"| `{command}` | {cost.seconds * 1000:.0f} | {ratio:.1f} | {cost.peak_bytes / 1e6:.0f} |"

@@ -1,0 +1,125 @@
+"""`tpucfg infra`."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, choice
+from tpucfg.cli.workspace import loaded_project, say
+from tpucfg.findings import Finding, errors
+from tpucfg.infra import stack_files
+from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.resources import folder
+from tpucfg.spec.model import Project
+
+
+def infra(
+    spec: SpecOption = SPEC,
+    env: EnvOption = None,
+    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print.")] = "text",
+) -> None:
+    """Print the resources of each environment, by running the stack program without cloud, engine or credentials.
+
+    Example: tpucfg infra --env prod
+    """
+    from tpucfg.infra.rules import resource_findings
+
+    choice(format, tuple(_FORMATS), "--format")
+    project = loaded_project(spec)
+    made = [_made(spec, project, name) for name in _chosen(project, env)]
+    found = [finding for one in made for finding in resource_findings(one, project)]
+    for line in _FORMATS[format](made, found):
+        print(line)
+    say([finding for finding in found if finding.level != "note"], {project.document.file: project.document.text})
+    if errors(found):
+        raise Stop(ERRORS)
+
+
+def _chosen(project: Project, env: list[str] | None) -> list[str]:
+    from tpucfg.plan import Selection, SelectionError, select
+
+    try:
+        return [environment.name for environment, _ in select(project, Selection(tuple(env or ())))]
+    except SelectionError as error:
+        raise Stop(USAGE, str(error)) from None
+
+
+def _made(spec: Path, project: Project, name: str) -> EnvironmentResources:
+    """The program beside the spec, or the one that the package carries."""
+    from tpucfg.infra.program import ProgramError, run_program
+
+    pulumi = stack_files.pulumi_project(spec.parent)
+    own = pulumi is not None and (pulumi.program / "__main__.py").is_file()
+    program = pulumi.program if pulumi and own else folder("stacks")
+    namespace = pulumi.name if pulumi else "tpucfg"
+    config = stack_files.effective_config(pulumi, name) if pulumi else {}
+    config[f"{namespace}:spec"] = str(spec.resolve())
+    try:
+        return run_program(program.resolve(), environment=project.environments[name], project=namespace, config=config)
+    except ProgramError as error:
+        raise Stop(ERRORS, f"{name}: {error}") from None
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"pulumi", "pulumi_gcp"}:
+            raise
+        message = f"the stack program needs the package {error.name}, which is not installed"
+        raise Stop(ERRORS, message, "pip install 'tpucfg[infra]'") from None
+
+
+def _text(made: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
+    for number, one in enumerate(made):
+        environment = one.environment
+        yield from ([""] if number else [])
+        yield f"{environment.name}: {environment.target} in {environment.project}, {environment.region}"
+        for resource in one.resources:
+            marks = [mark for mark, holds in (("protected", resource.protect), ("retained", resource.retain)) if holds]
+            yield f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else "")
+            yield from (f"    {path}: {_plain(value)}" for path, value in _leaves(resource.inputs))
+        yield "  outputs"
+        yield from (f"    {name}: {value}" for name, value in sorted(one.outputs.items()))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each single value with its path, sorted, so that two texts can be compared line by line."""
+    if isinstance(value, Mapping) and value:
+        for key in sorted(value):
+            yield from _leaves(value[key], f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{index}]")
+    else:
+        yield path, value
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json(made: Sequence[EnvironmentResources], found: Sequence[Finding]) -> Iterator[str]:
+    kept = ("id", "level", "message", "help")
+    document = {
+        "environments": [
+            {
+                "name": one.environment.name,
+                "resources": [_resource(resource) for resource in one.resources],
+                "outputs": dict(sorted(one.outputs.items())),
+            }
+            for one in made
+        ],
+        "findings": [{key: getattr(it, key) for key in kept} | {"place": str(it.place)} for it in found],
+    }
+    yield json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _resource(resource: Resource) -> dict[str, Any]:
+    inputs = json.loads(json.dumps(resource.inputs, sort_keys=True))
+    return resource._asdict() | {"inputs": inputs}
+
+
+_FORMATS: Final[Mapping[str, Callable[[Sequence[EnvironmentResources], Sequence[Finding]], Iterator[str]]]] = {
+    "text": _text,
+    "json": _json,
+}

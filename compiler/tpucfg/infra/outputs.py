@@ -1,0 +1,77 @@
+"""The outputs of a stack beside what the spec says: where reality and spec differ."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tpucfg.findings import Finding, collect
+from tpucfg.infra.accounts import workload_account
+from tpucfg.plan.whole import bucket_of
+from tpucfg.schemas import shown
+from tpucfg.spec.document import Document, Path
+from tpucfg.spec.model import Environment, Project
+
+AGENT: Final = "tpuAgent"
+"""The one output that the spec does not foretell: Google gives the project its number."""
+
+
+def expected(project: Project, environment: Environment) -> Mapping[str, tuple[str, Path]]:
+    """Each output that the spec foretells, with the path of the spec that decides it."""
+    bucket, path = bucket_of(project, environment), environment.path
+    bucket_path: Path = (*path, "bucket" if environment.bucket else "region")
+    return {
+        "bucket": (bucket, bucket_path),
+        "bucketUrl": (f"gs://{bucket}", bucket_path),
+        "region": (environment.region, (*path, "region")),
+        "project": (environment.project, (*path, "project")),
+        "workloadServiceAccount": (workload_account(project, environment), path),
+    }
+
+
+def environment_of(document: Document, project: Project) -> Environment | None:
+    """The environment whose stack has these outputs, found by what no two environments share; None where none is."""
+    outputs = document.data if isinstance(document.data, dict) else {}
+    for key in ("bucket", "workloadServiceAccount"):
+        for environment in project.environments.values():
+            if outputs.get(key) == expected(project, environment)[key][0]:
+                return environment
+    return None
+
+
+def unreadable(document: Document) -> tuple[Finding, ...]:
+    """Why the text cannot be outputs at all; nothing where it can."""
+    fix = "write it anew: pulumi stack output --json --stack ENV > FILE"
+    if document.root is None:
+        return tuple(finding._replace(help=fix) for finding in document.findings)
+    if isinstance(document.data, dict):
+        return ()
+    message = f"{document.file} is not what pulumi stack output --json prints: a mapping of outputs"
+    return (Finding.of("TPU084", message, document.value(()), help=fix),)
+
+
+def output_findings(document: Document, project: Project, environment: Environment) -> tuple[Finding, ...]:
+    """Where the outputs, from `pulumi stack output --json`, differ from the spec."""
+    return collect([*document.findings, *_differences(document, document.data, project, environment)])
+
+
+def _differences(
+    document: Document, outputs: Mapping[str, Any], project: Project, environment: Environment
+) -> Iterator[Finding]:
+    wanted = expected(project, environment)
+    for key in (*wanted, AGENT):
+        if key not in outputs:
+            message = f"the stack {environment.name} has no output {key}: it was never made to its end, or long ago"
+            yield Finding.of("TPU084", message, document.key((key,)), help=_up(environment))
+    for key, (value, path) in wanted.items():
+        if key in outputs and outputs[key] != value:
+            yield Finding.of(
+                "TPU084",
+                f"the stack {environment.name} has {key} {shown(outputs[key], quoted=False)}, and the spec says "
+                f"{value}: jobs would look for what is not there",
+                document.value((key,)),
+                help=f"{_up(environment)}; or take the change of the spec back",
+                related=((project.document.value(path), f"makes {key} {value}"),),
+            )
+
+
+def _up(environment: Environment) -> str:
+    return f"bring the stack up to date: pulumi up --stack {environment.name}"
