@@ -53,9 +53,26 @@ class Case(NamedTuple):
         known = rule.get("properties", ())
         return {near for key in self.error.instance if key not in known and (near := nearest(key, self.absent))}
 
+    @property
+    def misplaced(self) -> dict[str, list[str]]:
+        """Keys that belong into a member which the object should have and has not, by that member."""
+        found: dict[str, list[str]] = {}
+        for key in self.error.instance if isinstance(self.error.instance, dict) else ():
+            home = home_of(key, self.schema, self.path) or ""
+            for member in self.error.schema.get("required", ()):
+                below = f"under {dotted((*self.path, member))}"
+                if member not in self.error.instance and home.removesuffix("[]") == below:
+                    found.setdefault(member, []).append(key)
+        return {} if self.misspelt else found
+
     def example(self) -> str:
         """How the value would look: `for example: batch_size: 1024`."""
         said = _said(self._annotations(), self.path[-1:])
+        return f"for example: {said}" if said else ""
+
+    def example_key(self) -> str:
+        """How a key of the object would look."""
+        said = _said(self._annotations(), ())
         return f"for example: {said}" if said else ""
 
     def example_of(self, key: str) -> str:

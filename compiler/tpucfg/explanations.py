@@ -16,7 +16,7 @@ from jsonschema.validators import extend
 from tpucfg.explaining import Case, home_of
 from tpucfg.schemas import Ids, Problem, load
 from tpucfg.spec.document import Path
-from tpucfg.wording import by_nearness, dotted, listed, nearest, repaired, shown
+from tpucfg.wording import by_nearness, dotted, listed, named, nearest, repaired, shown
 
 
 def explained(name: str, data: Any, ids: Ids, written: Callable[[Path], str]) -> Sequence[Problem]:
@@ -64,15 +64,16 @@ def _key(case: Case) -> Problem:
     said = case.words or f"it is longer than {case.error.validator_value} characters"
     near = repaired(key, partial(_fits, case.error.validator_value), key=True) if case.words else None
     message = f"{shown(key)} cannot be a {case.ids.noun} of {case.where}: {said}"
-    return Problem(case.ids.value, message, (*case.path, key), _meant(near), at_key=True)
+    return Problem(case.ids.value, message, (*case.path, key), _meant(near) or case.example_key(), at_key=True)
 
 
 def _unknown(case: Case) -> Iterator[Problem]:
     known = list(case.error.schema.get("properties", ()))
+    misplaced = [key for keys in case.misplaced.values() for key in keys]
     for key in case.error.instance:
-        if key in known:
+        if key in known or key in misplaced:
             continue
-        name = shown(key, quoted=False)
+        name = named(key)
         near, twin = nearest(key, case.absent), nearest(key, known)
         home = None if near or twin else home_of(key, case.schema, case.path)
         because = f": {twin} is there already" if twin else ""
@@ -84,11 +85,16 @@ def _unknown(case: Case) -> Iterator[Problem]:
 
 def _missing(case: Case) -> Iterator[Problem]:
     """One for each key, but none for a key that is only misspelt: its other spelling is the mistake."""
-    misspelt = case.misspelt
+    misspelt, misplaced = case.misspelt, case.misplaced
     for key in case.error.validator_value:
-        if key not in case.error.instance and key not in misspelt:
-            message = f"{case.where} needs the {case.ids.noun} {key}"
-            yield Problem(case.ids.missing, message, (*case.path, key), f"add {case.example_of(key)}")
+        if key in case.error.instance or key in misspelt:
+            continue
+        message, path, fix = f"{case.where} needs the {case.ids.noun} {key}", (*case.path, key), case.example_of(key)
+        if inner := misplaced.get(key):
+            said = f"{message}, and has what belongs below it: {listed(inner)}"
+            yield Problem(case.ids.missing, said, (*case.path, inner[0]), f"add {key}: above, and indent these", True)
+        else:
+            yield Problem(case.ids.missing, message, path, f"add {fix}")
 
 
 def _type(case: Case) -> Iterator[Problem]:

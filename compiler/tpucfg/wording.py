@@ -32,6 +32,11 @@ def shown(value: Any, *, quoted: bool = True, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def named(key: str) -> str:
+    """A key as a message can hold it: in quotes where it is no word."""
+    return shown(key, quoted=not re.fullmatch(r"[\w.-]+", key))
+
+
 def printable(text: str) -> str:
     """The text with every character that a terminal would act on, or not show, as its escape."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in text)
@@ -104,7 +109,8 @@ def _repairs(text: str, key: bool) -> Iterator[str]:
     text = text.strip()
     yield text
     if _WORDS.fullmatch(text):
-        yield from (text.lower(), text.upper(), re.sub(r"-[a-z]$", "", text.lower()))
+        lower = text.lower()
+        yield from (lower, text.upper(), lower.removeprefix("tpu-"), re.sub(r"-[a-z]$", "", lower))
         for separator in "-_":
             joined = _SEPARATORS.sub(separator, text).strip(separator)
             yield from (joined, joined.lower())

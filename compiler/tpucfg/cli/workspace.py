@@ -7,7 +7,7 @@ from pathlib import Path
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.config.compile import Compiled, compile_project
-from tpucfg.findings import Finding, collect, errors
+from tpucfg.findings import Finding, errors
 from tpucfg.plan import Selection, SelectionError
 from tpucfg.spec.load import examine, from_document
 from tpucfg.spec.model import Project
@@ -26,10 +26,10 @@ def check_spec(path: Path, catalog: Catalog, selection: Selection) -> tuple[Comp
     if project is None:
         return None, list(found), document.text
     try:
-        compiled = compile_project(project, catalog, selection, package_findings(project, path.parent))
+        compiled = compile_project(project, catalog, selection, [*found, *package_findings(project, path.parent)])
     except SelectionError as error:
         raise Stop(USAGE, str(error)) from None
-    return (None if project.broken else compiled), list(collect([*found, *compiled.findings])), document.text
+    return (None if project.broken else compiled), list(compiled.findings), document.text
 
 
 def compiled_spec(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> Compiled:

@@ -8,6 +8,7 @@ from tpucfg.config.check import message_findings, text_finding
 from tpucfg.config.render import Config, message_of, render
 from tpucfg.findings import RULES, Finding, collect, errors
 from tpucfg.plan import Job, Plan, Selection, plan, select
+from tpucfg.plan.idle import idle_allowances, idle_settings
 from tpucfg.spec.model import Project
 from tpucfg.spec.sound import of_text
 from tpucfg.targets import Message, target_named
@@ -37,22 +38,24 @@ def compile_project(
 ) -> Compiled:
     """Everything but the texts, which need a template engine that a check does not.
 
-    `beside`: findings about what lies beside the spec, which `allow` in it covers too.
+    `beside`: findings about the spec's text and about what lies beside it, which `allow` in it covers too.
 
     Raises:
         SelectionError: The selection names what the spec does not have.
     """
     selection = selection or Selection()
     planned = plan(project, catalog, selection)
-    found = [*of_text(planned.findings)]
+    found = [*beside, *of_text(planned.findings)]
     if not project.broken & _READ_BY_TARGETS:
-        found += of_text([*beside, *_refusals(project, catalog, selection)])
+        found += of_text(_refusals(project, catalog, selection))
     messages: tuple[tuple[Job, Message], ...] = ()
     if not errors(_judged(project, found)):
         messages = tuple((job, message_of(job)) for job in planned.jobs)
         found += [it for job, message in messages for it in message_findings(project, job, message, catalog)]
-    if selection == Selection() and not project.broken and not errors(_judged(project, found)):
-        found += _idle(project, found)
+    if selection == Selection() and not project.broken:
+        found += idle_settings(project)
+        if not errors(_judged(project, found)):
+            found += idle_allowances(project, {finding.id for finding in found})
     return Compiled(planned, messages, _judged(project, found))
 
 
@@ -69,16 +72,6 @@ def _judged(project: Project, found: Sequence[Finding]) -> tuple[Finding, ...]:
     if "allow" in project.broken:  # what it allows is not known yet
         found = [finding for finding in found if not RULES[finding.id].allowable]
     return collect(item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found)
-
-
-def _idle(project: Project, found: Sequence[Finding]) -> list[Finding]:
-    """What is allowed and did not occur; only a complete check can tell."""
-    occurred, key = {item.id for item in found}, project.document.key
-    idle = [id_ for id_ in project.allow if id_ not in occurred]
-    return [
-        Finding.of("TPU013", f"{id_} is allowed and did not occur", key(("allow", id_)), help=f"delete allow.{id_}")
-        for id_ in idle
-    ]
 
 
 def render_all(compiled: Compiled) -> Iterator[Config]:

@@ -50,7 +50,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
         SelectionError: As `select` says.
     """
     selection = selection or Selection()
-    chosen = () if project.broken & {"environments", "sizes"} else select(project, selection)
+    chosen = _chosen(project, selection)
     found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
     if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
         return Plan(project, (), collect(found))
@@ -58,6 +58,13 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
         found += _rung_findings(project, catalog, chosen)
     jobs = () if project.broken else tuple(_jobs(project, catalog, chosen, selection))
     return Plan(project, jobs, collect(found))
+
+
+def _chosen(project: Project, selection: Selection) -> tuple[tuple[Environment, tuple[str, ...]], ...]:
+    """What `select` gives; of a broken spec all sound environments, as one asked for may be among the others."""
+    if "sizes" in project.broken:
+        return ()
+    return select(project, Selection() if "environments" in project.broken else selection)
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:

@@ -52,8 +52,10 @@ def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     few = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < FEWEST_STEPS]
     if few:
         said = listed([f"{rung.train_steps} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in few])
-        hint = f"train longer, or stop the ladder below; the threshold is {FEWEST_STEPS} steps"
-        yield _finding(project, "TPU042", f"few steps are left: {said}", ("training", "train_steps"), hint)
+        enough = max(int((FEWEST_STEPS - 1) * rung.scale) + 1 for rung in few)
+        hint = f"set training.train_steps to {enough} or more, or stop the ladder below"
+        path = ("training", "train_steps")
+        yield _finding(project, "TPU042", f"few steps are left: {said}; the threshold is {FEWEST_STEPS}", path, hint)
 
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -61,9 +63,9 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         long = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > LARGEST_WARMUP]
         if long:
             said = listed([f"{float(100 * _share(rung, key)):.3g}% on {rung.size}" for rung in long])
-            message = f"{key} covers much of the run: {said} ({long[0].steps[key]:,} of {long[0].train_steps:,} steps)"
-            hint = f"shorten {key}, or train longer; the threshold is {float(LARGEST_WARMUP):.0%}"
-            yield _finding(project, "TPU043", message, ("training", "steps", key), hint)
+            numbers = f"{long[0].steps[key]:,} of {long[0].train_steps:,} steps on {long[0].size}"
+            message = f"{key} covers much of the run: {said} ({numbers}); the threshold is {float(LARGEST_WARMUP):.0%}"
+            yield _shorten(project, "TPU043", message, key, long, LARGEST_WARMUP)
 
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -71,9 +73,18 @@ def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Findin
         late = [rung for rung in rungs if "checkpoint" in key.lower() and _share(rung, key) > 1]
         if late:
             said = listed([f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}" for rung in late])
-            hint = f"shorten {key}: a slice that is taken away loses everything since the last checkpoint"
-            path = ("training", "steps", key)
-            yield _finding(project, "TPU044", f"{key} is longer than the run: {said}", path, hint)
+            message = f"{key} is longer than the run, which ends before it: {said}"
+            yield _shorten(project, "TPU044", message, key, late, Fraction(1))
+
+
+def _shorten(project: Project, id_: str, message: str, key: str, rungs: Sequence[Rung], share: Fraction) -> Finding:
+    """The help is the largest count that stays within the share, on every rung that follows it."""
+    following = [rung for rung in rungs if key not in rung.overridden]
+    path: Path = ("training", "steps", key) if following else ("overrides", rungs[0].size, key)
+    scales = [(rung, rung.scale) for rung in following] or [(rungs[0], Fraction(1))]
+    fits = min(int(int((rung.train_steps or 0) * share) * scale) for rung, scale in scales)
+    hint = f"set {dotted(path)} to {fits} or less, or train longer" if fits else "train longer"
+    return _finding(project, id_, message, path, hint)
 
 
 def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from tpucfg.plan.names import bucket_name
 from tpucfg.plan.rung import flag_of, program_args
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
-from tpucfg.wording import dotted, listed, nearest, shown
+from tpucfg.wording import dotted, listed, named, nearest
 
 
 def whole_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -35,10 +35,10 @@ def _ladders(project: Project) -> dict[Path, tuple[str, ...]]:
 
 
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    named: list[tuple[Path, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
+    mentioned: list[tuple[Path, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
     for path, sizes in _ladders(project).items():
-        named += [((*path, index), size) for index, size in enumerate(sizes)]
-    for path, size in named:
+        mentioned += [((*path, index), size) for index, size in enumerate(sizes)]
+    for path, size in mentioned:
         if catalog.find(size) is None:
             near = catalog.find(catalog.nearest(size) or "")
             hint = f"did you mean {near.size}?" if near else "see all sizes with: tpucfg sizes"
@@ -94,20 +94,18 @@ def _disorder(
 def _strays(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Overrides and zones for a size that is in no ladder: they would change nothing."""
     everywhere = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
-    named: list[tuple[Path, tuple[str, ...]]] = [(("overrides", size), everywhere) for size in project.overrides]
+    mentioned: list[tuple[Path, tuple[str, ...]]] = [(("overrides", size), everywhere) for size in project.overrides]
     for environment in project.environments.values():
-        named += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
-    for path, sizes in named:
+        mentioned += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
+    for path, sizes in mentioned:
         size = str(path[-1])
         if size in sizes:
             continue
         near = nearest(size, sizes) if catalog.find(size) is None else None
         hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
-        message = f"{dotted(path)} changes nothing: no ladder has {shown(size, quoted=False)}"
+        message = f"{dotted(path)} changes nothing: no ladder has {named(size)}"
         if path[0] == "environments":
-            message = (
-                f"{dotted(path)} changes nothing: the ladder of {path[1]} does not have {shown(size, quoted=False)}"
-            )
+            message = f"{dotted(path)} changes nothing: the ladder of {path[1]} does not have {named(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
         yield Finding.of("TPU025", message, project.document.key(path), help=hint, details=details)
 
@@ -151,7 +149,7 @@ def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
             renamed = next((key for key in reversed(both) if key in training.flags), both[-1])
             path: Path = ("training", "flags", renamed)
             place = project.document.value(path) if renamed in training.flags else _figure_place(project, renamed)
-            hint = f"set {dotted(path)} to another flag, or to null, which leaves it out"
+            hint = f"set {dotted(path)} to null, which leaves the figure out, or to another flag"
             yield Finding.of("TPU050", message, place, help=hint)
     figures = {name: key for key, name in names.items()}
     args = {arg.path: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
@@ -179,12 +177,14 @@ def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         if other is environment:
             continue
         own: Path = (*environment.path, "bucket")
+        default = bucket_of(project, environment._replace(bucket=None))
+        hint = f"delete {dotted(own)}, which makes it {default}" if environment.bucket and default not in first else ""
         place = project.document.value
         yield Finding.of(
             "TPU029",
             f"{environment.name} and {other.name} have one bucket, {bucket}: one would overwrite the other's jobs",
             place(own),
-            help=f"set {dotted(own)} to a name of its own",
+            help=hint or f"set {dotted(own)} to a name of its own",
             related=((place((*other.path, "bucket")), f"the bucket of {other.name}"),),
         )
 

@@ -12,7 +12,7 @@ from tpucfg.spec.model import Arg, Environment, Gate, Number, Override, Project,
 from tpucfg.spec.placeholders import check_placeholders
 from tpucfg.spec.reader import read_file
 from tpucfg.spec.sound import of_text, sound_part
-from tpucfg.wording import dotted, listed, nearest, shown
+from tpucfg.wording import dotted, listed, named, nearest
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 """What an override may hold besides the keys of training.steps."""
@@ -64,7 +64,7 @@ def _structure(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
 def _ladders(document: Document) -> Iterator[Finding]:
     if "sizes" in document.data:
         return
-    hint = "add the ladder for all environments, for example: sizes: [v2-8, v2-32]"
+    hint = "add sizes: [v2-8, v2-32]"
     environments = document.data["environments"]
     if not any("sizes" in environment for environment in environments.values()):
         message = "the file needs the key sizes, as no environment has its own"
@@ -73,7 +73,9 @@ def _ladders(document: Document) -> Iterator[Finding]:
     for name, environment in environments.items():
         if "sizes" not in environment:
             message = f"environments.{name} has no sizes, and there are none at the top"
-            yield Finding.of("TPU005", message, document.key(("environments", name)), help=hint)
+            yield Finding.of(
+                "TPU005", message, document.key(("environments", name)), help=f"{hint}, here or at the top"
+            )
 
 
 def _override_keys(document: Document) -> Iterator[Finding]:
@@ -93,11 +95,11 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
     near = nearest(key, known)
     return Finding.of(
         "TPU004",
-        f"{where} has no key {shown(key, quoted=False)}",
+        f"{where} has no key {named(key)}",
         place,
         help=f"did you mean {near}?"
         if near
-        else f"add {shown(key, quoted=False)} to training.steps if it is counted in steps, or delete it",
+        else f"add {named(key)} to training.steps if it is counted in steps, or delete it",
         details=(f"it takes: {listed(known)}",),
     )
 
@@ -119,9 +121,9 @@ def _flag_keys(document: Document) -> Iterator[Finding]:
             near = nearest(key, figures)
             yield Finding.of(
                 "TPU004",
-                f"training.flags names {shown(key, quoted=False)}, which is no figure of training",
+                f"training.flags names {named(key)}, which is no figure of training",
                 document.key(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else f"delete training.flags.{shown(key, quoted=False)}",
+                help=f"did you mean {near}?" if near else f"delete training.flags.{named(key)}",
                 details=(f"it takes: {listed(figures)}",),
             )
 

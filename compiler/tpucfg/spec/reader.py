@@ -241,7 +241,7 @@ class _Builder:
         place = Place(self.name, first.start.line + 1, first.start.column + 1, first.end.line + 1, first.end.column + 1)
         self._say(
             "TPU003",
-            f"{wording.shown(name, quoted=False)} is written twice in one mapping: first in line {place.line}",
+            f"{wording.named(name)} is written twice in one mapping: first in line {place.line}",
             event,
             help="delete one of the two",
             related=((place, "the first one"),),

@@ -4,7 +4,7 @@ A section with an error in it is replaced by a stand-in that breaks no rule. A r
 other says which it reads, and is left out where one of those is broken: what it found could be the stand-in's fault.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -49,31 +49,38 @@ class _Mark(NamedTuple):
 _NOWHERE: Final = _Mark(-1, -1)
 
 
-def sound_part(document: Document, found: Iterable[Finding]) -> tuple[Document, frozenset[str]]:
+def sound_part(document: Document, found: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
     """The document with stand-ins for its broken sections, and their names. `found`: the errors known of it."""
-    keys, children = _members(document.root)
-    broken = frozenset(_broken(children, keys, found))
-    if "sizes" not in keys and ("environments" in broken or not _own_ladders(children["environments"].value)):
+    root, spare = document.root or _stand_in(), _stand_in()
+    broken = frozenset(_broken(root, found))
+    kept = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
+    put_in = {name: node for name, node in _entries(spare) if name in broken}
+    if "environments" in broken and (sound := _sound_environments(document, found)):
+        put_in["environments"] = sound
+    environments = (kept | put_in)["environments"]
+    if "sizes" not in kept and not all("sizes" in node.value for _, node in _entries(environments)):
         broken |= {"sizes"}
-    spare_keys, spare = _members(_stand_in())
-    kept = [name for name in keys if name in SECTIONS - broken]
-    put_in = [name for name in spare if name in broken]
-    root = document.root or _stand_in()
-    whole = Node(root.start, root.end, {})
-    whole.keys = {name: keys[name] for name in kept} | {name: spare_keys[name] for name in put_in}
-    whole.children = {name: children[name] for name in kept} | {name: spare[name] for name in put_in}
-    whole.value = {name: node.value for name, node in whole.children.items()}
-    return document._replace(root=whole, findings=()), broken
+        put_in["sizes"] = dict(_entries(spare))["sizes"]
+    return document._replace(root=_mapping(root, spare, kept | put_in), findings=()), broken
 
 
-def _members(root: Node | None) -> tuple[Mapping[str, Node], Mapping[str, Node]]:
-    """The keys and the values of a mapping; none of what is none."""
-    return (root.keys, root.children) if root and isinstance(root.children, Mapping) else ({}, {})
+def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
+    """The keys and values of a mapping; none of what is none."""
+    return node.children.items() if node and isinstance(node.children, Mapping) else ()
 
 
-def _broken(known: Mapping[str, Node], keys: Mapping[str, Node], found: Iterable[Finding]) -> Iterator[str]:
+def _mapping(like: Node, spare: Node, children: Mapping[str, Node]) -> Node:
+    """A mapping with these values, at the place of another; a key that it lacks is the spare one's."""
+    node = Node(like.start, like.end, {name: child.value for name, child in children.items()})
+    node.keys = {name: like.keys.get(name) or spare.keys[name] for name in children}
+    node.children = children
+    return node
+
+
+def _broken(root: Node, found: Iterable[Finding]) -> Iterator[str]:
     """The sections that an error stands in, those that are missing, and those that an unknown key was meant for."""
-    starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in keys.items())
+    known = dict(_entries(root))
+    starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
     for finding in found:
         yield from [name for line, column, name in starts if (line, column) <= finding.place[1:3]][-1:]
     yield from _REQUIRED - set(known)
@@ -81,8 +88,15 @@ def _broken(known: Mapping[str, Node], keys: Mapping[str, Node], found: Iterable
         yield from [meant for meant in [nearest(name, sorted(SECTIONS - set(known)))] if meant]
 
 
-def _own_ladders(environments: Mapping[str, Mapping[str, object]]) -> bool:
-    return all("sizes" in environment for environment in environments.values())
+def _sound_environments(document: Document, found: Sequence[Finding]) -> Node | None:
+    """The environments without an error between their key and their end; None where there is none."""
+    node = document.node(("environments",))
+    sound = {}
+    for name, child in _entries(node):
+        start, end = document.key(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
+        if isinstance(child.value, dict) and not any(start <= finding.place[1:3] < end for finding in found):
+            sound[name] = child
+    return _mapping(node, node, sound) if node and sound else None
 
 
 @cache

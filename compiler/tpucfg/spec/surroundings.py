@@ -19,6 +19,8 @@ def package_findings(project: Project, folder: Path) -> Iterator[Finding]:
     gcloud builds a package in the folder above it, with the setup.py there or, where there is none, with one of its own
     that knows no requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
     """
+    if project.broken & {"trainer", "environments", "target"}:
+        return
     package = project.trainer.package
     used = any(environment.target in _BUILT_BY for environment in project.environments.values())
     if not used or package is None or package.startswith("gs://") or "${" in package:

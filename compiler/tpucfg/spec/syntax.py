@@ -59,7 +59,8 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
 def _table(said: _Complaint) -> Finding:
     for pattern, message, hint in _READINGS:
         if complaint := re.search(pattern, said.problem):
-            place = said.place(said.mark.line, said.mark.column, 0)
+            at = said.context if said.context and message in _OF_THE_WHOLE else said.mark
+            place = said.place(at.line, at.column, 0)
             rest = said.row(said.mark)[said.mark.column :]
             words = {"char": printable(rest[:1]), "after": printable(rest[1:2])}
             opened = said.place(said.context.line, said.context.column, 0) if said.in_brackets else None
@@ -86,6 +87,10 @@ _READINGS: Final = (
     (r"expected <document start>", "the document ends before this", _TOO_EARLY),
 )
 """By what the parser says: the message and the edit. `char` and `after` are what stands where it stopped."""
+
+
+_OF_THE_WHOLE: Final = frozenset(message for _, message, hint in _READINGS[-3:-1] if hint is _QUOTE)
+"""These are about the value that had begun, not about the character in it."""
 
 
 def _comment(said: _Complaint) -> Finding | None:

@@ -10,12 +10,14 @@ from typing import Any, Final
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.model import Job
+from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
 from tpucfg.targets.ai_platform_rules import (
     FIELDS,
     GUIDE,
     NAME,
     PYTHONS,
+    REGIONS,
     is_compute_engine,
     python_problem,
     region_problem,
@@ -24,6 +26,7 @@ from tpucfg.targets.ai_platform_rules import (
 )
 from tpucfg.targets.base import Command, Message, Origin, Submission
 from tpucfg.targets.common import given, machines_fit, merged, sizes_taken, trainer_field
+from tpucfg.wording import dotted
 
 __all__ = ["NAME", "ORIGINS", "message", "rules", "spec_findings", "submission"]
 
@@ -64,7 +67,9 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from machines_fit(project, slices, NAME, chooses=False)
     yield from _machine_fits(project, slices)
     if problem := region_problem(environment.region):
-        yield problem.found_at(project.document.value((*environment.path, "region")))
+        path: Path = (*environment.path, "region")
+        fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
+        yield problem._replace(help=fix).found_at(project.document.value(path))
     yield from _trainer_fits(project)
     yield from _versions_fit(project)
 
@@ -125,12 +130,13 @@ def _versions_fit(project: Project) -> Iterator[Finding]:
         yield Finding.of("TPU005", message, document.key(("trainer", "runtime")), help=hint)
     elif problem := runtime_problem(trainer.runtime):
         yield problem.found_at(document.value(("trainer", "runtime")))
-    if trainer.package and trainer.python is None:
+    if trainer.package and not trainer.image and trainer.python is None:
         pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
         message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
         yield Finding.of("TPU005", message, document.key(("trainer", "python")), help=f'add python: "{pythons[0]}"')
     elif trainer.runtime and trainer.python and (problem := python_problem(trainer.runtime, trainer.python)):
-        yield problem.found_at(document.value(("trainer", "python")))
+        fix = f'set trainer.python to "{PYTHONS[trainer.runtime][0]}"'
+        yield problem._replace(help=fix).found_at(document.value(("trainer", "python")))
 
 
 def message(job: Job) -> Message:

@@ -10,10 +10,12 @@ from typing import Any, Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.model import Job
-from tpucfg.schemas import Problem, listed
+from tpucfg.schemas import Problem
+from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
 from tpucfg.targets.base import Command, Message, Origin, Submission
 from tpucfg.targets.common import account_fits, given, machines_fit, refused, sizes_taken
+from tpucfg.wording import dotted, listed
 
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -55,7 +57,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 def _trainer(project: Project) -> Iterator[Finding]:
     trainer, key = project.trainer, project.document.key
     if trainer.package and not trainer.image:
-        hint = "add trainer.image, for example us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest"
+        hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor's"
         message = f"a package needs the executor's image on {NAME}, which runs the package in it"
         yield Finding.of("TPU051", message, key(("trainer", "package")), help=hint)
     if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
@@ -118,37 +120,42 @@ def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
         path = ("workerPoolSpecs", index)
         if str(pool.get("replicaCount", 1)) != "1":
             said = f"{pool['replicaCount']} replicas; a TPU job has one, also on many hosts"
-            yield refused((*path, "replicaCount"), said, "set replicaCount to 1")
+            yield refused((*path, "replicaCount"), said, f"set {dotted((*path, 'replicaCount'))} to 1")
         if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
             fix = "delete one of the two" if "containerSpec" in pool else "add containerSpec, with imageUri"
             yield refused(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
         size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
         if size_gb is not None and size_gb not in _BOOT_DISK_GB:
             said = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]}"
-            yield refused((*path, "diskSpec", "bootDiskSizeGb"), said, f"set it to {_BOOT_DISK_GB[0]} or more")
+            where = (*path, "diskSpec", "bootDiskSizeGb")
+            yield refused(where, said, f"set {dotted(where)} to {_BOOT_DISK_GB[0]} or more")
         yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
 
 
-def _machine_rules(path: tuple[str | int, ...], spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _machine_rules(path: Path, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     machine = spec.get("machineType")
     same = _on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
     if not same:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
-        machines = dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_))
-        yield refused((*path, "machineType"), f"{machine} has no TPU", f"TPU machines: {listed(tuple(machines), 12)}")
+        machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
+        yield refused((*path, "machineType"), f"{machine} has no TPU", _set((*path, "machineType"), machines))
         return
     wanted = ("acceleratorType", "acceleratorCount") if _by_count(same[0]) else ("tpuTopology",)
-    for field in {"acceleratorType", "acceleratorCount", "tpuTopology"} - set(wanted):
-        if field in spec:
-            yield refused(
-                (*path, field), f"{machine} is chosen by {' and '.join(wanted)}", f"delete {field}", at_key=True
-            )
-    shapes = [_shape(slice_) for slice_ in same]
+    for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
+        if field in spec and field not in wanted:
+            said = f"{machine} is chosen by {' and '.join(wanted)}"
+            yield refused((*path, field), said, f"delete {dotted((*path, field))}", at_key=True)
     found = tuple(str(spec[field]) if field in spec else None for field in wanted)
+    shapes = [_shape(slice_) for slice_ in same]
     if found not in shapes:
-        allowed = listed([" ".join(str(part) for part in shape) for shape in shapes], 14)
-        said = " ".join(str(part) for part in found if part) or f"no {wanted[0]}"
-        yield refused((*path, wanted[-1]), f"{machine} is not offered with {said}", f"it takes: {allowed}")
+        field = next((field for field in wanted if field not in spec), wanted[-1])
+        values = tuple(dict.fromkeys(str(dict(zip(wanted, shape, strict=True))[field]) for shape in shapes))
+        said = " ".join(part for part in found if part) or f"no {wanted[0]}"
+        yield refused((*path, field), f"{machine} is not offered with {said}", _set((*path, field), values))
+
+
+def _set(path: Path, values: Sequence[str]) -> str:
+    return f"set {dotted(path)} to {listed(values, 14, last=' or ')}"
 
 
 def _on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:

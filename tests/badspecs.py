@@ -1,0 +1,62 @@
+"""The corpus of bad specs: each folder of tests/bad holds a spec, or a config, and what is said about it.
+
+`tpucfg.yaml` (or `.json`) is checked as a spec, `config.<target>.yaml` as a config for that target; a folder with
+neither shows what is said where there is no file. `expected.txt` is what `tpucfg check` prints, to the byte. `fixed.*`,
+where there is one, is the same file with the mistakes mended.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Final
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.app import run
+from tpucfg.config.check import document_findings
+from tpucfg.config.compile import compile_project
+from tpucfg.findings import Finding
+from tpucfg.spec.document import Document
+from tpucfg.spec.load import examine
+from tpucfg.spec.surroundings import package_findings
+
+BAD: Final = Path(__file__).parent / "bad"
+CATALOG: Final = Catalog()
+SPECS: Final = ("tpucfg.yaml", "tpucfg.json")
+
+
+def cases() -> Iterator[Path]:
+    """The folders, by name."""
+    return (folder for folder in sorted(BAD.iterdir()) if folder.is_dir())
+
+
+def file_of(folder: Path) -> Path:
+    """The file of a case that is checked."""
+    configs = sorted(folder.glob("config.*.yaml"))
+    there = [folder / name for name in SPECS if (folder / name).exists()]
+    return next(iter([*configs, *there]), folder / SPECS[0])
+
+
+def arguments(file: Path) -> list[str]:
+    """How the file is checked, from its own folder."""
+    kind, *target = file.name.split(".")[:-1]
+    return ["check", "--config", file.name, "--target", *target] if kind == "config" else ["check", "--spec", file.name]
+
+
+def checked(file: Path, *more: str) -> tuple[int, str, str]:
+    """The exit status of `tpucfg check` in the file's folder, and what it prints to stdout and to stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(file.parent), redirect_stdout(out), redirect_stderr(err):
+        status = run([*arguments(file), *more])
+    return status, out.getvalue(), err.getvalue()
+
+
+def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
+    """All findings about a text that stands, or would stand, in the file of a case."""
+    kind, _, target = file.stem.partition(".")
+    if kind == "config":
+        return document_findings(document, target, CATALOG)
+    project, found = examine(document)
+    if project is None:
+        return found
+    return compile_project(project, CATALOG, beside=[*found, *package_findings(project, file.parent)]).findings
