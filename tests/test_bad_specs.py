@@ -41,9 +41,10 @@ def test_one_mistake_is_one_finding(folder: Path) -> None:
 
 
 def test_every_rule_occurs() -> None:
-    """Each id has a case, or a reason why no spec can bring it about."""
+    """Each id about a spec has a case, or a reason why no spec can bring it about; those about stacks have tests/infra."""
     named = {folder.name.partition("-")[0] for folder in CASES}
-    assert set(RULES) - named == set(NO_SPEC_CAN)
+    about_specs = {id_ for id_ in RULES if id_ < "TPU080"}
+    assert about_specs - named == set(NO_SPEC_CAN)
 
 
 def test_there_are_enough() -> None:
