@@ -73,7 +73,7 @@ def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Findin
         late = [rung for rung in rungs if "checkpoint" in key.lower() and _share(rung, key) > 1]
         if late:
             said = listed([f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}" for rung in late])
-            message = f"{key} is longer than the run: {said}"
+            message = f"{key} is longer than the run, which ends before it: {said}"
             yield _shorten(project, "TPU044", message, key, late, Fraction(1))
 
 
