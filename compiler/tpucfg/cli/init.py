@@ -40,7 +40,7 @@ def init(
     ] = None,
     target: TargetOption = None,
 ) -> None:
-    """Write a new project: its spec, the spec's schema for the editor, and a workflow that checks it.
+    """Write a new project: its spec, its Pulumi program and stacks, schemas for the editor, a workflow that checks it.
 
     Example: tpucfg init mnist --target cloud-tpu
     """
@@ -75,4 +75,8 @@ def _files(name: str, target: str) -> Iterator[tuple[Path, str]]:
             yield below.with_suffix(""), template.render(name=name, target=target, **start._asdict())
         elif path.is_file():
             yield below, path.read_text(encoding="utf-8")
-    yield Path("schema/tpucfg.schema.json"), (folder("schema") / "tpucfg.schema.json").read_text(encoding="utf-8")
+    for schema in ("tpucfg", "stack"):
+        below = Path("schema") / f"{schema}.schema.json"
+        yield below, (folder("schema") / below.name).read_text(encoding="utf-8")
+    for path in sorted(folder("stacks").glob("*.py")):
+        yield Path("stacks") / path.name, path.read_text(encoding="utf-8")

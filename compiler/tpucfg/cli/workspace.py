@@ -9,7 +9,7 @@ from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.config.compile import Compiled, compile_project
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Selection, SelectionError
-from tpucfg.spec.load import examine, from_document
+from tpucfg.spec.load import examine
 from tpucfg.spec.model import Project
 from tpucfg.spec.reader import read_file
 from tpucfg.spec.surroundings import package_findings

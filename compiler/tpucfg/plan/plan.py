@@ -54,12 +54,9 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
     if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
         return Plan(project, (), collect(found))
-    if project.broken & {"training", "overrides"}:
-        return Plan(project, (), collect(found))
-    sizes = dict.fromkeys(size for _, sizes in chosen for size in sizes)
-    rungs = {rung.size: rung for rung in ladder(project, catalog, list(sizes))}
-    found += rung_warnings(project, list(rungs.values()))
-    jobs = () if project.broken else tuple(_jobs(project, rungs, chosen, selection))
+    rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, chosen)
+    found += rung_warnings(project, tuple(rungs.values()))
+    jobs = () if project.broken else tuple(_jobs(project, chosen, rungs, selection))
     return Plan(project, jobs, collect(found))
 
 
@@ -90,13 +87,20 @@ def _environment_findings(
         yield from outside_findings(project, chosen)
 
 
+def _rungs(
+    project: Project, catalog: Catalog, chosen: Sequence[tuple[Environment, tuple[str, ...]]]
+) -> dict[str, Rung]:
+    """Each selected rung once, by its size, however many environments climb it."""
+    sizes = tuple(dict.fromkeys(size for _, sizes in chosen for size in sizes))
+    return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
+
+
 def _jobs(
     project: Project,
-    rungs: Mapping[str, Rung],
     chosen: Sequence[tuple[Environment, tuple[str, ...]]],
+    rungs: Mapping[str, Rung],
     selection: Selection,
 ) -> Iterator[Job]:
-    """Each environment's, from rungs that all environments share."""
     for environment, sizes in chosen:
         for size in sizes:
             yield _job(project, environment, rungs[size], selection)

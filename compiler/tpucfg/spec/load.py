@@ -17,7 +17,6 @@ from tpucfg.wording import dotted, listed, named, nearest
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 """What an override may hold besides the keys of training.steps."""
 _FIGURES: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
-"""The figures of training that have keys of their own."""
 
 
 def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
@@ -139,7 +138,7 @@ def _allowed_ids(document: Document) -> Iterator[Finding]:
                 else f"there is no finding {id_}"
             )
             hint = f"delete allow.{id_}" + (", and mend what it says" if known else "")
-            details = (f"allowable: {listed(allowable, 20)}",)
+            details = ("what can be allowed is listed by: tpucfg explain",)
             yield Finding.of("TPU007", said, document.key(("allow", id_)), help=hint, details=details)
 
 
