@@ -1,11 +1,14 @@
 """The corpus of bad specs: each folder of tests/bad holds a spec, or a config, and what is said about it.
 
 `tpucfg.yaml` (or `.json`) is checked as a spec, `config.<target>.yaml` as a config for that target; a folder with
-neither shows what is said where there is no file. `expected.txt` is what `tpucfg check` prints, to the byte. `fixed.*`,
-where there is one, is the same file with the mistakes mended.
+neither shows what is said where there is no file. Beside a spec there may be `Pulumi.yaml` with stack files, which are
+checked too; `outputs.json`, which are compared with it; and `resources.json`, in the form that `tpucfg infra` prints,
+which are judged. `expected.txt` is what is printed, to the byte. `fixed.*`, where there is one, is the same file with
+the mistakes mended.
 """
 
 import io
+import json
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -15,9 +18,12 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.config.check import document_findings
 from tpucfg.config.compile import compile_project
-from tpucfg.findings import Finding
+from tpucfg.findings import Finding, errors
+from tpucfg.findings.formats.text import report
+from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.rules import resource_findings
 from tpucfg.spec.document import Document
-from tpucfg.spec.load import examine
+from tpucfg.spec.load import examine, load
 from tpucfg.spec.surroundings import package_findings
 
 BAD: Final = Path(__file__).parent / "bad"
@@ -47,8 +53,27 @@ def checked(file: Path, *more: str) -> tuple[int, str, str]:
     """The exit status of `tpucfg check` in the file's folder, and what it prints to stdout and to stderr."""
     out, err = io.StringIO(), io.StringIO()
     with chdir(file.parent), redirect_stdout(out), redirect_stderr(err):
-        status = run([*arguments(file), *more])
+        if (file.parent / "resources.json").exists():
+            return *_judged(file), ""
+        outputs = ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
+        status = run([*arguments(file), *outputs, *more])
     return status, out.getvalue(), err.getvalue()
+
+
+def _judged(file: Path) -> tuple[int, str]:
+    """What `tpucfg infra` says about resources. It would get them from the stack program, which needs Pulumi."""
+    project, _ = load(Path(file.name))
+    assert project
+    (entry,) = json.loads((file.parent / "resources.json").read_text())
+    resources = tuple(Resource(**resource) for resource in entry["resources"])
+    made = EnvironmentResources(project.environments[entry["name"]], resources, entry["outputs"])
+    found = resource_findings(made, project)
+    return int(bool(errors(found))), report(found, {file.name: file.read_text()})
+
+
+def is_alone(folder: Path) -> bool:
+    """Whether a case is about one file, and not about one beside another."""
+    return not any((folder / name).exists() for name in ("Pulumi.yaml", "outputs.json", "resources.json"))
 
 
 def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:

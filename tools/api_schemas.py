@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from apischema import Schema, discovery, jobset
+from apischema import Schema, discovery, jobset, words
 
 SCHEMA_DIR = Path(__file__).resolve().parent.parent / "schema"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,7 +26,10 @@ def schemas() -> dict[str, Schema]:
     """Return the schema of every target, by the target's name."""
     made = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
     made["gke"] = jobset.schema()
-    return {name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **body} for name, body in made.items()}
+    return {
+        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **words.worded(body)}
+        for name, body in made.items()
+    }
 
 
 def to_text(schema: Schema) -> str:

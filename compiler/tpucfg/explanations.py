@@ -70,8 +70,9 @@ def _key(case: Case) -> Problem:
 def _unknown(case: Case) -> Iterator[Problem]:
     known = list(case.error.schema.get("properties", ()))
     misplaced = [key for keys in case.misplaced.values() for key in keys]
+    patterns = case.error.schema.get("patternProperties", ())
     for key in case.error.instance:
-        if key in known or key in misplaced:
+        if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
         name = named(key)
         near, twin = nearest(key, case.absent), nearest(key, known)
@@ -139,7 +140,8 @@ def _pattern(case: Case) -> Iterator[Problem]:
     long = f"it has {len(text)} characters" if len(text) > 30 else None  # noqa: PLR2004 - fewer can be counted by eye
     filled = "no placeholder is replaced here" if "${" in text and case.ids.noun == "key" else None
     details = tuple(said for said in (long, filled) if said)
-    message = f"{case.where} is {shown(text) if text else 'an empty text'}: {case.words}"
+    words = case.words or f"it should be: {case.error.schema.get('description', 'of another form')}"
+    message = f"{case.where} is {shown(text) if text else 'an empty text'}: {words}"
     yield Problem(case.ids.value, message, case.path, _meant(near) or case.example(), details=details)
 
 

@@ -46,7 +46,7 @@ def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, said: str | None)
 def test_few_steps_are_left(steps: int, said: str | None) -> None:
     """Below a hundred."""
     found = warned("v2-8", "v2-32", training__train_steps=steps)
-    assert [it.message for it in found] == ([f"few steps are left: {said}"] if said else [])
+    assert [it.message for it in found] == ([f"few steps are left: {said}; the threshold is 100"] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,15 @@ def test_few_steps_are_left(steps: int, said: str | None) -> None:
     [
         (999, None),
         (1000, None),
-        (1001, "25% on v2-8, 25.1% on v2-32 (1,001 of 4,000 steps)"),
-        (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps)"),
+        (1001, "25% on v2-8, 25.1% on v2-32 (1,001 of 4,000 steps on v2-8)"),
+        (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps on v2-8)"),
     ],
 )
 def test_a_long_warm_up(warmup: int, said: str | None) -> None:
     """Over a quarter of the run, with the share on each rung and the counts of the first."""
     found = warned("v2-8", "v2-32", training__steps={"lr_Warmup_steps": warmup, "other_steps": 3999})
-    assert [it.message for it in found] == ([f"lr_Warmup_steps covers much of the run: {said}"] if said else [])
+    expected = f"lr_Warmup_steps covers much of the run: {said}; the threshold is 25%"
+    assert [it.message for it in found] == ([expected] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,8 @@ def test_a_long_warm_up(warmup: int, said: str | None) -> None:
 def test_a_late_checkpoint(interval: int, said: str | None) -> None:
     """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
     found = warned("v2-8", "v2-32", training__steps={"save_Checkpoints_steps": interval, "other_steps": 9000})
-    assert [it.message for it in found] == ([f"save_Checkpoints_steps is longer than the run: {said}"] if said else [])
+    expected = f"save_Checkpoints_steps is longer than the run, which ends before it: {said}"
+    assert [it.message for it in found] == ([expected] if said else [])
 
 
 @pytest.mark.parametrize(
