@@ -41,7 +41,7 @@ def run_program(
         ImportError: Pulumi's packages are not installed.
     """
     context = contextvars.copy_context()
-    with _modules_of(program):
+    with _modules_of(program), _event_loop():
         return context.run(_run, program, environment, project, dict(config), preview)
 
 
@@ -105,6 +105,20 @@ def _whole_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@contextmanager
+def _event_loop() -> Iterator[None]:
+    """The SDK wants a loop of this thread, and who has used asyncio before may have taken it away."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
 
 
 @contextmanager
