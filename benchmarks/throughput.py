@@ -12,7 +12,7 @@ COUNTS: Final = (100, 300, 1000)
 """Specs."""
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
 FASTEST: Final = 2_500
-"""Configs a second, at least, with all specs."""
+"""Configs in a second of one core, at least, with all specs."""
 MEMORY: Final = 200e6
 """Bytes, at most."""
 STEEPEST: Final = 1.25
@@ -47,7 +47,7 @@ allow:
 
 
 def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
-    """The fastest of so many runs of `tpucfg render --out DIR --spec A --spec B …`, by the number of specs."""
+    """The cheapest of so many runs of `tpucfg render --out DIR --spec A --spec B …`, by the number of specs."""
     with tempfile.TemporaryDirectory(dir=_TMPFS if _TMPFS.is_dir() else None) as folder:
         here = Path(folder)
         specs = list(_write_specs(here))
@@ -58,7 +58,12 @@ def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
                 options = [word for spec in specs[:count] for word in ("--spec", spec)]
                 taken[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], here))
                 _complete(here / "out", count)
-    return {count: min(costs) for count, costs in taken.items()}
+    return {count: min(costs, key=_core_seconds) for count, costs in taken.items()}
+
+
+def _core_seconds(cost: Cost) -> float:
+    """What decides here: the work is all arithmetic in one thread, so this is the time on a core that nobody shares."""
+    return cost.cpu_seconds
 
 
 def _write_specs(here: Path) -> Iterator[str]:
@@ -79,15 +84,15 @@ def _complete(out: Path, count: int) -> None:
 
 
 def _per_config(costs: Mapping[int, Cost], fewer: int, more: int) -> float:
-    """Seconds for each further config between two numbers of specs: what the start costs falls out."""
-    return (costs[more].seconds - costs[fewer].seconds) / ((more - fewer) * len(SIZES))
+    """Seconds of a core for each further config between two numbers of specs: what the start costs falls out."""
+    return (costs[more].cpu_seconds - costs[fewer].cpu_seconds) / ((more - fewer) * len(SIZES))
 
 
 def missed(costs: Mapping[int, Cost]) -> list[str]:
     """The goals that these figures miss, in a word each."""
     few, some, many = COUNTS
     judged = {
-        "configs a second": many * len(SIZES) / costs[many].seconds >= FASTEST,
+        "configs a second": many * len(SIZES) / costs[many].cpu_seconds >= FASTEST,
         "memory": costs[many].peak_bytes <= MEMORY,
         "linear growth": _per_config(costs, some, many) <= STEEPEST * _per_config(costs, few, some),
     }
@@ -96,13 +101,13 @@ def missed(costs: Mapping[int, Cost]) -> list[str]:
 
 def report(costs: Mapping[int, Cost]) -> Iterator[str]:
     """The figures as Markdown."""
-    yield "| specs | configs | seconds | configs a second | ms for each further config | peak memory, MB |"
-    yield "|---:|---:|---:|---:|---:|---:|"
+    yield "| specs | configs | seconds | core seconds | configs in one | ms for each further one | peak memory, MB |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|"
     for fewer, count in zip((None, *COUNTS), COUNTS, strict=False):
         cost, configs = costs[count], count * len(SIZES)
         further = f"{_per_config(costs, fewer, count) * 1000:.3f}" if fewer else ""
-        rate = configs / cost.seconds
-        peak = cost.peak_bytes / 1e6
-        yield f"| {count:,} | {configs:,} | {cost.seconds:.2f} | {rate:,.0f} | {further} | {peak:.0f} |"
+        times = f"{cost.seconds:.2f} | {cost.cpu_seconds:.2f} | {configs / cost.cpu_seconds:,.0f}"
+        yield f"| {count:,} | {configs:,} | {times} | {further} | {cost.peak_bytes / 1e6:.0f} |"
     yield ""
-    yield f"Goals with {max(COUNTS):,} specs: {FASTEST:,} configs a second, under {MEMORY / 1e6:.0f} MB, linear growth."
+    memory = f"under {MEMORY / 1e6:.0f} MB"
+    yield f"Goals with {max(COUNTS):,} specs: {FASTEST:,} configs in a second of one core, {memory}, linear growth."

@@ -14,6 +14,9 @@ class Cost(NamedTuple):
     """What one run of a command took."""
 
     seconds: float
+    """From its start to its end."""
+    cpu_seconds: float
+    """Of all cores together, its own and the system's for it."""
     peak_bytes: int
 
 
@@ -36,7 +39,7 @@ def run(command: Sequence[str], here: Path) -> Cost:
     seconds = time.perf_counter() - begin
     if status:
         raise CommandError(f"status {os.waitstatus_to_exitcode(status)}: {' '.join(command[:8])}")
-    return Cost(seconds, used.ru_maxrss * 1024)
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
 def fastest(commands: Mapping[str, Sequence[str]], here: Path, rounds: int) -> dict[str, Cost]:

@@ -1,22 +1,41 @@
 """`python -m tpucfg` and the console script."""
 
 import gc
+import os
 import sys
+from io import TextIOWrapper
 from typing import Final
 
 _GARBAGE: Final = 200_000
 """Allocations between two searches for cyclic garbage. With Python's own 700 a starting command searches a dozen times
 and finds nothing: a tenth of the time of a small command."""
 
+_INTERRUPTED: Final = 130
+"""Ctrl-C while the command still starts; `cli.exits` has the same for later."""
+
 
 def main() -> None:
     """Runs the command line; the process ends with its exit status."""
     gc.set_threshold(_GARBAGE)
-    from tpucfg.cli.app import run
+    _open_streams()
+    try:
+        from tpucfg.cli.app import run
 
-    status = run(sys.argv[1:])
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
     gc.freeze()  # or else the interpreter, as it ends, looks through all there is for garbage: as long as a check takes
     sys.exit(status)
+
+
+def _open_streams() -> None:
+    """What is printed is UTF-8 on every machine, as the files are; what cannot be is shown as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started the command, who wants to read nothing
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the process ends
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 if __name__ == "__main__":

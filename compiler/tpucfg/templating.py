@@ -23,14 +23,17 @@ def environment(**filters: Callable[..., str]) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,  # a template does not change while a command runs
     )
+    made.globals.clear()  # jinja2's own functions: no template uses them, and every rendering would copy them
     made.filters.update(comment=comment, counted=counted, sh=shell_word, **filters)
     return made
 
 
 def comment(value: object) -> str:
     """A value inside a comment: on one line, so that it cannot end the comment."""
-    return "".join(char if char.isprintable() else "?" for char in str(value))
+    text = str(value)
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import specs
 
+from tpucfg.cli.app import run
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.rules import resource_findings
 from tpucfg.spec.load import load
@@ -82,3 +83,11 @@ def test_production_is_protected(tmp_path: Path) -> None:
     assert not judged(tmp_path, safe, environment="prod")
     assert not judged(tmp_path, bare, environment="dev")
     assert judged(tmp_path, bare, environment="prod", allow={"TPU094": "rebuilt nightly"}) == [("TPU094", "note")]
+
+
+def test_allowed_protection_is_not_idle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A check, which looks at no resources, does not say that an allowed finding about them did not occur."""
+    spec = specs.write(tmp_path, specs.spec(env="prod", allow={"TPU094": "rebuilt nightly"}))
+
+    assert run(["check", "--spec", str(spec)]) == 0
+    assert "TPU013" not in capsys.readouterr().out

@@ -15,7 +15,8 @@ from reading import canonical
 from tpucfg.spec import events
 from tpucfg.spec.document import Document, Node
 from tpucfg.spec.document import Path as Steps
-from tpucfg.spec.reader import DEEPEST, LARGEST_FILE, MOST_VALUES, read_bytes, read_file, read_text
+from tpucfg.spec.nodes import DEEPEST, MOST_VALUES
+from tpucfg.spec.reader import LARGEST_FILE, read_bytes, read_file, read_text
 
 TEXTS = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]) | st.sampled_from("\t\n\"'\\😀"), max_size=12)
 DATA = st.recursive(

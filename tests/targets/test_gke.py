@@ -211,8 +211,9 @@ def test_the_commands() -> None:
     assert made.watch.argv == (*kubectl, there, "get", "jobset/mnist-dev-v6e-16", "--watch")
     assert made.delete.argv == (*kubectl, there, "delete", "jobset/mnist-dev-v6e-16")
     assert made.notes[0].endswith(f"once: kubectl --context={CONTEXT} {there} create serviceaccount tpu-mnist-dev")
+    assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in made.notes[1]
     selector = "--selector=jobset.sigs.k8s.io/jobset-name=mnist-dev-v6e-16"
-    assert made.notes[1].endswith(f"{there} logs {selector} --follow --prefix --max-log-requests=4")
+    assert made.notes[2].endswith(f"{there} logs {selector} --follow --prefix --max-log-requests=4")
 
 
 def test_without_a_context_nothing_is_submitted() -> None:

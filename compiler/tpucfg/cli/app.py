@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tpucfg import __version__
-from tpucfg.cli.exits import Stop
+from tpucfg.cli.exits import BROKEN_PIPE, ERRORS, INTERRUPTED, Stop
 
 COMMANDS: Final = (
     "render",
@@ -33,6 +33,12 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the interface of a group
         return list(COMMANDS)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # which the library would end with the status that stands for errors here
+            raise Stop(BROKEN_PIPE) from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
         if cmd_name not in COMMANDS:
@@ -74,10 +80,12 @@ def run(arguments: Sequence[str]) -> int:
     """The exit status of the command line; whatever goes wrong is said in one line and not in a traceback."""
     command = get_command(app)
     try:
-        status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
-    except Stop as stop:
-        stop.say()
-        return stop.status
+        try:
+            status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
+        except Stop as stop:
+            stop.say()
+            status = stop.status
+        sys.stdout.flush()  # here, where it can still be said that the disk is full
     except Exception as error:  # noqa: BLE001 - the outermost place: nothing above could say it better
         return _failed(error)
     return status if isinstance(status, int) else 0
@@ -89,11 +97,9 @@ def _failed(error: Exception) -> int:
         show()
         return code
     if type(error).__name__ == "Abort":
-        print("interrupted", file=sys.stderr)
-        return 130
-    if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return INTERRUPTED
+    if isinstance(error, OSError):
+        return _unwritten(error)
     if os.environ.get("TPUCFG_DEBUG"):
         raise error
     said = f"{type(error).__name__}: {error}"
@@ -102,4 +108,13 @@ def _failed(error: Exception) -> int:
         "help: run it again with TPUCFG_DEBUG=1 and report what it prints, with the spec",
         file=sys.stderr,
     )
-    return 1
+    return ERRORS
+
+
+def _unwritten(error: OSError) -> int:
+    """A full disk, or a reader that went away; what is left of the output has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    print(f"tpucfg: {error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)
+    return ERRORS

@@ -9,6 +9,10 @@ USAGE: Final = 2
 """Wrong use of the command."""
 DIFFERENT: Final = 3
 """Differences under --check."""
+INTERRUPTED: Final = 130
+"""Ctrl-C, as a shell says it: 128 and the number of the signal."""
+BROKEN_PIPE: Final = 141
+"""The reader of the output, `head` say, has seen enough: likewise."""
 
 
 class Stop(Exception):  # noqa: N818 - it ends a command, whatever the reason

@@ -1,7 +1,7 @@
 """Options that several commands share, so that they read the same everywhere."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -13,23 +13,25 @@ SPEC: Final = Path("tpucfg.yaml")
 
 
 def _complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
-    return [name for name in _spec(ctx).get("environments", {}) if name.startswith(incomplete)]
+    return [name for name in _ladders(ctx) if name.startswith(incomplete)]
 
 
 def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
-    spec = _spec(ctx)
-    ladders = [spec, *spec.get("environments", {}).values()]
-    sizes = dict.fromkeys(size for ladder in ladders for size in ladder.get("sizes", []))
+    sizes = dict.fromkeys(size for ladder in _ladders(ctx).values() for size in ladder)
     return [size for size in sizes if size.startswith(incomplete)]
 
 
-def _spec(ctx: typer.Context) -> dict[str, Any]:
-    """The spec as far as it can be read: a completion never fails."""
+def _ladders(ctx: typer.Context) -> dict[str, tuple[str, ...]]:
+    """By environment, as far as the spec can be read: a completion never fails."""
+    from tpucfg.spec.load import examine
     from tpucfg.spec.reader import read_file
 
     given = ctx.params.get("spec") or SPEC
-    data = read_file(Path(given[0] if isinstance(given, list | tuple) else given)).data
-    return data if isinstance(data, dict) and isinstance(data.get("environments"), dict) else {}
+    project = examine(read_file(Path(given[0] if isinstance(given, list | tuple) else given))).project
+    if project is None or "environments" in project.broken:
+        return {}
+    sizes_hold = "sizes" not in project.broken
+    return {name: it.sizes if sizes_hold else () for name, it in project.environments.items()}
 
 
 def _complete_target(incomplete: str) -> list[str]:

@@ -16,6 +16,10 @@ _OF_ONE_TARGET: Final = {
 """Keys outside `targets` that only one target reads; `kube_context` is gke's, and stands in each environment."""
 
 
+_OF_RESOURCES: Final = ("TPU094",)
+"""Allowable findings about the resources of a stack, which only `tpucfg infra` looks at."""
+
+
 def idle_settings(project: Project) -> Iterator[Finding]:
     """A warning for each setting of a target that no environment has."""
     used = {environment.target for environment in project.environments.values()}
@@ -38,6 +42,6 @@ def _unused(project: Project, path: Path, why: str) -> Finding:
 def idle_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
     """A warning for each id that is allowed and is not among those that occurred."""
     for id_ in project.allow:
-        if id_ not in occurred:
+        if id_ not in occurred and id_ not in _OF_RESOURCES:
             place = project.document.key(("allow", id_))
             yield Finding.of("TPU013", f"{id_} is allowed and did not occur", place, help=f"delete allow.{id_}")

@@ -1,6 +1,6 @@
 """Project and selection to Plan: pure arithmetic, no file, no clock, no network."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
@@ -54,9 +54,9 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
     if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
         return Plan(project, (), collect(found))
-    if not project.broken & {"training", "overrides"}:
-        found += _rung_findings(project, catalog, chosen)
-    jobs = () if project.broken else tuple(_jobs(project, catalog, chosen, selection))
+    rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, chosen)
+    found += rung_warnings(project, tuple(rungs.values()))
+    jobs = () if project.broken else tuple(_jobs(project, chosen, rungs, selection))
     return Plan(project, jobs, collect(found))
 
 
@@ -87,23 +87,23 @@ def _environment_findings(
         yield from outside_findings(project, chosen)
 
 
-def _rung_findings(
+def _rungs(
     project: Project, catalog: Catalog, chosen: Sequence[tuple[Environment, tuple[str, ...]]]
-) -> Iterator[Finding]:
-    """About each selected rung once, however many environments climb it."""
-    sizes = dict.fromkeys(size for _, sizes in chosen for size in sizes)
-    return rung_warnings(project, ladder(project, catalog, list(sizes)))
+) -> dict[str, Rung]:
+    """Each selected rung once, by its size, however many environments climb it."""
+    sizes = tuple(dict.fromkeys(size for _, sizes in chosen for size in sizes))
+    return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
 
 
 def _jobs(
     project: Project,
-    catalog: Catalog,
     chosen: Sequence[tuple[Environment, tuple[str, ...]]],
+    rungs: Mapping[str, Rung],
     selection: Selection,
 ) -> Iterator[Job]:
     for environment, sizes in chosen:
-        for rung in ladder(project, catalog, sizes):
-            yield _job(project, environment, rung, selection)
+        for size in sizes:
+            yield _job(project, environment, rungs[size], selection)
 
 
 def _job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:

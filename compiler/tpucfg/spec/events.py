@@ -1,20 +1,9 @@
-"""Text to the events of a YAML parser, and the parser's complaints as findings."""
+"""Text to the events of a YAML parser."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
-
-from tpucfg.findings import Finding
-from tpucfg.spec.syntax import syntax_finding
-
-
-class StopError(Exception):
-    """The text cannot be read any further; carries the finding that says why."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.message)
-        self.finding = finding
 
 
 def _parser() -> Any:
@@ -33,11 +22,10 @@ def _start_pure(self: Any, text: str) -> None:
 _Parser: Final = _parser()
 
 
-def events_of(text: str, name: str) -> Iterator[Any]:
-    """The parser's events; its complaint becomes one finding. The text holds no character that YAML does not allow."""
-    try:
-        parser = _Parser(text)
-        while (event := parser.get_event()) is not None:
-            yield event
-    except yaml.MarkedYAMLError as error:
-        raise StopError(syntax_finding(error, text, name)) from None
+def events_of(text: str) -> Iterator[Any]:
+    """The parser's events, one by one. The text holds no character that YAML does not allow.
+
+    Raises:
+        yaml.MarkedYAMLError: While they are read: the text is not YAML from there on.
+    """
+    return iter(_Parser(text).get_event, None)

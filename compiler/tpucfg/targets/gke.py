@@ -179,6 +179,8 @@ def submission(job: Job) -> Submission:
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
     account = _account(job)
     make_account = (*there, "create", "serviceaccount", account)
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
+    bind = (*there, "annotate", "serviceaccount", account, f"iam.gke.io/gcp-service-account={job.account}")
     output = (*there, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
     return Submission(
         start=Command((*kubectl, "create", "--filename=-"), reads_config=True),
@@ -186,6 +188,7 @@ def submission(job: Job) -> Submission:
         delete=Command((*there, "delete", f"jobset/{job.name}")),
         notes=(
             f"the pods run as the Kubernetes service account {account}; once: {join(make_account)}",
+            f"it acts as the account that the stack makes; once: {join(bind)}",
             f"the program's output: {join(output)}",
         ),
     )

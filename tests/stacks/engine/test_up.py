@@ -142,3 +142,18 @@ def test_spec_without_the_environment_is_explained(pulumi: Run) -> None:
 
     assert "tpucfg.yaml has no environment test" in refused
     assert "pulumi stack select dev" in refused
+
+
+def test_new_project_is_made_like_this_one(pulumi: Run, clone: Path, world: World) -> None:
+    """What `tpucfg init` writes is made by the same commands, under the new project's own name."""
+    shutil.rmtree(clone / "stacks")
+    for name in ("Pulumi.yaml", "tpucfg.yaml"):
+        (clone / name).unlink()
+    command = [sys.executable, "-m", "tpucfg", "init", str(clone), "--name", "speech"]
+    subprocess.run(command, capture_output=True, check=True)
+
+    pulumi("stack", "init", "dev")
+    pulumi("up", "--yes", "--stack", "dev")
+
+    assert set(world.cloud.buckets) == {"my-project-dev-speech-dev-us-central1"}
+    assert "speech:spec" in (clone / "stacks" / "Pulumi.dev.yaml").read_text()
