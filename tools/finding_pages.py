@@ -40,8 +40,8 @@ _LEVELS: Final = {
 _INTRO: Final = """\
 # Findings
 
-Everything that `tpucfg` has to say about a spec, a config or a stack is a finding: an id, a sentence with the value that
-was found and the numbers of the rule, the place, and the edit that ends it. `tpucfg explain ID` prints its page.
+Everything that `tpucfg` has to say about a spec, a config or a stack is a finding: an id, a sentence with the value
+that was found and the numbers of the rule, the place, and the edit that ends it. `tpucfg explain ID` prints its page.
 
 - An **error** stops every command but `check`, which prints all findings and exits with 1. A **warning** stops nothing.
 - A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note that carries it:
@@ -99,7 +99,7 @@ def paragraphs(output: str, id_: str) -> list[str]:
     for line in output.splitlines():
         if head := re.match(r"\S+:\d+:\d+: \w+\[(TPU\d+)\]: ", line):
             taken = head[1] == id_
-            found += [""] if taken and found else []
+            found += [""] if taken and found and found[-1] else []
         elif re.match(r"\S.*: (no findings|\d+ (errors?|warnings?|notes?))", line):
             taken = False
         if taken and (line or found[-1:] != [""]):
