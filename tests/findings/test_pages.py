@@ -1,0 +1,137 @@
+"""The page of each finding, and the command that prints it."""
+
+import re
+from pathlib import Path
+
+import finding_pages
+import pytest
+
+from tpucfg.cli.app import run
+from tpucfg.findings import RULES
+from tpucfg.plan.warnings import BATCH_GREW, FEWEST_STEPS, LARGEST_WARMUP
+from tpucfg.spec.nodes import DEEPEST, MOST_VALUES
+from tpucfg.spec.placeholders import PLACEHOLDERS
+from tpucfg.spec.reader import LARGEST_FILE
+
+WITHOUT_EXAMPLE = {"TPU079"}
+"""No spec, config or stack brings it about: only a template that was changed."""
+
+
+def text_of(id_: str) -> str:
+    """The page, as it lies in the repository."""
+    return (finding_pages.PAGES / f"{id_}.md").read_text()
+
+
+def test_a_page_for_each_finding_and_a_finding_for_each_page() -> None:
+    """Nobody who asks for an id is left without an answer, and no page outlives its rule."""
+    assert {path.stem for path in finding_pages.PAGES.iterdir()} == {*RULES, "index"}
+
+
+def test_titles_levels_examples_and_the_index_are_true() -> None:
+    """What the script would write is what is there: `python tools/finding_pages.py` refreshes it."""
+    assert [path.name for path, _ in finding_pages.differing()] == []
+
+
+@pytest.mark.parametrize("id_", RULES)
+def test_what_a_page_says(id_: str) -> None:
+    """What it means, an example with the real output, how to mend it, and when to allow it where that is possible."""
+    text = text_of(id_)
+    assert "<!-- level -->" in text
+    assert (f"[{id_}]: " in text) == (id_ not in WITHOUT_EXAMPLE)
+    assert ("<!-- example: " in text) == (id_ not in WITHOUT_EXAMPLE)
+    assert "\n## What to do\n" in text
+    assert ("\n## When to allow it\n" in text) == RULES[id_].allowable
+    assert not re.search(r"<!-- (level|example|fix)[^\n]*-->\n(?:(?!<!-- end -->).)*<!-- (?!end)", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("id_", RULES)
+def test_links_lead_somewhere(id_: str) -> None:
+    """A link inside the documentation names a file that is there, and its heading."""
+    for target, _, heading in re.findall(r"\]\((?!https?:)([^)#]+)(#([^)]+))?\)", text_of(id_)):
+        page = (finding_pages.PAGES / target).resolve()
+        assert page.is_file(), target
+        headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+        slugs = {re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in headings}
+        assert not heading or heading in slugs
+
+
+def test_the_numbers_in_the_pages_are_those_of_the_rules() -> None:
+    """Thresholds and bounds are written out in the prose, and follow the code."""
+    assert all(f"{bound:,}" in text_of("TPU010") for bound in (LARGEST_FILE, MOST_VALUES, DEEPEST))
+    assert f"{BATCH_GREW} times and more" in text_of("TPU041")
+    assert f"fewer than {FEWEST_STEPS} are left" in text_of("TPU042")
+    assert LARGEST_WARMUP * 4 == 1
+    assert "more than a quarter of the run" in text_of("TPU043")
+    assert all(f"${{{name}}}" in text_of("TPU009") for name in PLACEHOLDERS)
+
+
+def test_an_example_shows_only_what_is_said_of_its_id() -> None:
+    """Of an output with several findings the paragraphs of one are taken, whole, and the summary is not."""
+    output = (
+        "a.yaml:1:1: error[TPU001]: one\n  |\nhelp: x\n\na.yaml:2:1: warning[TPU042]: two\n\n"
+        "a.yaml:3:1: error[TPU001]: three\n"
+        "a.yaml, 0 configs: 2 errors and 1 warning\n"
+    )
+    assert finding_pages.paragraphs(output, "TPU001") == [
+        "a.yaml:1:1: error[TPU001]: one",
+        "  |",
+        "help: x",
+        "",
+        "a.yaml:3:1: error[TPU001]: three",
+    ]
+
+
+def test_a_stale_page_is_noticed_and_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--check` exits with 1 and writes nothing; without it the page becomes true again."""
+    pages = tmp_path / "docs" / "findings"
+    pages.mkdir(parents=True)
+    for path in finding_pages.PAGES.iterdir():
+        (pages / path.name).write_text(path.read_text())
+    monkeypatch.setattr(finding_pages, "PAGES", pages)
+    monkeypatch.setattr(finding_pages, "ROOT", tmp_path)
+    stale = (pages / "TPU040.md").read_text().replace("1000", "1001")
+    (pages / "TPU040.md").write_text(stale)
+    assert finding_pages.main(["--check"]) == 1
+    assert (pages / "TPU040.md").read_text() == stale
+    assert finding_pages.main([]) == 0
+    assert (pages / "TPU040.md").read_text() == text_of("TPU040")
+    assert finding_pages.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("written", ["TPU021", "tpu021", "21", "021"])
+def test_explain_prints_the_page(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the marks of the script, however the id is written."""
+    assert run(["explain", written]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == re.sub(r"<!-- .* -->\n", "", text_of("TPU021"))
+    assert printed.err == ""
+
+
+def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each, with its level, its title, and whether it can be allowed."""
+    assert run(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:6] for line in lines] == list(RULES)
+    assert "TPU021  error    a size that the region does not offer (can be allowed)" in lines
+    assert "TPU042  warning  few steps left (can be allowed)" in lines
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("TPU02A", "did you mean TPU020? "),
+        ("TPU999", ""),
+        ("99", "did you mean TPU009? "),
+        ("banana", ""),
+        ("../../x", ""),
+        ("²", ""),
+        ("\x1b[31m", ""),
+    ],
+)
+def test_explain_of_no_finding(written: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong use, with the nearest id where one begins alike."""
+    assert run(["explain", written]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith(f"\nhelp: {hint}all are listed by: tpucfg explain\n")
+    assert "\x1b" not in printed.err
