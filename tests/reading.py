@@ -1,11 +1,13 @@
 """Three readers of YAML, and what it means that two of them read the same."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 from ruamel.yaml import YAML
 
+from tpucfg.spec.document import Node, Path
 from tpucfg.spec.reader import read_text
 
 
@@ -32,3 +34,12 @@ READERS = {"PyYAML, 1.1": by_pyyaml, "ruamel.yaml, 1.2": by_ruamel, "tpucfg": by
 def canonical(value: Any) -> str:
     """Equal only for values of equal content, type and order: Python itself holds 1, 1.0 and True for equal."""
     return json.dumps(value)
+
+
+def below(path: Path, node: Node | None) -> Iterator[tuple[Path, Node]]:
+    """The node and all nodes below it, with their paths."""
+    assert node is not None
+    yield path, node
+    children: Any = node.children
+    for step, child in children.items() if isinstance(children, dict) else enumerate(children):
+        yield from below((*path, step), child)

@@ -1,0 +1,25 @@
+"""The command as a process, in a folder with a small spec."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from making import spec
+from process import COMMAND, ENVIRONMENT, Run
+
+
+@pytest.fixture
+def tpucfg(tmp_path: Path) -> Run:
+    """Runs the command in a folder that holds a small spec, `wrong.yaml` beside it and nothing else."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(), indent=1))
+    (tmp_path / "wrong.yaml").write_text(json.dumps(spec(sizes=["v9-8"], name="wrong"), indent=1))
+    (tmp_path / "other.yaml").write_text(json.dumps(spec(name="other", sizes=["v2-8"]), indent=1))
+
+    def run(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+        more = {"env": ENVIRONMENT, "capture_output": True, **more}
+        return subprocess.run([*COMMAND, *arguments], cwd=tmp_path, text=True, check=False, timeout=60, **more)
+
+    return run

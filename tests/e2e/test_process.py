@@ -1,0 +1,141 @@
+"""How the command ends when it is not let finish, what it prints where, and how it completes words."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from making import ROOT, spec
+from process import COMMAND, ENVIRONMENT, Run
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[[[", b"a: &a [*a]", b"\x00", b"{" * 10_000])
+def test_no_file_whatever_ends_in_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes) -> None:
+    """A file that is no spec, and one that is not there, are findings."""
+    (tmp_path / "bad.yaml").write_bytes(content)
+    for name in ("bad.yaml", "missing.yaml", "."):
+        ended = tpucfg("check", "--spec", name)
+        assert ended.returncode == 1
+        assert "error[TPU0" in ended.stdout
+        assert ended.stderr == ""
+
+
+def test_a_file_name_that_is_no_text(tpucfg: Run, tmp_path: Path) -> None:
+    """A name that is not UTF-8 is shown with escapes, in JSON too."""
+    name = os.fsdecode(b"caf\xe9.yaml")
+    (tmp_path / name).write_text("a: 1\n")
+    assert tpucfg("check", "--spec", name).stdout.startswith("caf\\udce9.yaml:1:1: error")
+    assert json.loads(tpucfg("check", "--spec", name, "--format", "json").stdout)[0]["file"] == name
+
+
+def test_output_is_utf_8_on_every_machine(tpucfg: Run) -> None:
+    """What the locale says of encodings changes no byte of what is printed."""
+    ascii_only = {
+        **ENVIRONMENT,
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONIOENCODING": "ascii",
+    }
+    arguments = ("check", "--spec", str(ROOT / "tpucfg.yaml"))
+    assert "×" in tpucfg(*arguments).stdout
+    assert tpucfg(*arguments, env=ascii_only, encoding="utf-8").stdout == tpucfg(*arguments).stdout
+
+
+def test_no_colour_where_nobody_sees_it(tpucfg: Run) -> None:
+    """Neither in a pipe, nor on a terminal that is dumb or that was asked for none; colour on any other."""
+    arguments = ("check", "--spec", "wrong.yaml")
+    assert "\033" not in tpucfg(*arguments).stdout
+    for more, coloured in (
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+    ):
+        ours, theirs = pty.openpty()
+        tpucfg(*arguments, env={**ENVIRONMENT, **more}, capture_output=False, stdout=theirs)
+        os.close(theirs)
+        shown = os.read(ours, 100_000).decode()
+        os.close(ours)
+        assert "TPU020" in shown
+        assert ("\033[" in shown) == coloured
+
+
+def test_a_reader_that_has_seen_enough(tpucfg: Run) -> None:
+    """A closed pipe is no error to talk about: the status is that of a process which the signal ended."""
+    for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
+        ours, theirs = os.pipe()
+        os.close(ours)
+        ended = tpucfg(*arguments, capture_output=False, stdout=theirs, stderr=subprocess.PIPE)
+        os.close(theirs)
+        assert ended.returncode == 141
+        assert "TPU041" in ended.stderr or ended.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk(tpucfg: Run) -> None:
+    """What could not be printed is an error that is said, not a config that is half there."""
+    with Path("/dev/full").open("w") as full:
+        ended = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: No space left on device\n")
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """An interrupted command ends at once, without a word, with the status that shells expect."""
+    os.mkfifo(tmp_path / "tpucfg.yaml")
+    process = subprocess.Popen([*COMMAND, "check"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    writer = os.open(tmp_path / "tpucfg.yaml", os.O_WRONLY)  # returns when the command reads, and waits for more
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    os.close(writer)
+    assert (process.returncode, said) == (130, "")
+
+
+COMPLETE = """
+eval "$(_TPUCFG_COMPLETE=source_bash tpucfg)"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+"$(complete -p tpucfg | sed 's/.*-F \\([^ ]*\\).*/\\1/')" tpucfg
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("re",), ["render"]),
+        (("render", "--si"), ["--size"]),
+        (("render", "--env", ""), ["dev", "prod"]),
+        (("render", "--env", "p"), ["prod"]),
+        (("check", "--size", "v3"), ["v3-8", "v3-32"]),
+        (("render", "--target", "c"), ["cloud-tpu"]),
+        (("render", "--spec", "other.yaml", "--env", ""), ["dev"]),
+        (("render", "--spec", "broken.yaml", "--env", ""), [""]),
+        (("render", "--spec", "missing.yaml", "--size", ""), [""]),
+    ],
+)
+def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
+    """A real bash completes commands, options, and the environments and sizes of the spec at hand; it never fails."""
+    prod = {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v3-8", "v3-32"]}
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(environments__prod=prod)))
+    (tmp_path / "other.yaml").write_text(json.dumps(spec()))
+    (tmp_path / "broken.yaml").write_text("environments: {dev: null, x: [")
+    shim = tmp_path / "bin" / "tpucfg"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m tpucfg "$@"\n')
+    shim.chmod(0o755)
+    ended = subprocess.run(
+        ["bash", "-c", COMPLETE, "bash", "tpucfg", *words],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PATH": f"{shim.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stderr == ""
+    assert ended.stdout.split("\n")[:-1] == expected

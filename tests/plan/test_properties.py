@@ -1,0 +1,157 @@
+"""What holds for every spec: examples, the batch per core, purity, and the order of keys."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from making import CATALOG, configs, planned, project, spec
+from tpucfg.plan import Rung, ladder, plan
+from tpucfg.spec.model import Project
+
+SIZES = [found for found in CATALOG.all() if found.cores <= 4096]
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> dict[str, Any]:
+    """A spec with figures that were tuned anywhere and a ladder of any sizes."""
+    tuned_on = draw(st.sampled_from(SIZES))
+    climbed = draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda it: it.cores))
+    training: dict[str, Any] = {
+        "tuned_on": tuned_on.size,
+        "batch_size": draw(st.integers(1, 4096)) * tuned_on.cores,
+        "learning_rate_rule": draw(st.sampled_from(["keep", "linear", "sqrt"])),
+        "steps": draw(
+            st.dictionaries(st.sampled_from(["warmup_steps", "save_steps", "log_steps"]), st.integers(1, 10**6))
+        ),
+        draw(st.sampled_from(["train_steps", "epochs"])): draw(st.integers(1, 10**6)),
+    }
+    if draw(st.booleans()):
+        training["learning_rate"] = draw(st.floats(1e-6, 10))
+    return spec(
+        sizes=[it.size for it in sorted(climbed, key=lambda it: it.cores)],
+        training=training,
+        trainer__args=draw(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["${size}", 1, None, True]))),
+        trainer__env=draw(st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["x", "${cores}"]))),
+    )
+
+
+def climbed(data: dict[str, Any]) -> tuple[Project, tuple[Rung, ...], Rung]:
+    """The project, its rungs, and the rung that it was tuned on."""
+    made = project(data)
+    (tuned,) = ladder(made, CATALOG, [made.training.tuned_on])
+    return made, ladder(made, CATALOG, made.environments["dev"].sizes), tuned
+
+
+@given(trainings())
+def test_examples_are_preserved(data: dict[str, Any]) -> None:
+    """Every rung sees the examples that the run was tuned for, and less than one global batch more."""
+    _, found, tuned = climbed(data)
+    for rung in found:
+        if rung.examples is None or tuned.examples is None:
+            assert (rung.epochs, rung.examples) == (tuned.epochs, None)
+        else:
+            assert 0 <= rung.examples - tuned.examples < rung.batch_size
+
+
+@given(trainings())
+def test_the_batch_per_core_is_constant(data: dict[str, Any]) -> None:
+    """It is a whole number, the same on every rung, and no count of steps is ever zero."""
+    made, found, tuned = climbed(data)
+    for rung in (tuned, *found):
+        assert rung.per_core == tuned.per_core
+        assert rung.per_core.denominator == 1
+        assert all(count >= 1 for count in rung.steps.values())
+        assert set(rung.steps) - {"train_steps"} == set(made.training.steps)
+
+
+@given(trainings(), st.data())
+def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: st.DataObject) -> None:
+    """Whatever batch a rung is given, its steps follow from that batch."""
+    assume("train_steps" in data["training"])
+    size = draw.draw(st.sampled_from(data["sizes"]))
+    cores = next(found.cores for found in SIZES if found.size == size)
+    data["overrides"] = {size: {"batch_size": draw.draw(st.integers(1, 10_000)) * cores}}
+    _, found, _ = climbed(data)
+    (examples,) = [rung.examples for rung in found if rung.size == size]
+    assert examples is not None
+    tuned = data["training"]["batch_size"] * data["training"]["train_steps"]
+    assert 0 <= examples - tuned < data["overrides"][size]["batch_size"]
+
+
+@given(trainings())
+def test_a_plan_is_pure(data: dict[str, Any]) -> None:
+    """The same project gives the same plan again, and planning changes nothing in it."""
+    made, untouched = project(data), project(data)
+    first = plan(made, CATALOG)
+    assert plan(made, CATALOG) == first
+    assert (made.training, made.trainer, made.environments) == (
+        untouched.training,
+        untouched.trainer,
+        untouched.environments,
+    )
+
+
+EXTRA: dict[str, Any] = {
+    "vertex-ai": {"scheduling": {"timeout": "60s", "disableRetries": True}, "experiment": "a", "enableWebAccess": True},
+    "cloud-tpu": {"queueingPolicy": {"validUntilDuration": "21600s"}, "guaranteed": {"minDuration": "60s"}},
+    "gke": {"spec": {"ttlSecondsAfterFinished": 1, "suspend": True}, "metadata": {"annotations": {"b": "1", "a": "2"}}},
+    "ai-platform": {"labels": {"d": "1", "c": "2"}, "trainingInput": {"enableWebAccess": False}},
+}
+
+
+def with_many_keys(target: str) -> dict[str, Any]:
+    """A spec with at least two keys in every mapping that the target has a use for."""
+    labels = {"b": "1", "a": "2"}
+    made = spec(
+        target=target,
+        sizes=["v3-8"],
+        environments={
+            name: {"project": f"my-project-{name}", "region": "europe-west4", "labels": labels, "protect": True}
+            for name in ("dev", "staging", "prod")
+        },
+        trainer={"image": "r/i:1", "args": {"z": 1, "y": None, "x": [2, 1]}, "env": {"B": "1", "A": "2"}},
+        training={
+            "tuned_on": "v3-8",
+            "batch_size": 1024,
+            "train_steps": 4000,
+            "learning_rate": 0.1,
+            "steps": {"warmup_steps": 9, "save_steps": 8},
+            "flags": {"batch_size": "b", "train_steps": "t"},
+        },
+        overrides={"v3-8": {"save_steps": 3, "warmup_steps": 2, "learning_rate": 0.2, "args": {"z": 5, "w": 6}}},
+        targets={**{name: {} for name in EXTRA}, target: {"extra": EXTRA[target]}},
+    )
+    if target == "ai-platform":
+        made["trainer"]["runtime"] = "2.2"
+        del made["trainer"]["env"]
+    return made
+
+
+@pytest.mark.parametrize("target", EXTRA)
+@settings(max_examples=30)
+@given(draw=st.data())
+def test_the_order_of_keys_means_nothing(target: str, draw: st.DataObject) -> None:
+    """In whatever order a spec's keys stand, its configs are the same to the byte; args alone are an ordered list."""
+    data = with_many_keys(target)
+    before = [(config.job.name, config.text) for config in configs(data)]
+    assert len(before) == 3
+    assert [(config.job.name, config.text) for config in configs(shuffled(data, draw))] == before
+
+
+def test_the_order_of_args_means_something() -> None:
+    """Flags reach the program in the order in which they are written."""
+    one, other = (planned(spec(trainer__args=args)).jobs[0].args for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    assert one[:2] == ("--a=1", "--b=2")
+    assert other[:2] == ("--b=2", "--a=1")
+
+
+def shuffled(value: Any, draw: st.DataObject, key: str = "") -> Any:
+    """The same data with the keys of every mapping in another order, but for args."""
+    if isinstance(value, list):
+        return [shuffled(item, draw) for item in value]
+    if not isinstance(value, dict):
+        return value
+    keys = list(value) if key == "args" else draw.draw(st.permutations(list(value)))
+    return {inner: shuffled(value[inner], draw, inner) for inner in keys}

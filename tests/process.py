@@ -1,0 +1,13 @@
+"""How the tests run the command."""
+
+import os
+import sys
+from collections.abc import Callable
+from subprocess import CompletedProcess
+from typing import Final
+
+from making import ROOT
+
+COMMAND: Final = (sys.executable, "-m", "tpucfg")
+ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "COLUMNS": "80"}
+Run = Callable[..., CompletedProcess[str]]

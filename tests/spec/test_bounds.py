@@ -1,0 +1,61 @@
+"""How much a spec may hold: files, values and levels are bounded before memory or the stack could run out."""
+
+from pathlib import Path
+
+import pytest
+
+from making import ids
+from tpucfg.spec.nodes import DEEPEST, MOST_VALUES
+from tpucfg.spec.reader import LARGEST_FILE, read_file, read_text
+
+
+@pytest.mark.parametrize(("nested", "found"), [(DEEPEST, []), (DEEPEST + 1, ["TPU010"])])
+@pytest.mark.parametrize("signs", ["[]", "{}"])
+def test_depth_is_bounded(nested: int, found: list[str], signs: str) -> None:
+    """Lists and mappings may be nested so far and no further."""
+    open_, close = ("[", "]") if signs == "[]" else ("{a: ", "}")
+    assert ids(read_text(open_ * nested + close * nested, "a.yaml").findings) == found
+
+
+def test_depth_is_bounded_through_aliases() -> None:
+    """A chain of aliases cannot nest deeper either: whoever walks the data has only so much stack."""
+    links = "".join(f"a{i}: &a{i} {'[' * 30}*a{i - 1}{']' * 30}\n" for i in range(1, 60))
+    (found,) = read_text(f"a0: &a0 [x]\n{links}", "a.yaml").findings
+    assert found.id == "TPU010"
+    assert found.place.line == 3
+    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 19}*a{']' * 19}\n", "a.yaml").findings) == []
+    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 20}*a{']' * 20}\n", "a.yaml").findings) == ["TPU010"]
+
+
+def test_the_number_of_values_is_bounded() -> None:
+    """So many values and no more, keys not counted."""
+    assert ids(read_text(f"[{'x,' * (MOST_VALUES - 1)}]", "a.yaml").findings) == []
+    assert ids(read_text(f"[{'x,' * MOST_VALUES}]", "a.yaml").findings) == ["TPU010"]
+
+
+def test_aliases_count_in_full() -> None:
+    """The billion laughs are not read, and the place is the alias that goes too far."""
+    laughs = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+        for before, name in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    (found,) = read_text(laughs, "a.yaml").findings
+    assert (found.id, found.place.line) == ("TPU010", 5)
+
+
+def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
+    """A file up to the bound is read, one byte more is not, and of a larger one no more than that is held."""
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"a: 1\n".ljust(LARGEST_FILE, b"#"))
+    assert ids(read_file(path).findings) == []
+    path.write_bytes(b"a: 1\n".ljust(LARGEST_FILE + 1, b"#"))
+    assert ids(read_file(path).findings) == ["TPU010"]
+
+
+@pytest.mark.parametrize(
+    "unfinished",
+    ['{"' + '\\"' * 200_000, '{"a": "' + "x" * 400_000, "{" + '"' * 100_001, "[" * 500_000, '{"a":' * 200_000],
+)
+def test_a_long_text_without_an_end_is_refused_in_no_time(unfinished: str) -> None:
+    """No text of the allowed size makes the reader walk it again and again: all of these end in a moment."""
+    assert read_text(unfinished, "a.json").findings
