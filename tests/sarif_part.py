@@ -58,16 +58,17 @@ _SCHEMA: Final[dict[str, Any]] = {"$schema": {"type": "string", "pattern": r"^ht
 WRITTEN: Final = _closed(
     "$schema version runs",
     **_SCHEMA,
-    version={"const": "2.1.0"}, runs={
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": _closed(
-                "tool columnKind results",
-                tool=_closed("driver", driver=_DRIVER),
-                columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                results={"type": "array", "items": _RESULT},
-            ),
-        },
+    version={"const": "2.1.0"},
+    runs={
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 1,
+        "items": _closed(
+            "tool columnKind results",
+            tool=_closed("driver", driver=_DRIVER),
+            columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+            results={"type": "array", "items": _RESULT},
+        ),
+    },
 )
 """A whole log."""
