@@ -32,7 +32,7 @@ Whole processes on the example project: the fastest of {rounds} runs of each, ta
 ## Many specs in one process
 
 `tpucfg render --out DIR --spec A --spec B …` on files in memory (tmpfs): every spec is read and checked, and configs of
-{sizes} sizes each are rendered, read again, compared and written. The start is included. A core second is a second of one
+{sizes} sizes each are rendered, read again, compared and written. The start is included. A core second is a second of a
 core's time, whoever else the machine works for. The cheapest of {many_rounds} runs.
 
 {many}

@@ -11,7 +11,7 @@ from settings import Settings
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
-BOOTSTRAP: Final = "docs/bootstrap.md"
+BOOTSTRAP: Final = "docs/bootstrap.md of tpucfg"
 
 
 class Failure(NamedTuple):

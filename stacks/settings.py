@@ -145,8 +145,9 @@ def _project(path: Path, root: Path, stack: str) -> Project:
 
 def _check_config(root: Path, stack: str) -> None:
     """Pulumi takes undeclared keys in silence, so the stack's file is checked, and what comes from elsewhere too."""
-    namespace = pulumi.get_project()
-    found, text = stack_files.file_findings(HERE / f"Pulumi.{stack}.yaml", namespace, root)
+    namespace, project = pulumi.get_project(), stack_files.pulumi_project(root)
+    file = HERE / f"Pulumi.{stack}.yaml"
+    found, text = stack_files.file_findings(file, project.name if project else namespace, root)
     _stop(errors(found), text)
     from pulumi.runtime.config import CONFIG
 
@@ -174,8 +175,11 @@ def _listed(value: Any) -> list[str]:
 
 
 def _root() -> Path:
-    """The folder of Pulumi.yaml, above the program; the program's own where there is none."""
-    return next((folder for folder in HERE.parents if (folder / "Pulumi.yaml").is_file()), HERE.parent)
+    """The folder of Pulumi.yaml, at most three above the program; the next one above it where there is none.
+
+    The program that the package carries may lie in the virtual environment of another Pulumi project.
+    """
+    return next((folder for folder in HERE.parents[:3] if (folder / "Pulumi.yaml").is_file()), HERE.parent)
 
 
 def _stop(found: Sequence[Finding], sources: Mapping[str, str]) -> None:

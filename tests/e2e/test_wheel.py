@@ -51,7 +51,7 @@ def test_sdist_makes_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) ->
     assert _contents(_build(source, "wheel", tmp_path / "dist")) == _contents(wheel)
 
 
-@pytest.mark.parametrize("folder", ["schema", "templates"])
+@pytest.mark.parametrize("folder", ["schema", "templates", "docs/findings", "stacks"])
 def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
     """Every file of the folders that the package reads at run time is inside it, unchanged."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]

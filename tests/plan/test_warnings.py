@@ -1,8 +1,11 @@
 """Each warning at its threshold, just below and just above it, with its numbers in the sentence."""
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from making import WITHOUT, ids, planned, spec, the, unsaid
 from tpucfg.findings import Finding
@@ -14,6 +17,13 @@ def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding
     """The findings of a plan with these rungs; the small spec itself has none."""
     changes["training__tuned_on"] = tuned_on
     return planned(spec(sizes=list(sizes), **changes)).findings
+
+
+def one(id_: str, said: str | None, found: tuple[Finding, ...]) -> Finding | None:
+    """The only finding there is, which has this id and says this; None where nothing is to be said."""
+    assert ids(found) == ([id_] if said else [])
+    assert [unsaid(it, said or "") for it in found] == [[] for _ in found]
+    return found[0] if found else None
 
 
 def test_nothing_to_say() -> None:
@@ -35,18 +45,16 @@ def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, said: str | None)
     """From eight times the tuned batch on, with the batch and the factor of every such rung."""
     where = V4 if "v4" in tuned_on else {}
     found = warned(*sizes, tuned_on=tuned_on, **where)
-    assert ids(found) == (["TPU041"] if said else [])
-    if said:
-        assert the("TPU041", found).message == f"the global batch grows from 1,024 to {said}"
+    one("TPU041", said and f"from 1,024 to {said}", found)
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"), [(404, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")]
+    ("steps", "said"), [(397, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")]
 )
 def test_few_steps_are_left(steps: int, said: str | None) -> None:
-    """Below a hundred."""
-    found = warned("v2-8", "v2-32", training__train_steps=steps)
-    assert [it.message for it in found] == ([f"few steps are left: {said}; the threshold is 100"] if said else [])
+    """Below a hundred; the help names the least number of steps that ends it."""
+    if found := one("TPU042", said, warned("v2-8", "v2-32", training__train_steps=steps)):
+        assert unsaid(found, "train_steps to 397 or more") == []
 
 
 @pytest.mark.parametrize(
@@ -54,15 +62,15 @@ def test_few_steps_are_left(steps: int, said: str | None) -> None:
     [
         (999, None),
         (1000, None),
-        (1001, "25% on v2-8, 25.1% on v2-32 (1,001 of 4,000 steps on v2-8)"),
-        (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps on v2-8)"),
+        (1001, "25% on v2-8, 25.1% on v2-32 (1,001 of 4,000 steps"),
+        (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps"),
     ],
 )
 def test_a_long_warm_up(warmup: int, said: str | None) -> None:
     """Over a quarter of the run, with the share on each rung and the counts of the first."""
-    found = warned("v2-8", "v2-32", training__steps={"lr_Warmup_steps": warmup, "other_steps": 3999})
-    expected = f"lr_Warmup_steps covers much of the run: {said}; the threshold is 25%"
-    assert [it.message for it in found] == ([expected] if said else [])
+    steps = {"lr_Warmup_steps": warmup, "other_steps": 3999}
+    if found := one("TPU043", said, warned("v2-8", "v2-32", training__steps=steps)):
+        assert unsaid(found, "lr_Warmup_steps to 1000 or less") == []
 
 
 @pytest.mark.parametrize(
@@ -71,9 +79,26 @@ def test_a_long_warm_up(warmup: int, said: str | None) -> None:
 )
 def test_a_late_checkpoint(interval: int, said: str | None) -> None:
     """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
-    found = warned("v2-8", "v2-32", training__steps={"save_Checkpoints_steps": interval, "other_steps": 9000})
-    expected = f"save_Checkpoints_steps is longer than the run, which ends before it: {said}"
-    assert [it.message for it in found] == ([expected] if said else [])
+    steps = {"save_Checkpoints_steps": interval, "other_steps": 9000}
+    if found := one("TPU044", said, warned("v2-8", "v2-32", training__steps=steps)):
+        assert unsaid(found, "save_Checkpoints_steps to 4000 or less") == []
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(["v2-32", "v2-512"]))
+@example(100, 100, 100, "v2-32")
+def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, interval: int, size: str) -> None:
+    """With the number that the help names the warning is gone; with one step further it is there again."""
+
+    def said(**figures: int) -> str:
+        named = {"train_steps": steps, "warmup_steps": warmup, "checkpoint_steps": interval, **figures}
+        trained = named.pop("train_steps")
+        found = warned("v2-8", size, training__train_steps=trained, training__steps=named)
+        return "".join(f"{it.id}: {it.help}\n" for it in found)
+
+    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", said()):
+        further = int(number) + (1 if end == "less" else -1)
+        assert id_ not in said(**{key: int(number)})
+        assert further < 1 or id_ in said(**{key: further})
 
 
 @pytest.mark.parametrize(
@@ -87,9 +112,7 @@ def test_a_late_checkpoint(interval: int, said: str | None) -> None:
 def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
     """From twice the batch on, where the rule is `keep`."""
     found = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
-    assert [it.message for it in found] == (
-        [f"the learning rate stays 0.1 while the batch grows {said}"] if said else []
-    )
+    one("TPU045", said and f"stays 0.1 while the batch grows {said}", found)
 
 
 def test_where_no_rate_is_kept() -> None:
@@ -129,9 +152,7 @@ def test_the_rate_is_kept_on_purpose() -> None:
 def test_tuned_on_another_generation(sizes: tuple[str, ...], said: str | None) -> None:
     """With the rungs that are not of the generation where the figures come from."""
     found = warned(*sizes, environments__dev__region="europe-west4")
-    assert [it.message for it in found if it.id == "TPU046"] == (
-        [f"the figures were tuned on v2-8; {said}"] if said else []
-    )
+    one("TPU046", said, tuple(it for it in found if it.id == "TPU046"))
 
 
 @pytest.mark.parametrize(
@@ -146,9 +167,8 @@ def test_tuned_on_another_generation(sizes: tuple[str, ...], said: str | None) -
 def test_the_batch_per_core_changed(batch: int, said: str | None) -> None:
     """An override that gives what the cores would give anyway is no change; any other says what it leads to."""
     found = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
-    assert [it.message for it in found] == ([f"the batch per core {said}"] if said else [])
-    if said:
-        assert unsaid(the("TPU047", found), "overrides.v2-32.batch_size", "4096") == []
+    if warning := one("TPU047", said, found):
+        assert unsaid(warning, "overrides.v2-32.batch_size", "4096") == []
 
 
 def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,16 +63,10 @@ def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, pr
 
     folders = _folders(compiled)
     files = _files(compiled, folders, format_)
-    wanted = {
-        folder / name / size / f"config.{format_}"
-        for one, folder in zip(compiled, folders, strict=True)
-        for name, environment in project_of(one).environments.items()
-        for size in environment.sizes
-    }
     try:
         changes = tree.compare(out, files)
         if prune or check:
-            changes += tree.stale(out, folders, wanted)
+            changes += tree.stale(out, folders, _wanted(compiled, folders, format_))
         if not check:
             tree.apply(out, changes, files)
     except tree.TreeError as error:
@@ -82,14 +77,22 @@ def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, pr
         raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
 
 
+def _wanted(compiled: list[Compiled], folders: list[Path], format_: str) -> Iterator[Path]:
+    """The files of every job, whatever was selected."""
+    for one, folder in zip(compiled, folders, strict=True):
+        for name, environment in project_of(one).environments.items():
+            for size in environment.sizes:
+                yield folder / name / size / f"config.{format_}"
+
+
 def _folders(compiled: list[Compiled]) -> list[Path]:
     """With several specs, a folder for each project."""
     if len(compiled) == 1:
         return [Path()]
     names = [project_of(one).name for one in compiled]
-    for name in names:
-        if names.count(name) > 1:
-            raise Stop(USAGE, f"two of the specs are called {name}: they would write the same files")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise Stop(USAGE, f"{count} of the specs are called {name}: they would write the same files")
     return [Path(name) for name in names]
 
 
@@ -101,7 +104,7 @@ def _files(compiled: list[Compiled], folders: list[Path], format_: str) -> dict[
         for one, folder in zip(compiled, folders, strict=True):
             for config in _rendered(one):
                 job = config.job
-                files[folder / job.environment.name / job.size / f"config.{format_}"] = _text(config, format_)
+                files[Path(folder, job.environment.name, job.size, f"config.{format_}")] = _text(config, format_)
                 step()
     return files
 

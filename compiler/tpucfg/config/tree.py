@@ -47,7 +47,10 @@ def compare(out: Path, files: Mapping[Path, str]) -> tuple[Change, ...]:
     Raises:
         TreeError: The folder cannot be read, or a symbolic link leads out of it.
     """
-    changes = (_change(out, path, text) for path, text in sorted(files.items()))
+    paths = sorted(files, key=os.fspath)
+    for folder in dict.fromkeys(parent for path in paths for parent in path.parents[:-1]):
+        _refuse_link(out / folder)
+    changes = (_change(out / path, path, files[path]) for path in paths)
     return tuple(change for change in changes if change)
 
 
@@ -64,27 +67,27 @@ def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> No
     Raises:
         TreeError: Something could not be written; what was staged is taken away again.
     """
-    staged: list[tuple[Path, Path]] = []
+    staged: dict[Path, Path] = {}
     try:
         for change in changes:
             if change.kind != "remove":
                 place = out / change.path
-                staged.append((_stage(place, files[change.path]), place))
-        for source, place in staged:
-            source.replace(place)
+                staged[_stage(place, files[change.path])] = place
+        for source in list(staged):
+            source.replace(staged[source])
+            del staged[source]
         for change in changes:
             if change.kind == "remove":
                 _remove(out, change.path)
     except OSError as error:
         raise _explained(error, out) from None
     finally:
-        for source, _ in staged:
+        for source in staged:
             source.unlink(missing_ok=True)
 
 
-def _change(out: Path, path: Path, text: str) -> Change | None:
-    _refuse_links(out, path)
-    current = _read(out / path)
+def _change(place: Path, path: Path, text: str) -> Change | None:
+    current = _read(place)
     if current is None:
         return Change(path, "create")
     return None if current == text.encode() else Change(path, "update")
@@ -114,13 +117,12 @@ def _read(place: Path) -> bytes | None:
         raise _explained(error, place) from None
 
 
-def _refuse_links(out: Path, path: Path) -> None:
-    for parent in path.parents[:-1]:
-        if (out / parent).is_symlink():
-            raise TreeError(
-                f"{out / parent} is a symbolic link: {out / path} would be written to another place",
-                "remove the link, or choose another folder with --out",
-            )
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise TreeError(
+            f"{folder} is a symbolic link: what belongs below it would be written to another place",
+            "remove the link, or choose another folder with --out",
+        )
 
 
 def _configs(out: Path, folder: Path) -> Iterator[Path]:

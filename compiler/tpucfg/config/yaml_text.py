@@ -6,6 +6,7 @@ string is written plain only where no version could read it as anything else. Nu
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
@@ -33,7 +34,7 @@ def to_yaml(value: Any, indent: int = 0) -> str:
 def entry(key: str, value: Any, indent: int = 0) -> str:
     """A key with its value. A list stands at its key's own indent, a mapping two deeper."""
     deeper = indent if isinstance(value, list) else indent + 2
-    return f"{scalar(key)}:{to_yaml(value, deeper)}"
+    return f"{_key(key)}:{to_yaml(value, deeper)}"
 
 
 def _item(value: Any, indent: int) -> str:
@@ -58,6 +59,10 @@ def scalar(value: Any) -> str:
         quoted = _JSON.encode(value)
         return quoted if quoted.isprintable() else quoted.translate(_ESCAPES)
     return _float(value) if isinstance(value, float) else _JSON.encode(value)
+
+
+_key: Final = lru_cache(maxsize=1024)(scalar)
+"""Keys are the few names that an API has, over and over."""
 
 
 def _float(value: float) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tpucfg.infra.resources import EnvironmentResources, Resource
@@ -40,7 +41,7 @@ def run_program(
         ImportError: Pulumi's packages are not installed.
     """
     context = contextvars.copy_context()
-    with _modules_of(program):
+    with _modules_of(program), _event_loop():
         return context.run(_run, program, environment, project, dict(config), preview)
 
 
@@ -107,14 +108,33 @@ def _whole_numbers(value: Any) -> Any:
 
 
 @contextmanager
-def _modules_of(program: Path) -> Iterator[None]:
-    """The program's own modules can be imported, and are forgotten afterwards: another program may have such names."""
-    before, folder = set(sys.modules), str(program)
-    sys.path.insert(0, folder)
+def _event_loop() -> Iterator[None]:
+    """The SDK wants a loop of this thread, and who has used asyncio before may have taken it away."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     try:
         yield
     finally:
-        sys.path.remove(folder)
-        for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
-                del sys.modules[name]
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+@contextmanager
+def _modules_of(program: Path) -> Iterator[None]:
+    """The program's own modules are imported from its folder, and forgotten afterwards: others may have such names."""
+    names = {path.stem for path in program.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    names -= {"__main__", "tpucfg", "pulumi", "pulumi_gcp"}
+
+    def set_aside() -> dict[str, ModuleType]:
+        return {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in names}
+
+    others = set_aside()
+    sys.path.insert(0, str(program))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(program))
+        set_aside()
+        sys.modules.update(others)

@@ -17,7 +17,6 @@ from tpucfg.wording import dotted, listed, named, nearest
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
 """What an override may hold besides the keys of training.steps."""
 _FIGURES: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
-"""The figures of training that have keys of their own."""
 
 
 def load(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:

@@ -1,0 +1,145 @@
+"""Configs on disk: compared, written whole or not at all, and never through a symbolic link."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tpucfg.config.tree import Change, TreeError, apply, compare, stale
+
+FILES = {Path("dev/v2-8/config.yaml"): "a: 1\n", Path("dev/v2-32/config.yaml"): "a: 2\n"}
+FIRST, SECOND = sorted(FILES)
+
+
+def written(out: Path) -> dict[str, str]:
+    """Every file below the folder, hidden ones too."""
+    return {path.relative_to(out).as_posix(): path.read_text() for path in out.rglob("*") if path.is_file()}
+
+
+def render(out: Path, files: dict[Path, str]) -> tuple[Change, ...]:
+    """Compares and writes, as the command does."""
+    changes = compare(out, files)
+    apply(out, changes, files)
+    return changes
+
+
+def test_files_are_created_updated_and_left_alone(tmp_path: Path) -> None:
+    """Each change has its kind, in the order of the paths; a file that is right is no change, and keeps its time."""
+    assert render(tmp_path, FILES) == (Change(FIRST, "create"), Change(SECOND, "create"))
+    assert written(tmp_path) == {path.as_posix(): text for path, text in FILES.items()}
+    assert render(tmp_path, FILES) == ()
+    before = (tmp_path / FIRST).stat().st_mtime_ns
+    assert render(tmp_path, {**FILES, SECOND: "a: 3\n"}) == (Change(SECOND, "update"),)
+    assert (tmp_path / FIRST).stat().st_mtime_ns == before
+    assert (tmp_path / SECOND).read_text() == "a: 3\n"
+
+
+def test_comparing_writes_nothing(tmp_path: Path) -> None:
+    """A folder that is not there is not made, either."""
+    assert len(compare(tmp_path / "made", FILES)) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bytes_are_the_text_s(tmp_path: Path) -> None:
+    """UTF-8 and line feeds on every machine; a file that differs in its line ends only is a file that differs."""
+    render(tmp_path, {FIRST: "é: 日\n"})
+    assert (tmp_path / FIRST).read_bytes() == "é: 日\n".encode()
+    (tmp_path / FIRST).write_bytes("é: 日\r\n".encode())
+    assert compare(tmp_path, {FIRST: "é: 日\n"}) == (Change(FIRST, "update"),)
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    """Whoever reads while files are written has the old text or the new one."""
+    texts = ["a" * 200_000, "b" * 200_000]
+    render(tmp_path, {FIRST: texts[0]})
+    seen, done = set(), threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.add((tmp_path / FIRST).read_text())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(40):
+        render(tmp_path, {FIRST: texts[number % 2]})
+    done.set()
+    reader.join()
+    assert seen <= set(texts)
+
+
+def test_nothing_is_moved_where_something_cannot_be_staged(tmp_path: Path) -> None:
+    """One place that cannot be written leaves all files as they were, and nothing behind."""
+    render(tmp_path, FILES)
+    (tmp_path / "prod").write_text("in the way\n")
+    before = written(tmp_path)
+    files = dict.fromkeys((*FILES, Path("prod/v2-8/config.yaml")), "new\n")
+    changes = tuple(Change(path, "update") for path in files)
+    with pytest.raises(TreeError, match=r"prod.*a file stands where a folder is needed") as caught:
+        apply(tmp_path, changes, files)
+    assert caught.value.help
+    assert written(tmp_path) == before
+
+
+@pytest.mark.parametrize("link", ["dev", "dev/v2-8"])
+def test_no_link_leads_out_of_the_folder(tmp_path: Path, link: str) -> None:
+    """A folder that is a symbolic link would put the config somewhere else: it is refused, and named."""
+    (tmp_path / "elsewhere").mkdir()
+    out = tmp_path / "out"
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TreeError, match=f"{link} is a symbolic link"):
+        compare(out, FILES)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_file_that_is_a_link_is_replaced(tmp_path: Path) -> None:
+    """What the link led to stays as it is, whatever it holds."""
+    target = tmp_path / "mine.yaml"
+    target.write_text(FILES[FIRST])
+    (tmp_path / "out" / FIRST).parent.mkdir(parents=True)
+    (tmp_path / "out" / FIRST).symlink_to(target)
+    assert render(tmp_path / "out", {FIRST: FILES[FIRST]}) == (Change(FIRST, "update"),)
+    assert not (tmp_path / "out" / FIRST).is_symlink()
+    assert target.read_text() == FILES[FIRST]
+
+
+def test_a_folder_reached_through_a_link_is_a_folder(tmp_path: Path) -> None:
+    """The folder that --out names may be a link itself: whoever names it means it."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    render(tmp_path / "out", FILES)
+    assert len(written(tmp_path / "real")) == 2
+
+
+def test_what_no_job_makes_any_more(tmp_path: Path) -> None:
+    """Only configs at the place of a config are stale: other files, deeper ones and what a link leads to are not."""
+    others = [
+        "dev/v2-8/notes.txt",
+        "dev/config.yaml",
+        "dev/v2-8/deeper/config.yaml",
+        "config.yaml",
+        "dev/v2-8/my-config.yaml",
+    ]
+    render(
+        tmp_path,
+        {Path(path): "x\n" for path in ("old/v2-8/config.yaml", "dev/v2-8/config.json", *others, *map(str, FILES))},
+    )
+    (tmp_path / "linked").symlink_to(tmp_path / "dev")
+    found = stale(tmp_path, [Path()], FILES)
+    assert [change.path.as_posix() for change in found] == ["dev/v2-8/config.json", "old/v2-8/config.yaml"]
+    apply(tmp_path, found, {})
+    assert set(written(tmp_path)) == {*others, *map(str, FILES)}
+    assert not (tmp_path / "old").exists(), "a folder that holds nothing any more goes too"
+
+
+def test_stale_files_of_one_project_only(tmp_path: Path) -> None:
+    """With a folder for each project, the folders of others are nobody's business."""
+    render(tmp_path, {Path("a/dev/v2-8/config.yaml"): "", Path("b/dev/v2-8/config.yaml"): ""})
+    assert [str(change.path) for change in stale(tmp_path, [Path("a")], [])] == ["a/dev/v2-8/config.yaml"]
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
+    """It is not removed to make room."""
+    (tmp_path / FIRST).mkdir(parents=True)
+    with pytest.raises(TreeError, match="a folder stands where a file is needed"):
+        compare(tmp_path, FILES)
