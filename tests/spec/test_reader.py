@@ -194,7 +194,7 @@ def lettered(data: Any) -> Any:
 
 
 REFUSED = {
-    "a: [1\n": ("TPU002", 2, 1),
+    "a: [1\n": ("TPU002", 1, 6),
     "a: 'x\n": ("TPU002", 1, 4),
     "a: b: c\n": ("TPU002", 1, 4),
     "a: 1\n b: 2\n": ("TPU002", 2, 2),
