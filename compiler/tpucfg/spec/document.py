@@ -5,13 +5,17 @@ repetition are bounded while it is read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Place
 from tpucfg.wording import lines
 
 Path = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
+
+
+_NO_KEYS: Final[Mapping[str, "Node"]] = MappingProxyType({})
 
 
 class Node:
@@ -30,7 +34,7 @@ class Node:
         """A scalar as it is written, without quotes."""
         self.children: Mapping[str, Node] | Sequence[Node] = ()
         """By key, or in order."""
-        self.keys: Mapping[str, Node] = {}
+        self.keys: Mapping[str, Node] = _NO_KEYS
         """The keys of a mapping, as nodes."""
 
 

@@ -66,7 +66,8 @@ def _undecodable(content: bytes, error: UnicodeDecodeError, name: str) -> Docume
 
 def read_text(text: str, name: str) -> Document:
     """The document in a text, with every finding about the text itself."""
-    if unfit := _UNFIT.search(text):
+    # A text of printable lines, as nearly every one is, has none of these: that is known in a tenth of the time.
+    if not text.replace("\n", "").isprintable() and (unfit := _UNFIT.search(text)):
         return Document(name, text, None, (_unfit(unfit, name),))
     source = _json_as_yaml(text) if text.lstrip().startswith("{") else text
     builder = Builder(name)
