@@ -9,7 +9,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint format workflows engine bench bench-write build schemas schemas-check readme lock clean
+.PHONY: help demo setup test lint format workflows engine bench bench-write build schemas schemas-check pages readme lock clean
 
 help: ## list the recipes
 	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
@@ -55,6 +55,9 @@ schemas-check: setup ## compare schema/<target>.schema.json with the official pa
 
 schemas: setup ## write schema/<target>.schema.json from the official packages
 	$(BIN)/python tools/api_schemas.py
+
+pages: setup ## fill in what is generated in docs/findings
+	$(BIN)/python tools/finding_pages.py
 
 readme: setup ## run the commands in the documents, and put what they print there
 	$(BIN)/python tools/readme_blocks.py --write

@@ -60,7 +60,7 @@ CONSTRUCTS: Final[dict[str, Any]] = {
 """Every construct of YAML that a spec may use, with what it says."""
 
 REFUSED: Final = {
-    "a: [1\n": ("TPU002", 2, 1),
+    "a: [1\n": ("TPU002", 1, 6),
     "a: 'x\n": ("TPU002", 1, 4),
     "a: b: c\n": ("TPU002", 1, 4),
     "a: 1\n b: 2\n": ("TPU002", 2, 2),

@@ -58,6 +58,12 @@ def lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def position(text: str, at: int) -> tuple[int, int]:
+    """Line and column of a character, both from 1."""
+    before = lines(text[:at])
+    return len(before), len(before[-1]) + 1
+
+
 def example(value: Any) -> str:
     """A value as somebody would write it into a spec, on one line."""
     if isinstance(value, str) and not value[:1].isdigit():

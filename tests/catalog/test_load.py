@@ -195,7 +195,7 @@ def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
     assert found is not None
     assert (found.generation, found.hosts) == ("v9", 4)
     assert catalog.nearest("next-16") == "v9-16"
-    assert catalog.all()[-1].size == "v9-256"
+    assert catalog.all()[-1].generation == "v9"
 
 
 def test_a_source_tells_where_it_is() -> None:

@@ -97,7 +97,7 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
 
 
 def test_commands_work_outside_the_checkout(run: Run) -> None:
-    """The commands find the schemas, the templates and the catalogue inside the package."""
+    """The commands find the schemas, the templates, the catalogue and the findings' pages inside the package."""
     version = run("tpucfg", "--version")
     assert version.returncode == 0, version.stderr
     assert version.stdout.startswith("tpucfg ")
@@ -112,6 +112,10 @@ def test_commands_work_outside_the_checkout(run: Run) -> None:
 
     schema = run("tpucfg", "schema")
     assert json.loads(schema.stdout)["required"], schema.stderr
+
+    explained = run("tpucfg", "explain", "TPU021")
+    assert explained.returncode == 0, explained.stderr
+    assert "TPU021" in explained.stdout
 
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:

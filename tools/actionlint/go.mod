@@ -1,7 +1,7 @@
 // actionlint, pinned; make workflows runs it over the workflows.
 module tpucfg/tools/actionlint
 
-go 1.26
+go 1.25.0
 
 tool github.com/rhysd/actionlint/cmd/actionlint
 

@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in the order of their places, the graver first, each of them once."""
     unique = dict.fromkeys(findings)
-    return tuple(sorted(unique, key=lambda it: (it.place, GRAVITY[it.level], it.id, it.message)))
+    return tuple(sorted(unique, key=lambda it: (it.place, GRAVITY[it.level], it)))
 
 
 def errors(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ from tpucfg.findings import Finding, Place
 from tpucfg.spec.document import Document
 from tpucfg.spec.events import events_of
 from tpucfg.spec.nodes import CONTROLS, Builder, StopError
+from tpucfg.wording import position
 
 LARGEST_FILE: Final = 1 << 20
 """Bytes: a thousand times a long spec."""
@@ -57,7 +58,7 @@ def _undecodable(content: bytes, error: UnicodeDecodeError, name: str) -> Docume
         message = "the file is UTF-16, and a spec is UTF-8"
         return Document(name, "", None, (Finding.of("TPU001", message, Place(name), help=_SAVE),))
     before = error.object[: error.start].decode("utf-8", "replace")
-    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    line, column = position(before, len(before))
     message = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
     found = Finding.of("TPU001", message, Place(name, line, column, line, column + 1), help=_SAVE)
     return Document(name, content.decode("utf-8-sig", "replace"), None, (found,))
@@ -86,8 +87,7 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
 
 
 def _unfit(found: re.Match[str], name: str) -> Finding:
-    text, at, code = found.string, found.start(), f"U+{ord(found[0]):04X}"
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    code, (line, column) = f"U+{ord(found[0]):04X}", position(found.string, found.start())
     place = Place(name, line, column, line, column + 1)
     if what := _AMBIGUOUS.get(found[0]):
         message = f"the {what} {code} stands here, and readers of YAML differ on what it means"

@@ -34,6 +34,9 @@ class _Complaint(NamedTuple):
 
     def place(self, line: int, start: int, end: int) -> Place:
         """A stretch of one line, at least one character long; everything is counted from 0 here."""
+        written = [number for number, row in enumerate(self.rows) if row.strip()]
+        if line > (last := written[-1] if written else 0):  # the parser stopped behind the end
+            line, start, end = last, len(self.rows[last].rstrip()), 0
         return Place(self.name, line + 1, start + 1, line + 1, max(end, start + 1) + 1)
 
     def found(self, message: str, place: Place, help: str = "", opened: Place | None = None) -> Finding:

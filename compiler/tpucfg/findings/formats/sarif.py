@@ -30,7 +30,12 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 
 def _rule(id_: str) -> dict[str, Any]:
     rule = RULES[id_]
-    return {"id": id_, "shortDescription": {"text": rule.title}, "defaultConfiguration": {"level": rule.level}}
+    return {
+        "id": id_,
+        "shortDescription": {"text": rule.title},
+        "help": {"text": f"tpucfg explain {id_}"},
+        "defaultConfiguration": {"level": rule.level},
+    }
 
 
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from tpucfg.explaining import Case, home_of
 from tpucfg.schemas import Ids, Problem, load
+from tpucfg.schemas.case import Case, home_of
 from tpucfg.spec.document import Path
 from tpucfg.wording import by_nearness, dotted, listed, named, nearest, repaired, shown
 

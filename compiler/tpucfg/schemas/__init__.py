@@ -87,6 +87,6 @@ def problems(name: str, data: Any, ids: Ids, written: Callable[[Path], str] | No
     """The same for data that is no document. `written` gives a scalar as its text has it: `3.10`, not 3.1."""
     if valid(name, data):
         return ()
-    from tpucfg.explanations import explained
+    from tpucfg.schemas.explanations import explained
 
     return explained(name, data, ids, written or (lambda _: ""))

@@ -1,0 +1,328 @@
+"""Each format to the character: what people, programs, code scanning and a pull request get to see."""
+
+import json
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from badspecs import cases, checked, file_of
+from sarif_part import WRITTEN
+from tpucfg import __version__
+from tpucfg.findings import Finding, Place
+from tpucfg.findings.formats import FORMATS, counted, format_named
+
+SOURCE = "version: 1\nname: MNIST\nsizes: [v3-8, v3-32]\nenvironments:\n  dev:\n    region: us-central1\n"
+SIZE = Finding.of(
+    "TPU021",
+    "v3-32 is not offered in us-central1",
+    Place("a.yaml", 3, 15, 3, 20),
+    help="leave v3-32 out",
+    details=("europe-west4 offers every rung", "the list: https://example.com/a,b"),
+    related=((Place("a.yaml", 6, 13, 6, 24), "the region of dev"),),
+)
+NAME = Finding.of("TPU007", "name is MNIST", Place("a.yaml", 2, 7, 2, 12), help="did you mean mnist?")
+STEPS = Finding.of("TPU042", "50% of the steps are left", Place("b/ü.yaml", 1, 1, 1, 2))
+
+
+def text(*findings: Finding, source: str = SOURCE, colour: bool = False) -> str:
+    """The findings for people."""
+    return format_named("text").report(findings, {"a.yaml": source}, colour=colour)
+
+
+def test_text() -> None:
+    """Where, how grave, which rule and what; the lines with their places; the facts beside it; the edit."""
+    assert text(NAME, SIZE, STEPS) == dedent("""\
+        a.yaml:2:7: error[TPU007]: name is MNIST
+          |
+        2 | name: MNIST
+          |       ^^^^^
+        help: did you mean mnist?
+
+        a.yaml:3:15: error[TPU021]: v3-32 is not offered in us-central1
+          |
+        3 | sizes: [v3-8, v3-32]
+          |               ^^^^^
+        6 |     region: us-central1
+          |             ----------- the region of dev
+          = europe-west4 offers every rung
+          = the list: https://example.com/a,b
+        help: leave v3-32 out
+
+        b/ü.yaml:1:1: warning[TPU042]: 50% of the steps are left
+        """)
+
+
+def test_nothing_to_say() -> None:
+    """Text and annotations are empty; JSON and SARIF are documents without entries."""
+    assert text() == ""
+    assert format_named("github").report([], {}) == ""
+    assert json.loads(format_named("json").report([], {})) == []
+    assert json.loads(format_named("sarif").report([], {}))["runs"][0]["results"] == []
+
+
+def test_two_places_in_one_line() -> None:
+    """The line is shown once; each place has its own underline, the finding's first."""
+    found = SIZE._replace(details=(), help="", related=((Place("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
+    assert text(found) == dedent("""\
+        a.yaml:3:15: error[TPU021]: v3-32 is not offered in us-central1
+          |
+        3 | sizes: [v3-8, v3-32]
+          |               ^^^^^
+          |         ---- v3-8, 8 cores
+        """)
+
+
+def test_a_place_in_another_file() -> None:
+    """It is named, not shown."""
+    found = NAME._replace(help="", related=((Place("b.yaml", 9, 2, 9, 3), "makes it so"),))
+    assert text(found).splitlines()[-1] == "  = b.yaml:9:2: makes it so"
+
+
+def test_line_numbers_of_several_digits() -> None:
+    """The margin is as wide as the widest number, of the related places too."""
+    found = NAME._replace(related=((Place("a.yaml", 12, 1, 12, 2), "there"),))
+    assert text(found, source=SOURCE + "\n" * 5 + "x: 1\n") == dedent("""\
+        a.yaml:2:7: error[TPU007]: name is MNIST
+           |
+         2 | name: MNIST
+           |       ^^^^^
+        12 | x: 1
+           | - there
+        help: did you mean mnist?
+        """)
+
+
+@pytest.mark.parametrize(
+    ("line", "start", "end", "shown"),
+    [
+        ("a: データ/x", 8, 9, "a: データ/x\n          ^"),
+        ("データ: x", 1, 4, "データ: x\n^^^^^^"),
+        ("e\u0301: x", 5, 6, "e\u0301: x\n   ^"),
+        ("a:\tx", 4, 5, "a: x\n   ^"),
+        ("a: \u202ex", 5, 6, "a:  x\n    ^"),
+        ("a: x", 5, 5, "a: x\n    ^"),
+        ("", 1, 1, "\n^"),
+    ],
+    ids=["behind wide", "wide", "combining", "tab", "right to left", "behind the end", "empty"],
+)
+def test_the_underline_stands_below_its_value(line: str, start: int, end: int, shown: str) -> None:
+    """Wide and combining characters count as a terminal shows them, others that it would act on as a blank."""
+    found = NAME._replace(place=Place("a.yaml", 1, start, 1, end), help="")
+    rows = text(found, source=f"{line}\n").splitlines()[2:]
+    assert "\n".join(row[4:] for row in rows) == shown
+
+
+def test_a_long_line_is_cut_around_the_place() -> None:
+    """Both cuts are marked, and the underline still stands below the value."""
+    found = NAME._replace(place=Place("a.yaml", 1, 501, 1, 506), help="")
+    row, underline = text(found, source="x" * 500 + "VALUE" + "y" * 500).splitlines()[2:]
+    assert row.startswith("1 | …xxx")
+    assert row.endswith("yyy…")
+    assert len(row) == 4 + 122
+    assert row[underline.index("^") : underline.rindex("^") + 1] == "VALUE"
+
+
+def test_a_value_over_several_lines() -> None:
+    """Its first line is underlined to the end."""
+    found = NAME._replace(place=Place("a.yaml", 5, 3, 6, 24), help="")
+    assert text(found).splitlines()[2:] == ["5 |   dev:", "  |   ^^^^"]
+
+
+def test_line_ends_of_other_systems() -> None:
+    """A carriage return is no character of the line, and one alone ends a line as well."""
+    for end in ("\r\n", "\r"):
+        assert text(NAME, source=SOURCE.replace("\n", end)) == text(NAME)
+
+
+def test_a_place_behind_the_end_of_the_text() -> None:
+    """The sentence stands alone."""
+    found = NAME._replace(place=Place("a.yaml", 99, 1, 99, 2), help="")
+    assert text(found) == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
+    assert text(found, source="") == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
+
+
+def test_colour() -> None:
+    """Only the first line has any, and without it the text is the same."""
+    coloured = text(NAME, colour=True)
+    assert coloured.splitlines()[0] == (
+        "\033[1ma.yaml:2:7\033[0m: \033[1;31merror[TPU007]\033[0m: \033[1mname is MNIST\033[0m"
+    )
+    assert coloured.splitlines()[1:] == text(NAME).splitlines()[1:]
+
+
+def test_no_control_character_reaches_the_terminal() -> None:
+    """Whatever stands in a finding is shown as an escape."""
+    hostile = "\033[2J\a\u202e\n"
+    found = Finding.of(
+        "TPU007",
+        hostile,
+        Place(f"a{hostile}.yaml", 1, 1, 1, 2),
+        help=hostile,
+        details=(hostile,),
+        related=((Place("b.yaml"), hostile),),
+    )
+    printed = format_named("text").report([found], {})
+    assert all(line.isprintable() for line in printed.splitlines())
+    assert "\\u001b[2J" in printed
+
+
+def test_json() -> None:
+    """One object for each finding, in order, with everything that it has."""
+    printed = format_named("json").report([SIZE, STEPS], {"a.yaml": SOURCE})
+    assert json.loads(printed) == [
+        {
+            "id": "TPU021",
+            "level": "error",
+            "message": "v3-32 is not offered in us-central1",
+            "file": "a.yaml",
+            "line": 3,
+            "column": 15,
+            "end_line": 3,
+            "end_column": 20,
+            "help": "leave v3-32 out",
+            "details": ["europe-west4 offers every rung", "the list: https://example.com/a,b"],
+            "related": [
+                {
+                    "message": "the region of dev",
+                    "file": "a.yaml",
+                    "line": 6,
+                    "column": 13,
+                    "end_line": 6,
+                    "end_column": 24,
+                }
+            ],
+        },
+        {
+            "id": "TPU042",
+            "level": "warning",
+            "message": "50% of the steps are left",
+            "file": "b/ü.yaml",
+            "line": 1,
+            "column": 1,
+            "end_line": 1,
+            "end_column": 2,
+            "help": "",
+            "details": [],
+            "related": [],
+        },
+    ]
+    assert printed.endswith("]\n")
+
+
+def test_github() -> None:
+    """A workflow command a line, with what GitHub would take for its own signs escaped."""
+    wide = NAME._replace(place=Place("a.yaml", 5, 3, 6, 24), level="note")
+    assert format_named("github").report([SIZE, STEPS, wide], {}) == (
+        "::error file=a.yaml,line=3,endLine=3,col=15,endColumn=19,title=TPU021::v3-32 is not offered in us-central1"
+        "%0Aeurope-west4 offers every rung%0Athe list: https://example.com/a,b%0Ahelp: leave v3-32 out\n"
+        "::warning file=b/ü.yaml,line=1,endLine=1,col=1,endColumn=1,title=TPU042::50%25 of the steps are left\n"
+        "::notice file=a.yaml,line=5,endLine=6,title=TPU007::name is MNIST%0Ahelp: did you mean mnist?\n"
+    )
+
+
+def test_github_escapes_what_would_end_a_property() -> None:
+    """A file's name cannot bring in a property or a second command."""
+    found = NAME._replace(place=Place("a,b:c%\n::error.yaml", 1, 1, 1, 2))
+    (line,) = format_named("github").report([found], {}).splitlines()
+    assert line.startswith("::error file=a%2Cb%3Ac%25%0A%3A%3Aerror.yaml,line=1,")
+
+
+def sarif(*findings: Finding) -> Any:
+    """The run of the log."""
+    log = json.loads(format_named("sarif").report(findings, {}))
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    return run
+
+
+def test_sarif() -> None:
+    """The rules that occur, and a result for each finding with its place, its related places and its level."""
+    run = sarif(SIZE, STEPS)
+    assert run["tool"]["driver"] == {
+        "name": "tpucfg",
+        "semanticVersion": __version__,
+        "rules": [
+            {
+                "id": "TPU021",
+                "shortDescription": {"text": "a size that the region does not offer"},
+                "help": {"text": "tpucfg explain TPU021"},
+                "defaultConfiguration": {"level": "error"},
+            },
+            {
+                "id": "TPU042",
+                "shortDescription": {"text": "few steps left"},
+                "help": {"text": "tpucfg explain TPU042"},
+                "defaultConfiguration": {"level": "warning"},
+            },
+        ],
+    }
+    region = {"startLine": 6, "startColumn": 13, "endLine": 6, "endColumn": 24}
+    assert run["results"] == [
+        {
+            "ruleId": "TPU021",
+            "ruleIndex": 0,
+            "level": "error",
+            "message": {
+                "text": "v3-32 is not offered in us-central1\neurope-west4 offers every rung\n"
+                "the list: https://example.com/a,b\nhelp: leave v3-32 out"
+            },
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": "a.yaml"},
+                        "region": {"startLine": 3, "startColumn": 15, "endLine": 3, "endColumn": 20},
+                    }
+                }
+            ],
+            "relatedLocations": [
+                {
+                    "id": 1,
+                    "message": {"text": "the region of dev"},
+                    "physicalLocation": {"artifactLocation": {"uri": "a.yaml"}, "region": region},
+                }
+            ],
+        },
+        {
+            "ruleId": "TPU042",
+            "ruleIndex": 1,
+            "level": "warning",
+            "message": {"text": "50% of the steps are left"},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": "b/%C3%BC.yaml"},
+                        "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2},
+                    }
+                }
+            ],
+        },
+    ]
+    assert run["columnKind"] == "unicodeCodePoints"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_everything_in_the_corpus(name: str) -> None:
+    """Whatever is found can be printed in each of them, with the same exit status; SARIF keeps to its standard."""
+    for folder in cases():
+        if (folder / "resources.json").exists():
+            continue  # tpucfg infra has no formats of findings
+        status, out, err = checked(file_of(folder), "--format", name)
+        assert err == ""
+        assert status == (1 if ": error[" in (folder / "expected.txt").read_text() else 0)
+        if name in {"json", "sarif"}:
+            document = json.loads(out)
+            assert name == "json" or not list(Draft202012Validator(WRITTEN).iter_errors(document))
+        if name == "github":
+            assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in out.splitlines())
+
+
+def test_counted() -> None:
+    """The summary line, in words."""
+    note = SIZE.allowed("quota granted")
+    assert counted([]) == "no findings"
+    assert counted([SIZE]) == "1 error"
+    assert counted([SIZE, NAME, STEPS]) == "2 errors and 1 warning"
+    assert counted([SIZE, STEPS, STEPS, note]) == "1 error, 2 warnings and 1 note"
+    assert counted([note]) == "1 note"
