@@ -79,7 +79,9 @@ class Builder:
     def _count(self, event: Any, values: int) -> None:
         self.values += values
         if self.values > MOST_VALUES:
-            raise self._stop("TPU010", f"more than {MOST_VALUES:,} values, aliases counted in full", event, _MANY)
+            raise self._stop(
+                "TPU010", f"the file has more than {MOST_VALUES:,} values, aliases counted in full", event, _MANY
+            )
 
     def _nest(self, event: Any, depth: int) -> None:
         if depth > DEEPEST:
@@ -124,9 +126,11 @@ class Builder:
         if type(event) is ScalarEvent:
             self._refuse_unfit(event)
             return str(event.value)
-        braces = type(event) is MappingStartEvent and event.flow_style
-        hint = "put a text that starts with { in quotes; a spec is no template" if braces else "write the key itself"
-        raise self._stop("TPU011", "a key is a word, and not a list, a mapping or an alias", event, hint)
+        if type(event) is MappingStartEvent and event.flow_style:
+            message = "a mapping stands here as a key, as in {{ x }}: a spec is no template"
+            raise self._stop("TPU011", message, event, "put the text in quotes, or write what a template would make")
+        message = "a key is a word, and not a list, a mapping or an alias"
+        raise self._stop("TPU011", message, event, "write the key itself")
 
     def _sequence(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         self._refuse_tag(event)

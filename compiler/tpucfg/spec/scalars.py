@@ -26,11 +26,13 @@ _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 LONGEST_NUMBER: Final = 40
 """Digits of the longest number that is read: more than any count, rate or 64-bit identifier has."""
 
+_TEXT: Final = "if it is text, put it in quotes"
+
 
 class NumberRefusedError(ValueError):
     """A number that no figure of a spec can be: infinite, not a number, or longer than LONGEST_NUMBER."""
 
-    def __init__(self, message: str, help: str = "if it is text, put it in quotes") -> None:
+    def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
         self.help = help
 
@@ -53,12 +55,15 @@ def _number(text: str) -> Scalar:
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
     if len(text) > LONGEST_NUMBER:
-        raise NumberRefusedError(f"the number has {len(text)} characters, and at most {LONGEST_NUMBER} are read")
+        message = f"the number has {len(text)} characters, and at most {LONGEST_NUMBER} are read"
+        raise NumberRefusedError(message, f"write fewer digits; {_TEXT}")
     if kind is None:
         return int(text, 0)
     value = kind(text)
     if value in (float("inf"), float("-inf")):
-        raise NumberRefusedError(f"{text} is beyond the range of a 64-bit floating-point number")
+        message = f"{text} is beyond the range of a 64-bit floating-point number"
+        raise NumberRefusedError(message, f"write a number below 1e308; {_TEXT}")
     if value == 0 and _SIGNIFICANT.search(text.lower().partition("e")[0]):
-        raise NumberRefusedError(f"{text} is too small for a 64-bit floating-point number")
+        message = f"{text} is too small for a 64-bit floating-point number"
+        raise NumberRefusedError(message, f"write a number above 1e-308; {_TEXT}")
     return value

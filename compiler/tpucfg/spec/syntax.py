@@ -54,6 +54,9 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
         return said.found(problem, Place(name))
     if text.lstrip().startswith("{") and (comment := _comment(said)):
         return comment
+    if (template := said.row(mark).find("{%")) >= 0:
+        place = said.place(mark.line, template, template + 2)
+        return said.found("a spec is no template", place, "write the text that the template would make")
     if said.row(mark)[mark.column :].startswith("\t"):
         said = said._replace(problem="tab character")
     return next((read for pattern, read in _READERS.items() if re.search(pattern, said.problem)), _table)(said)
