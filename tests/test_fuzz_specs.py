@@ -196,12 +196,12 @@ def test_no_spec_ends_in_a_traceback(batch: int) -> None:
         content = rng.choice(CONTENTS)
         for _ in range(rng.choice([1, 1, 2, 4])):
             content = rng.choice(CHANGES)(rng, content)
-        start = time.perf_counter()
+        start = time.process_time()
         compiled, document, found = check(content)
         judged(found, document)
         if compiled and not errors(found):
             assert len(list(render_all(compiled))) == len(compiled.messages)
-        assert time.perf_counter() - start < SLOWEST_SECONDS
+        assert time.process_time() - start < SLOWEST_SECONDS
 
 
 @pytest.mark.parametrize("batch", range(3))
@@ -214,6 +214,6 @@ def test_no_config_ends_in_a_traceback(batch: int) -> None:
         for _ in range(rng.choice([1, 1, 2, 4])):
             content = rng.choice(CHANGES)(rng, content)
         document = read_bytes(content, "config.yaml")
-        start = time.perf_counter()
+        start = time.process_time()
         judged(document_findings(document, target, CATALOG), document)
-        assert time.perf_counter() - start < SLOWEST_SECONDS
+        assert time.process_time() - start < SLOWEST_SECONDS
