@@ -88,7 +88,10 @@ def test_a_full_disk(tpucfg: Run) -> None:
 def test_ctrl_c(tmp_path: Path) -> None:
     """An interrupted command ends at once, without a word, with the status that shells expect."""
     os.mkfifo(tmp_path / "tpucfg.yaml")
+    # A shell starts what runs in its background with Ctrl-C ignored, and a process hands that on to those it starts.
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([*COMMAND, "check"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, ours)
     writer = os.open(tmp_path / "tpucfg.yaml", os.O_WRONLY)  # returns when the command reads, and waits for more
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
