@@ -9,14 +9,16 @@ from pulumi import Output, Resource, ResourceOptions
 from access import grant_access
 from bucket import make_bucket
 from family import Family
-from identity import TPU_API, make_account, make_agent
+from identity import TPU_API, agent_names, make_account, make_agent
 from settings import Settings
 
 _EVERYWHERE: Final = ("storage.googleapis.com", "iam.googleapis.com")
 APIS: Final = {
     "vertex-ai": (*_EVERYWHERE, TPU_API, "aiplatform.googleapis.com"),
     "cloud-tpu": (*_EVERYWHERE, TPU_API),
-    "gke": (*_EVERYWHERE, TPU_API, "container.googleapis.com"),
+    # Pods act as the account by Workload Identity, which asks for its tokens there:
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
+    "gke": (*_EVERYWHERE, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
     # Its TPUs are in the service's own project, where nobody else enables anything.
     "ai-platform": (*_EVERYWHERE, "ml.googleapis.com"),
 }
@@ -38,9 +40,11 @@ class Environment(pulumi.ComponentResource):
             ResourceOptions(providers=[provider], protect=settings.protect),
         )
         family = Family(self, settings)
+        # First of all, as a look-up that fails must leave nothing made.
+        names = agent_names(settings, provider)
         apis = [_api(service, settings, family) for service in APIS[settings.target]]
         bucket = make_bucket(settings, family, apis)
-        agent = make_agent(settings, family, provider, apis)
+        agent = make_agent(names, family, apis)
         account = make_account(settings, family, apis)
         grant_access(settings, family, bucket, agent, account)
         self.bucket: Output[str] = bucket.name

@@ -61,6 +61,8 @@ def _taken(_: Failure, settings: Settings) -> str:
 
 
 def _owned(failure: Failure, settings: Settings) -> str:
+    if settings.region not in settings.bucket:
+        return _pinned(settings)
     stack, start = settings.environment, "::".join(failure.urn.split("::")[:2])
     return (
         f"the bucket {settings.bucket} exists in your project and this stack does not know it: an earlier stay in the "
@@ -70,6 +72,16 @@ def _owned(failure: Failure, settings: Settings) -> str:
         f"--generate-code=false --parent environment={start}::tpucfg:index:Environment::{stack} "
         f"--provider gcp={start}::pulumi:providers:gcp::gcp\n"
         f"or give another name in the spec with environments.{stack}.bucket"
+    )
+
+
+def _pinned(settings: Settings) -> str:
+    """A name without the region: importing a bucket that the stack has elsewhere would end in deleting it."""
+    return (
+        f"the bucket {settings.bucket} exists in your project, and a bucket never changes its region: "
+        f"it was not made in {settings.region}.\n"
+        f"help: to move, give environments.{settings.environment}.bucket another name, or leave it out, which puts the "
+        f"region into the name; to take in a bucket made by hand in {settings.region}, see docs/environments.md"
     )
 
 
@@ -99,6 +111,14 @@ def _forbidden(failure: Failure, settings: Settings) -> str:
         f"whoever runs pulumi lacks {lacking} in {settings.project}: {failure.name} was not made.\n"
         f"help: gcloud projects add-iam-policy-binding {settings.project} --member=user:YOU@example.com "
         f"--role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
+    )
+
+
+def _no_billing(failure: Failure, settings: Settings) -> str:
+    return (
+        f"the project {settings.project} has no open billing account: {failure.name} was not made.\n"
+        f"help: gcloud billing projects link {settings.project} --billing-account=ACCOUNT_ID; then: "
+        f"pulumi up --stack {settings.environment}"
     )
 
 
@@ -137,5 +157,6 @@ _HELP: Final[tuple[tuple[re.Pattern[str], _Help], ...]] = (
         re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
         _disabled,
     ),
+    (re.compile(r"Error 403\b.*billing account", re.DOTALL | re.IGNORECASE), _no_billing),
     (re.compile(r"Error 403\b", re.DOTALL), _forbidden),
 )

@@ -25,20 +25,37 @@ class Agent(NamedTuple):
     """What a grant to it waits for: the agent exists once its identity was generated."""
 
 
-def make_agent(settings: Settings, family: Family, provider: gcp.Provider, apis: list[Resource]) -> Agent:
-    """The TPU service identity, in the project that the target's guide says."""
+class AgentNames(NamedTuple):
+    """What the agent will be called, and the project that its identity is generated in."""
+
+    email: Output[str]
+    project: str
+    follows_rule: bool
+    """Whether the e-mail follows from the project's number, and Google's answer can be compared with it."""
+
+
+def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
+    """Both, asked for where they have to be.
+
+    Raises:
+        pulumi.RunError: The look-up failed; the message says how to do without it.
+    """
     if settings.target == "ai-platform":
         # https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access: in the service's tenant project.
         names = ml_service.names(settings)
-        return Agent(Output.from_input(names.tpu_account), _identity(names.project, family, apis))
+        return AgentNames(Output.from_input(names.tpu_account), names.project, follows_rule=False)
     email = Output.format("service-{0}@cloud-tpu.iam.gserviceaccount.com", _number(settings, provider))
-    identity = _identity(settings.project, family, apis)
-    identity.email.apply(lambda answered: _compare(answered, email))
-    return Agent(email, identity)
+    return AgentNames(email, settings.project, follows_rule=True)
 
 
-def _identity(project: str, family: Family, apis: list[Resource]) -> gcp.projects.ServiceIdentity:
-    return gcp.projects.ServiceIdentity("tpu-agent", project=project, service=TPU_API, opts=family.options(apis))
+def make_agent(names: AgentNames, family: Family, apis: list[Resource]) -> Agent:
+    """The TPU service identity, in the project that the target's guide says."""
+    identity = gcp.projects.ServiceIdentity(
+        "tpu-agent", project=names.project, service=TPU_API, opts=family.options(apis)
+    )
+    if names.follows_rule:
+        identity.email.apply(lambda answered: _compare(answered, names.email))
+    return Agent(names.email, identity)
 
 
 def _number(settings: Settings, provider: gcp.Provider) -> Output[str]:
