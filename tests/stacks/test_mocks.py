@@ -155,7 +155,7 @@ def test_protection_covers_everything_but_extra_members(tmp_path: Path) -> None:
     [
         ("vertex-ai", {}, {"storage", "iam", "tpu", "aiplatform"}),
         ("cloud-tpu", {}, {"storage", "iam", "tpu"}),
-        ("gke", V5E, {"storage", "iam", "tpu", "container"}),
+        ("gke", V5E, {"storage", "iam", "tpu", "container", "iamcredentials"}),
         ("ai-platform", {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}, {"storage", "iam", "ml"}),
     ],
 )
