@@ -123,7 +123,7 @@ def _soft_delete_days(environment: Environment) -> int:
 def _stop_at_errors(project: Project, environment: Environment, *, makes_account: bool) -> None:
     """A stack checks its own environment and no other: another team's mistake does not stop this one's bucket."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
-    found = [*compiled.findings, *(account_fits(project, environment) if makes_account else ())]
+    found = [*compiled.findings, *(account_fits(project, environment, environment.target) if makes_account else ())]
     _stop(list(dict.fromkeys(errors(found))), {project.document.file: project.document.text})
 
 

@@ -112,21 +112,23 @@ def test_a_folder_reached_through_a_link_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_what_no_job_makes_any_more(tmp_path: Path) -> None:
-    """Only configs at the place of a config are stale: other files, deeper ones and what a link leads to are not."""
+    """Only what this tool made, at the place of a config, is stale: what others wrote is never removed."""
     others = [
         "dev/v2-8/notes.txt",
         "dev/config.yaml",
         "dev/v2-8/deeper/config.yaml",
         "config.yaml",
         "dev/v2-8/my-config.yaml",
+        "dev/v2-8/config.json",
+        "apps/api/config.yaml",
+        "helm/prod/config.json",
+        "hand/v2-8/config.yaml",
     ]
-    render(
-        tmp_path,
-        {Path(path): "x\n" for path in ("old/v2-8/config.yaml", "dev/v2-8/config.json", *others, *map(str, FILES))},
-    )
+    made = {"old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n", "old/v3-32/config.json": "{}\n"}
+    render(tmp_path, {Path(path): made.get(path, "x\n") for path in (*made, *others, *map(str, FILES))})
     (tmp_path / "linked").symlink_to(tmp_path / "dev")
     found = stale(tmp_path, [Path()], FILES)
-    assert [change.path.as_posix() for change in found] == ["dev/v2-8/config.json", "old/v2-8/config.yaml"]
+    assert [change.path.as_posix() for change in found] == ["old/v2-8/config.yaml", "old/v3-32/config.json"]
     apply(tmp_path, found, {})
     assert set(written(tmp_path)) == {*others, *map(str, FILES)}
     assert not (tmp_path / "old").exists(), "a folder that holds nothing any more goes too"
@@ -134,7 +136,8 @@ def test_what_no_job_makes_any_more(tmp_path: Path) -> None:
 
 def test_stale_files_of_one_project_only(tmp_path: Path) -> None:
     """With a folder for each project, the folders of others are nobody's business."""
-    render(tmp_path, {Path("a/dev/v2-8/config.yaml"): "", Path("b/dev/v2-8/config.yaml"): ""})
+    made = "# Made by tpucfg 0.1.0\n"
+    render(tmp_path, {Path("a/dev/v2-8/config.yaml"): made, Path("b/dev/v2-8/config.yaml"): made})
     assert [str(change.path) for change in stale(tmp_path, [Path("a")], [])] == ["a/dev/v2-8/config.yaml"]
 
 

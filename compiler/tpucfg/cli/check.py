@@ -12,6 +12,7 @@ from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecsOption, TargetO
 from tpucfg.cli.workspace import check_spec, has_colour, loaded_project, project_of
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats import FORMATS, counted, format_named
+from tpucfg.wording import shown
 
 
 def check(
@@ -39,6 +40,8 @@ def check(
     """
     choice(format, FORMATS, "--format")
     if config:
+        if spec or env or size:
+            raise Stop(USAGE, "--config checks files by themselves, without a spec: leave out --spec, --env and --size")
         found, sources, subject = _configs(config, target)
     elif stack_outputs:
         found, sources, subject = _outputs(stack_outputs, spec or [SPEC], env)
@@ -46,7 +49,7 @@ def check(
         found, sources, subject = _specs(spec or [SPEC], env, size, target)
     sys.stdout.write(format_named(format).report(found, sources, colour=has_colour(sys.stdout)))
     if format == "text":
-        print(f"{subject}: {counted(found)}")
+        print(f"{shown(subject, quoted=False, longest=len(subject))}: {counted(found)}")
     if errors(found):
         raise Stop(ERRORS)
 

@@ -1,7 +1,7 @@
 """`tpucfg why`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -69,7 +69,7 @@ def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, ask
             Reason(f"with its placeholders filled in: {arg}") for arg in job.args if arg.startswith(f"--{name}=")
         )
         return
-    path = _path(message, asked)
+    path = _path(message, asked, tuple(keys))
     value = _at(message, path)
     if isinstance(value, str) and value.startswith("--") and value in job.args:
         yield from _reasons(project, catalog, job, message, value)
@@ -100,7 +100,7 @@ def _field_reasons(project: Project, job: Job, path: Path, value: Any) -> Iterat
         yield Reason(origin.what, source=origin.source)
 
 
-def _path(message: Message, asked: str) -> Path:
+def _path(message: Message, asked: str, figures_too: Sequence[str]) -> Path:
     """The path as keys and indices: `a.0.b` and `a[0].b` are the same. A key may have dots itself, as labels do."""
     steps: list[str | int] = []
     rest = asked.replace("[", ".").replace("]", "")
@@ -110,7 +110,7 @@ def _path(message: Message, asked: str) -> Path:
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
             missing = rest.partition(".")[0]
-            near = nearest(missing, known)
+            near = nearest(missing, [*known, *figures_too] if not steps else known)
             hint = f"did you mean {near}?" if near else f"it has: {listed(known)}"
             raise Stop(USAGE, f"{dotted(tuple(steps))} has no {missing}", hint)
         steps.append(int(step) if isinstance(value, list) else step)

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 _CONFIG: Final = re.compile(r"config\.(?:yaml|json)")
+_SIZE: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")
+_MADE_BY: Final = b"# Made by tpucfg "
+"""How every config in YAML begins."""
 _STAGED: Final = ".tpucfg-staged"
 _SERIAL: Final = count()
 _REASONS: Final = {
@@ -56,9 +59,9 @@ def compare(out: Path, files: Mapping[Path, str]) -> tuple[Change, ...]:
 
 def stale(out: Path, folders: Iterable[Path], wanted: Iterable[Path]) -> tuple[Change, ...]:
     """The configs at `<folder>/<env>/<size>/config.*` that are not wanted any more, by path."""
-    wanted = set(wanted)
+    jobs = {path.parent for path in wanted}  # a job's config in the other format is somebody's too
     found = (path for folder in folders for path in _configs(out, folder))
-    return tuple(Change(path, "remove") for path in sorted(found) if path not in wanted)
+    return tuple(Change(path, "remove") for path in sorted(found) if path.parent not in jobs)
 
 
 def apply(out: Path, changes: Sequence[Change], files: Mapping[Path, str]) -> None:
@@ -129,8 +132,17 @@ def _configs(out: Path, folder: Path) -> Iterator[Path]:
     for path in (out / folder).glob("*/*/config.*"):
         below = path.relative_to(out)
         linked = any((out / parent).is_symlink() for parent in below.parents[:-1])
-        if _CONFIG.fullmatch(path.name) and not linked:
+        if _CONFIG.fullmatch(path.name) and not linked and _is_ours(path):
             yield below
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file that stands where a config would was made by this tool: what others wrote is never removed."""
+    if not _SIZE.fullmatch(path.parent.name):
+        return False
+    if path.suffix == ".json":  # JSON has no comment to tell by, and a folder named like a size is ours
+        return True
+    return (_read(path) or b"").startswith(_MADE_BY)
 
 
 def _remove(out: Path, path: Path) -> None:

@@ -157,16 +157,19 @@ def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
         if key := figures.get(arg.key):
             yield Finding.of(
                 "TPU050",
-                f"--{arg.key} would be given twice: by {dotted(at)} and by training.{key}",
+                f"--{arg.key} would be given twice: by {dotted(at)} and by {dotted(_figure_path(project, key))}",
                 project.document.key(at),
                 help=f"delete {dotted(at)}, or set training.flags.{key} to null, which leaves the figure out",
                 related=((_figure_place(project, key), "the figure that makes the same flag"),),
             )
 
 
+def _figure_path(project: Project, key: str) -> Path:
+    return ("training", "steps", key) if key in project.training.steps else ("training", key)
+
+
 def _figure_place(project: Project, key: str) -> Place:
-    path = ("training", "steps", key) if key in project.training.steps else ("training", key)
-    return project.document.key(path)
+    return project.document.key(_figure_path(project, key))
 
 
 def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:

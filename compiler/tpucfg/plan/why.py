@@ -87,7 +87,8 @@ def _rule(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reaso
         tuned = training.train_steps if key == "train_steps" else training.steps[key]
         exact = Fraction(tuned or 0) / rung.scale
         rounded = f", rounded up from {float(exact):g}" if exact.denominator != 1 else ""
-        yield Reason(f"the examples seen stay: {tuned} / {k} = {result}{rounded}", source=PODS)
+        said = "divided so that as many examples are seen" if key == "train_steps" else "divided as the run is"
+        yield Reason(f"{said}: {tuned} / {k} = {result}{rounded}", source=PODS)
 
 
 def _number(value: Fraction) -> str:

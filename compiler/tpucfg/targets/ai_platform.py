@@ -83,7 +83,8 @@ def _shut_down(project: Project) -> Finding:
         "TPU060",
         "Google shut AI Platform Training down on 2025-01-31: its configs can be written and checked, but no job runs",
         document.value((*own, "target")),
-        help="move to vertex-ai, which replaced it: set target to vertex-ai",
+        help="move to vertex-ai, which replaced it: "
+        + ("set target to vertex-ai" if choosing else "give another --target than ai-platform"),
         details=(f"announced at {_SHUTDOWN}",),
     )
 

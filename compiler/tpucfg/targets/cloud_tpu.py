@@ -82,7 +82,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from _tiers(project)
     yield from names_fit(project, environment, slices, lambda _: _LONGEST_NAME, _NAMES)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment)
+        yield from account_fits(project, environment, NAME)
 
 
 def _unplaced(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ def trainer_field(project: Project, key: str, message: str, fix: str) -> Iterato
         yield Finding.of("TPU051", message, project.document.key(("trainer", key)), help=fix)
 
 
-def account_fits(project: Project, environment: Environment) -> Iterator[Finding]:
+def account_fits(project: Project, environment: Environment, target: str) -> Iterator[Finding]:
     """An error where the account that the stack would make has an id that Google refuses."""
     id_ = account_id(name=project.name, environment=environment.name)
     if len(id_) > LONGEST_ACCOUNT:
@@ -54,7 +54,7 @@ def account_fits(project: Project, environment: Environment) -> Iterator[Finding
             f"{len(id_)} characters, and Google takes {LONGEST_ACCOUNT}",
             project.document.key(environment.path),
             help=f"shorten the project's or the environment's name by {len(id_) - LONGEST_ACCOUNT} characters, "
-            f"or name an account of your own in targets.{environment.target}.service_account",
+            f"or name an account of your own in targets.{target}.service_account",
         )
 
 

@@ -82,7 +82,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from container_only(project, NAME)
     yield from names_fit(project, environment, slices, lambda it: longest_name(REPLICATED_JOB, it.hosts), NAMES)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment)
+        yield from account_fits(project, environment, NAME)
 
 
 def message(job: Job) -> Message:

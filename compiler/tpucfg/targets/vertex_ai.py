@@ -51,7 +51,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from machines_fit(project, [it for it in slices if _by_count(it)], NAME, chooses=False)
     yield from _trainer(project)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment)
+        yield from account_fits(project, environment, NAME)
 
 
 def _trainer(project: Project) -> Iterator[Finding]:
