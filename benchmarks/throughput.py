@@ -50,7 +50,7 @@ def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
     """The cheapest of so many runs of `tpucfg render --out DIR --spec A --spec B …`, by the number of specs."""
     with tempfile.TemporaryDirectory(dir=_TMPFS if _TMPFS.is_dir() else None) as folder:
         here = Path(folder)
-        specs = list(_write_specs(here))
+        specs = list(write_specs(here))
         taken: dict[int, list[Cost]] = {count: [] for count in COUNTS}
         for _ in range(rounds):
             for count in COUNTS:
@@ -66,7 +66,7 @@ def _core_seconds(cost: Cost) -> float:
     return cost.cpu_seconds
 
 
-def _write_specs(here: Path) -> Iterator[str]:
+def write_specs(here: Path) -> Iterator[str]:
     """Specs of different projects, with figures of their own."""
     for number in range(max(COUNTS)):
         text = _SPEC.format(

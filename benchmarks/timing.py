@@ -18,6 +18,7 @@ class Cost(NamedTuple):
     cpu_seconds: float
     """Of all cores together, its own and the system's for it."""
     peak_bytes: int
+    """Resident memory at its most; no less than this process holds itself, which Linux counts into those it starts."""
 
 
 class CommandError(Exception):
