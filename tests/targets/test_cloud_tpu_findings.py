@@ -145,3 +145,16 @@ def test_spot_excludes(other: Message) -> None:
     assert list(cloud_tpu.rules(message, CATALOG)) == []
     (problem,) = cloud_tpu.rules(message | other, CATALOG)
     assert problem.id == "TPU074"
+
+
+@pytest.mark.parametrize(
+    ("kind", "topology", "said"),
+    [("V3", "5x7", "V3 has no topology 5x7"), ("V3", "4x4", None), ("V5P", "2x2x2", None), ("V4", "9x9x9", None)],
+)
+def test_a_shape_that_is_not_offered(kind: str, topology: str, said: str | None) -> None:
+    """Only a generation whose shapes are all known can refuse one: of v4 some are not."""
+    node = {"acceleratorConfig": {"type": kind, "topology": topology}, "runtimeVersion": "tpu-ubuntu2204-base"}
+    message: Message = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
+    found = [problem.message for problem in cloud_tpu.rules(message, CATALOG)]
+    assert len(found) == (said is not None)
+    assert all(str(said) in text for text in found)

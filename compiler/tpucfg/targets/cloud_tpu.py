@@ -14,7 +14,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.model import Job
 from tpucfg.plan.where import zone_of
-from tpucfg.schemas import Problem, dotted
+from tpucfg.schemas import Problem, dotted, listed
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
 from tpucfg.targets.base import Command, Message, Origin, Submission
@@ -187,10 +187,20 @@ def _node_rules(path: Path, node: Mapping[str, Any], catalog: Catalog) -> Iterat
             near = None if found else catalog.nearest(size)
             said = found.refusals[NAME].why if found else "the catalogue has no such size"
             yield refused((*path, "acceleratorType"), f"{size}: {said}", f"did you mean {near}?" if near else "")
+    yield from _shape_rules((*path, "acceleratorConfig"), node.get("acceleratorConfig", {}), catalog)
     yield from _exclusive(path, node, ("networkConfig", "networkConfigs"))
     if len(node.get("description", "")) > _LONGEST_DESCRIPTION:
         yield refused((*path, "description"), f"it has more than {_LONGEST_DESCRIPTION} characters")
     yield from _metadata_rules((*path, "metadata"), node.get("metadata", {}))
+
+
+def _shape_rules(path: Path, config: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+    kind, topology = config.get("type"), config.get("topology")
+    known = [slice_.topology for slice_ in catalog.all() if kind and slice_.accelerators.get(NAME) == kind]
+    # Where the shape of a single size is not known, no shape can be told to be wrong.
+    if known and None not in known and topology not in known:
+        takes = listed([str(shape) for shape in known], 14)
+        yield refused((*path, "topology"), f"{kind} has no topology {topology}", f"it takes: {takes}")
 
 
 def _metadata_rules(path: Path, metadata: Mapping[str, str]) -> Iterator[Problem]:
