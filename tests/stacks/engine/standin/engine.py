@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -137,7 +137,7 @@ class Stack:
         """Put another program in place of the one that the stack was made from."""
         self.automation.workspace.program = program
 
-    def _run(self, operation: Callable[..., Any], fails: bool, options: Options) -> Outcome:
+    def _run(self, operation: Callable[..., Any], fails: bool, options: Options, tries: int = 2) -> Outcome:
         heard: list[events.EngineEvent] = []
         said: list[str] = []
         try:
@@ -145,12 +145,20 @@ class Stack:
                 on_event=heard.append, on_output=said.append, on_error=said.append, color="never", **options
             )
         except CommandError as error:
+            if tries > 1 and _never_began(heard, said):
+                return self._run(operation, fails, options, tries - 1)
             if not fails:
                 raise UnexpectedOutcomeError("\n".join(said) or str(error)) from None
             return Outcome(heard, "\n".join(said), {})
         if fails:
             raise UnexpectedOutcomeError("expected a refusal, but it passed:\n" + "\n".join(said))
         return Outcome(heard, "\n".join(said), _plain_outputs(result))
+
+
+def _never_began(heard: Sequence[events.EngineEvent], said: Sequence[str]) -> bool:
+    """Whether the engine never reached the server of the program, as on a busy machine once: nothing was done."""
+    refused = any("Connection refused" in line and "LanguageServer" in line for line in said)
+    return refused and not any(event.resource_pre_event for event in heard)
 
 
 def create_stack(
