@@ -96,6 +96,13 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
     environment = project.environments[stack]
     named = named_account(project, environment)
     _stop_at_errors(project, environment, makes_account=named is None)
+    if f"serviceAccount:{workload_account(project, environment)}" in config.bucket_members:
+        # Two grants in the stack would be one at Google, and the end of either would be the end of both.
+        raise _refused(
+            f"bucketMembers names the account of {stack} itself, which has the bucket already: taking the entry out "
+            "later would take the jobs' own access away",
+            f"leave it out: pulumi config rm bucketMembers --stack {stack}, or set it to the other members",
+        )
     return Settings(
         environment=stack,
         project=environment.project,

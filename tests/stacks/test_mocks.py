@@ -229,6 +229,11 @@ def test_same_spec_is_the_same_every_time(tmp_path: Path) -> None:
         ({"region": "us-west4"}, {}, "error[TPU021]: v2-8 is not offered in us-west4"),
         ({}, {"spec": "gone.yaml"}, "pulumi config set spec PATH --stack dev"),
         ({}, {"projectNumbr": "1"}, "tpucfg:projectNumbr, which the program does not read"),
+        (
+            {},
+            {"bucketMembers": '["serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"]'},
+            "bucketMembers names the account of dev itself",
+        ),
     ],
 )
 def test_refusal_is_readable(tmp_path: Path, environment: dict[str, Any], config: dict[str, str], said: str) -> None:
