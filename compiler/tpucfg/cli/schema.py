@@ -7,7 +7,7 @@ import typer
 
 from tpucfg.cli.exits import USAGE, Stop
 from tpucfg.resources import folder
-from tpucfg.schemas import nearest
+from tpucfg.wording import nearest
 
 
 def schema(

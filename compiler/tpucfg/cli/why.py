@@ -14,10 +14,10 @@ from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.plan import Job
 from tpucfg.plan.rung import figures, flag_of
 from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
-from tpucfg.schemas import dotted, listed, nearest
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Project
 from tpucfg.targets import Message
+from tpucfg.wording import dotted, listed, nearest
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """So that `tpucfg why --batch_size` asks for the program's flag."""

@@ -6,9 +6,9 @@ from typing import Any, Final
 from tpucfg.findings import Finding, collect
 from tpucfg.infra.accounts import workload_account
 from tpucfg.plan.whole import bucket_of
-from tpucfg.schemas import shown
 from tpucfg.spec.document import Document, Path
 from tpucfg.spec.model import Environment, Project
+from tpucfg.wording import shown
 
 AGENT: Final = "tpuAgent"
 """The one output that the spec does not foretell: Google gives the project its number."""

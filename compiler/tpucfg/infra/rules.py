@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from tpucfg.findings import Finding, Place, collect
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.schemas import shown
 from tpucfg.spec.model import Environment, Project
+from tpucfg.wording import shown
 
 PUBLIC: Final = ("allUsers", "allAuthenticatedUsers")
 """Everybody: https://cloud.google.com/iam/docs/principals-overview."""

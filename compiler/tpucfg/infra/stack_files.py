@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, collect, errors
-from tpucfg.schemas import Ids, nearest, shown
+from tpucfg.schemas import Ids
 from tpucfg.spec.document import Document
 from tpucfg.spec.model import Project
 from tpucfg.spec.reader import read_file
+from tpucfg.wording import nearest, shown
 
 SCHEMA: Final = "stack"
 IDS: Final = Ids("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")

@@ -8,9 +8,9 @@ from tpucfg.catalog import Slice
 from tpucfg.findings import Place
 from tpucfg.plan.model import Rung
 from tpucfg.plan.rung import figures, program_args
-from tpucfg.schemas import dotted
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Project
+from tpucfg.wording import dotted
 
 PODS: Final = "https://cloud.google.com/tpu/docs/training-on-tpu-pods"
 RULE_SOURCES: Final = {

@@ -12,10 +12,8 @@ from typing import Any, Final, NamedTuple
 from tpucfg.findings import Finding, Place
 from tpucfg.resources import folder
 from tpucfg.spec.document import Document, Path
-from tpucfg.wording import dotted, listed, nearest, shown
 
 __all__ = ["CONFIG", "SPEC", "Ids", "Problem", "explain", "load", "problems", "valid"]
-__all__ += ["dotted", "listed", "nearest", "shown"]
 
 
 class Ids(NamedTuple):

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.schemas import Problem, dotted
+from tpucfg.schemas import Problem
 from tpucfg.spec.document import Path
 from tpucfg.targets.base import Message
 from tpucfg.targets.common import refused
+from tpucfg.wording import dotted
 
 NAME: Final = "ai-platform"
 GUIDE: Final = "https://cloud.google.com/ai-platform/training/docs/using-tpus"

@@ -14,7 +14,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.model import Job
 from tpucfg.plan.where import zone_of
-from tpucfg.schemas import Problem, dotted, listed
+from tpucfg.schemas import Problem
 from tpucfg.spec.document import Path
 from tpucfg.spec.model import Environment, Project
 from tpucfg.targets.base import Command, Message, Origin, Submission
@@ -27,6 +27,7 @@ from tpucfg.targets.common import (
     refused,
     sizes_taken,
 )
+from tpucfg.wording import dotted, listed
 
 if TYPE_CHECKING:
     from jinja2 import Template

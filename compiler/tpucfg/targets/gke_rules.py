@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.plan.names import LONGEST_KUBERNETES
-from tpucfg.schemas import Problem, listed, shown
+from tpucfg.schemas import Problem
 from tpucfg.spec.document import Path
 from tpucfg.targets.base import Message
 from tpucfg.targets.common import refused
+from tpucfg.wording import listed, shown
 
 CHIPS: Final = "google.com/tpu"
 """The resource that counts a pod's chips."""
