@@ -4,7 +4,7 @@
 neither shows what is said where there is no file. Beside a spec there may be `Pulumi.yaml` with stack files, and
 `results/`, which are checked too; `outputs.json`, which are compared with it; and `resources.json`, in the form that
 `tpucfg infra` prints, which are judged. A case of TPU110 shows what `tpucfg submit` refuses. `expected.txt` is what is
-printed, to the byte. `fixed.*`, where there is one, is the same file with the mistakes mended.
+printed, to the byte. `fixed.*`, where there is one, is the same file with the mistakes fixed.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Findings mended by the letter of their help, to see that it is the edit that ends them.
+"""Findings repaired by the letter of their help, to see that it is the edit that ends them.
 
 Only what can be read without understanding is applied: `did you mean X?`, `set P to V`, `delete P`, `add K: V` and the
 like. The edit is made in the text where the help is about the place, and in the data, written as JSON, where it names a
@@ -16,7 +16,7 @@ from tpucfg.spec.reader import read_text
 from tpucfg.wording import dotted
 
 
-def mended(document: Document, finding: Finding) -> str | None:
+def repaired(document: Document, finding: Finding) -> str | None:
     """The document's text after the first edit that the help names; None where it is not to be read by the letter."""
     for pattern, edit in _EDITS:
         if found := re.fullmatch(pattern, finding.help):

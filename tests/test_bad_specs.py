@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from badspecs import BAD, arguments, cases, checked, file_of, findings_of, is_alone
-from repairing import mended
+from repairing import repaired
 from tpucfg.findings import RULES, Finding
 from tpucfg.spec.reader import read_file, read_text
 
@@ -80,20 +80,20 @@ def test_every_error_says_what_to_do(file: Path) -> None:
             assert len(text) < 400
 
 
-MENDED = [
+REPAIRED = [
     pytest.param(file, number, id=f"{file.parent.name}-{number}")
     for file in FILES
     for number, finding in enumerate(findings_of(read_file(file, file.name), file))
-    if mended(read_file(file, file.name), finding) is not None
+    if repaired(read_file(file, file.name), finding) is not None
 ]
 
 
-@pytest.mark.parametrize(("file", "number"), MENDED)
+@pytest.mark.parametrize(("file", "number"), REPAIRED)
 def test_the_help_is_the_edit_that_ends_it(file: Path, number: int) -> None:
     """Whoever does what the help says, by the letter, is rid of the finding."""
     document = read_file(file, file.name)
     before = findings_of(document, file)
-    text = mended(document, before[number])
+    text = repaired(document, before[number])
     assert text is not None
     after = findings_of(read_text(text, file.name), file)
     assert said(after)[said_of(before[number])] < said(before)[said_of(before[number])]
@@ -110,7 +110,7 @@ def said(findings: tuple[Finding, ...]) -> Counter[tuple[str, str]]:
 
 
 @EVERY_ERROR
-def test_every_case_can_be_mended(folder: Path) -> None:
+def test_every_case_can_be_fixed(folder: Path) -> None:
     """By the letter of the help, by `allow`, or as `fixed.*` shows, which has no error and none of the case's ids."""
     fixed = next(folder.glob("fixed.*"), None)
     if not is_alone(folder):
@@ -118,7 +118,7 @@ def test_every_case_can_be_mended(folder: Path) -> None:
         return
     if fixed is None:
         file = file_of(folder)
-        by_help = {param.values[1] for param in MENDED if param.values[0] == file}
+        by_help = {param.values[1] for param in REPAIRED if param.values[0] == file}
         found = findings_of(read_file(file, file.name), file) if file.is_file() else ()
         for number, finding in enumerate(found):
             assert number in by_help or RULES[finding.id].allowable, finding.help

@@ -53,7 +53,7 @@ def _holes(found: list[dict[str, Any]]) -> Iterator[str]:
     for package in found:
         for hole in package["vulns"]:
             fixed = " or ".join(hole["fix_versions"]) or "no version yet"
-            yield f"{package['name']} {package['version']}: {hole['id']}, mended in {fixed}"
+            yield f"{package['name']} {package['version']}: {hole['id']}, fixed in {fixed}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -34,14 +34,14 @@ LONGEST: Final = 40
 
 _MARKED: Final = re.compile(r"<!-- (\w+)(?:: (\S+))? -->\n.*?<!-- end -->\n", re.DOTALL)
 _LEVELS: Final = {
-    "error": "An error: nothing is rendered until it is mended.",
+    "error": "An error: nothing is rendered until it is fixed.",
     "warning": "A warning: it stops nothing.",
     "note": "A note.",
 }
 _OF_THE_CLIMB: Final = "TPU100"
 """From there on findings are about what was measured."""
 _CLOSED: Final = (
-    "An error: with a gate, no rung but the first is started until it is mended. Everything is rendered all the same."
+    "An error: with a gate, no rung but the first is started until it is fixed. Everything is rendered all the same."
 )
 _INTRO: Final = """\
 # Findings

@@ -1,4 +1,4 @@
-"""Pages that are made of something else: which are not what they should be, and the script that mends them."""
+"""Pages that are made of something else: which are not what they should be, and the script that fixes them."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping

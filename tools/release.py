@@ -41,7 +41,7 @@ def sections(root: Path = ROOT) -> dict[str, tuple[str | None, str]]:
 
 
 def differences(tag: str, root: Path = ROOT) -> Iterator[str]:
-    """What has to be mended before this tag is a release."""
+    """What has to be fixed before this tag is a release."""
     wanted, found = tag.removeprefix("v"), sections(root)
     if not tag.startswith("v"):
         yield f"the tag is {tag}: it is v and the version, v{version(root)}"

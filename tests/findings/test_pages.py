@@ -34,7 +34,7 @@ def test_titles_levels_examples_and_the_index_are_true() -> None:
 
 @pytest.mark.parametrize("id_", RULES)
 def test_what_a_page_says(id_: str) -> None:
-    """What it means, an example with the real output, how to mend it, and when to allow it where that is possible."""
+    """What it means, an example with the real output, how to fix it, and when to allow it where that is possible."""
     text = text_of(id_)
     assert "<!-- level -->" in text
     assert (f"[{id_}]: " in text) == (id_ not in WITHOUT_EXAMPLE)

@@ -22,10 +22,10 @@ def right_specs() -> list[bytes]:
 
 @cache
 def specs() -> list[bytes]:
-    """All specs, those with mistakes and those where they are mended."""
+    """All specs, those with mistakes and those where they are fixed."""
     wrong = [path for name in ("tpucfg.yaml", "tpucfg.json") for path in BAD.glob(f"*/{name}")]
-    mended = [path for path in BAD.glob("*/fixed.yaml") if not list(path.parent.glob("config.*"))]
-    return [*right_specs() * 8, *_contents(*wrong, *mended, ROOT / "examples/mistakes/tpucfg.yaml")]
+    fixed = [path for path in BAD.glob("*/fixed.yaml") if not list(path.parent.glob("config.*"))]
+    return [*right_specs() * 8, *_contents(*wrong, *fixed, ROOT / "examples/mistakes/tpucfg.yaml")]
 
 
 @cache

@@ -71,13 +71,13 @@ def test_a_lock_without_holes(service: Any, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_lock_with_a_hole(service: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The package, the hole and the version that mends it are said, and it is a failure, reachable or not."""
+    """The package, the hole and the version that fixes it are said, and it is a failure, reachable or not."""
     service.hole_in = "jinja2"
 
     assert _asked(service, "--if-reachable") == 1
     said = capsys.readouterr().out
     assert f"{LOCK}: jinja2 " in said
-    assert "GHSA-aaaa-bbbb-cccc, mended in 99.1" in said
+    assert "GHSA-aaaa-bbbb-cccc, fixed in 99.1" in said
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--if-reachable",), 0)])

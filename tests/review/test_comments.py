@@ -185,14 +185,14 @@ def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     _is_sound(text)
 
 
-def test_spec_mended(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who mends a spec that did not hold is told so, and is not stopped for it."""
+def test_spec_fixed(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who fixes a spec that did not hold is told so, and is not stopped for it."""
     made.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     made.commit()
     made.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    assert is_golden("spec-mended", capsys.readouterr().out)
+    assert is_golden("spec-fixed", capsys.readouterr().out)
 
 
 def test_many_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,7 +164,7 @@ def test_a_refused_size_names_the_targets_that_take_it() -> None:
 
 
 def test_the_runtimes_finding_says_that_tensorflow_must_match() -> None:
-    """Whoever mends the runtime is told what it has to agree with."""
+    """Whoever fixes the runtime is told what it has to agree with."""
     (finding,) = errors(compiled(spec(trainer={"runtime": "2.3"})).findings)
     assert finding.help == "choose the one that has the trainer's own TensorFlow: the two must match"
 

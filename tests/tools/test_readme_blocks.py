@@ -92,8 +92,8 @@ def test_refreshed_output_keeps_its_elisions(expected: list[str], shown: list[st
     assert refreshed(expected, ["a", "b1", "c", "d"]) == shown
 
 
-def test_page_that_is_not_true_is_found_and_mended(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong output and a failing command are both named with their lines; writing mends the output and no more."""
+def test_page_that_is_not_true_is_found_and_fixed(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong output and a failing command are both named with their lines; writing fixes the output and no more."""
     page.write_text("```console\n$ cd docs && echo a; exit 1\nb\n$ ls design.md\n```\n```sh\nfalse\n```\n")
     try:
         assert readme_blocks.main([str(page)]) == 1

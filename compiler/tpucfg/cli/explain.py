@@ -23,7 +23,7 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Print a finding's page: what it means, an example, how to mend it, and when to allow it.
+    """Print a finding's page: what it means, an example, how to fix it, and when to allow it.
 
     Example: tpucfg explain TPU021
     """

@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One mistake, with what its reader needs to mend it."""
+    """One mistake, with what its reader needs to fix it."""
 
     id: str
     """The rule's id, `TPU021`; the page about it is docs/findings/TPU021.md."""

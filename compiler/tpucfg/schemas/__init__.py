@@ -99,4 +99,4 @@ def bounded(found: Iterable[Problem]) -> Sequence[Problem]:
     if len(listed) <= MOST:
         return listed
     message = f"there are more than {MOST} mistakes, of which {MOST} are listed"
-    return [*listed[:MOST], Problem("TPU010", message, (), "mend those first, and check again")]
+    return [*listed[:MOST], Problem("TPU010", message, (), "fix those first, and check again")]

@@ -1,4 +1,4 @@
-"""Why data does not fit a schema: jsonschema's errors, made into problems that their reader can mend.
+"""Why data does not fit a schema: jsonschema's errors, made into problems that their reader can fix.
 
 A schema's own annotations do the talking: `patternErrorMessage`, which editors show too, says a pattern in words, and
 `examples` show how a value looks.

@@ -1,4 +1,4 @@
-"""JSON is almost a part of YAML; here the two habits are mended that YAML's parsers do not share."""
+"""JSON is almost a part of YAML; here the two habits that YAML's parsers do not share become YAML's."""
 
 import re
 from typing import Final
@@ -10,10 +10,10 @@ _ESCAPE: Final = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F]
 
 def as_yaml(text: str) -> str:
     """Blanks for the tabs between values, and one escape for a pair of surrogates. Nothing else changes its column."""
-    return _STRING_OR_TAB.sub(_mended, text)
+    return _STRING_OR_TAB.sub(_in_yaml, text)
 
 
-def _mended(match: re.Match[str]) -> str:
+def _in_yaml(match: re.Match[str]) -> str:
     part = match[0]
     if "\\u" in part:
         return _ESCAPE.sub(_joined, part).ljust(len(part))

@@ -143,7 +143,7 @@ def _allowed_ids(document: Document) -> Iterator[Finding]:
                 if known
                 else f"there is no finding {id_}"
             )
-            hint = f"delete allow.{id_}" + (", and mend what it says" if known else "")
+            hint = f"delete allow.{id_}" + (", and fix what it says" if known else "")
             details = ("what can be allowed is listed by: tpucfg explain",)
             yield Finding.of("TPU007", said, document.key(("allow", id_)), help=hint, details=details)
 

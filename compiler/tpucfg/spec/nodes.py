@@ -31,7 +31,7 @@ _YAML_TAGS: Final = "tag:yaml.org,2002:"
 _MANY: Final = "write out what the aliases stand for, or shorten the file"
 _DEEP: Final = "a message of the APIs has under 20 levels: is there a bracket too many?"
 
-_MEND: Final = "mend those first, and check again"
+_FIX: Final = "fix those first, and check again"
 
 
 class StopError(Exception):
@@ -196,7 +196,7 @@ class Builder:
 
     def _keep(self, finding: Finding, event: Any) -> None:
         if len(self.findings) == MOST:
-            raise self._stop("TPU010", f"there are {MOST} mistakes above, and no more is read", event, _MEND)
+            raise self._stop("TPU010", f"there are {MOST} mistakes above, and no more is read", event, _FIX)
         self.findings.append(finding)
 
     def _stop(self, id: str, message: str, event: Any, help: str) -> StopError:
