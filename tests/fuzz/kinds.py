@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple
 
-from fuzz import comparing, texts, trees, words
+from fuzz import comparing, logs, texts, trees, words
 from fuzz.cases import Case, Entry
 from fuzz.trying import Shell
 
@@ -30,6 +30,7 @@ KINDS: Final = {
     "folders": Kind(4, comparing.make_folders, comparing.prove_folders),
     "preview": Kind(8, comparing.make_preview, comparing.prove_preview),
     "results": Kind(6, comparing.make_results, comparing.prove_results),
+    "log": Kind(4, logs.make_log, logs.prove_log),
 }
 """By name."""
 

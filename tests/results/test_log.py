@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tpucfg.results.log import LONGEST_LINE, LogError, last_metrics
+from tpucfg.results.entries import LONGEST
+from tpucfg.results.log import LogError, last_metrics
 
 BOTH = ("examples_per_second", "accuracy")
 
@@ -100,10 +101,10 @@ def test_no_measurement(log: str, said: str) -> None:
 
 def test_a_line_without_end_is_not_kept() -> None:
     """A line of two megabytes is passed over, and so is all of it; the next counts."""
-    log = "x" * (2 * LONGEST_LINE) + line(examples_per_second=1, accuracy=1) + line(examples_per_second=2, accuracy=2)
+    log = "x" * (2 * LONGEST) + line(examples_per_second=1, accuracy=1) + line(examples_per_second=2, accuracy=2)
     assert found(log)["accuracy"] == 2
     with pytest.raises(LogError):
-        found(log[: 2 * LONGEST_LINE] + line(examples_per_second=1, accuracy=1))
+        found(log[: 2 * LONGEST] + line(examples_per_second=1, accuracy=1))
 
 
 def test_an_endless_line_takes_no_memory() -> None:

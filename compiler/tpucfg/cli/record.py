@@ -40,7 +40,8 @@ def record(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Take the metrics from the last line of a log that has them all, as JSON; - is the standard input."
+            help="Take the metrics from the last line of a log that has them all, as JSON, or from the latest such"
+            " entry of what `gcloud logging read --format=json` prints; - is the standard input."
             f" [default: {THROUGHPUT} and the gate's metric]",
         ),
     ] = None,
@@ -115,13 +116,15 @@ def _from(log: str, wanted: Sequence[str]) -> Mapping[str, float]:
 
 
 def _append(compiled: Compiled, metrics: Mapping[str, float], run: str | None, spec: Path) -> None:
-    from tpucfg.results.append import append, refused
+    from tpucfg.results.append import append, problems
     from tpucfg.results.store import StoreError
 
     ((job, message),) = compiled.messages
     made = Record(project_of(compiled).name, job.size, metrics, digest(job, message), run)
-    if why := refused(made):
-        raise Stop(ERRORS, f"nothing was recorded: {why}")
+    if found := problems(made):
+        again = " ".join(f"--metric {it.path[1]}=NUMBER" for it in found if len(it.path) > 1)
+        hint = f"record what the run measured: {again}" if again else "name fewer of them, each with --metric"
+        raise Stop(ERRORS, f"nothing was recorded: {'; '.join(it.message for it in found)}", hint)
     try:
         path = append(spec.parent, job.environment.name, made)
     except StoreError as error:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from tpucfg import schemas
 from tpucfg.results.line import IDS
 from tpucfg.results.model import SCHEMA, Record
 from tpucfg.results.store import LARGEST_FILE, StoreError, opened, path_of
+from tpucfg.schemas import Problem
 
 _LARGEST_WHOLE: Final = 1e15
 """Up to there a float without a fraction is written as the whole number that it is."""
@@ -51,9 +53,9 @@ def payload_of(record: Record) -> dict[str, Any]:
     return {"metrics": metrics} | {key: value for key, value in known.items() if value is not None}
 
 
-def refused(record: Record) -> str:
+def problems(record: Record) -> Sequence[Problem]:
     """Why the record does not fit its schema; empty where it does."""
-    return "; ".join(problem.message for problem in schemas.problems(SCHEMA, payload_of(record), IDS))
+    return schemas.problems(SCHEMA, payload_of(record), IDS)
 
 
 def _plain(value: float) -> float:

@@ -1,0 +1,161 @@
+"""The JSON objects that a program printed, out of its log: plain text, or what Cloud Logging gives out of itself.
+
+`gcloud logging read --format=json` prints an array of entries, the newest first; a sink to Cloud Storage writes one
+entry a line. What was printed is in an entry's payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or
+`jsonPayload` itself, where the agent took the line apart (GKE). A `protoPayload` is an audit record, which no program
+prints.
+
+https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
+https://cloud.google.com/sdk/gcloud/reference/logging/read
+https://cloud.google.com/logging/docs/structured-logging
+"""
+
+import json
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any, Final, NamedTuple, TextIO
+
+LONGEST: Final = 1 << 20
+"""Characters of a line, or of an entry of an array: Cloud Logging takes entries of 256 KiB.
+
+https://cloud.google.com/logging/quotas
+"""
+_PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
+_ARRAY: Final = re.compile(r"\s*\[\s*(\{|$)")
+_FOLLOWING: Final = re.compile(r"[^\s,]")
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
+_DECODER: Final = json.JSONDecoder(parse_int=float)
+
+
+class When(NamedTuple):
+    """By what Cloud Logging itself orders the entries of a log."""
+
+    second: datetime = datetime.min.replace(tzinfo=UTC)
+    """Without an entry around it nothing has a time, and the order of the log is all there is."""
+    fraction: str = ""
+    """Nine digits."""
+    insert_id: str = ""
+    """Which of two is the later at the same moment."""
+
+
+class Printed(NamedTuple):
+    """One object that the program printed."""
+
+    line: int
+    """Of the log: where the object stands, or where the entry that holds it begins."""
+    when: When
+    data: Mapping[str, Any]
+
+
+class CutOffError(Exception):
+    """An array of entries ends within one; `line` is where that begins."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def printed(opening: str, rest: TextIO, words: Iterable[str]) -> Iterator[Printed]:
+    """The objects in a log, in its order.
+
+    What stands before an object in its line, a time or the name of a host, is passed over. No line, and no entry, is
+    held that is longer than it may be.
+
+    Args:
+        opening: The log's first line.
+        rest: What follows it.
+        words: A line without any of them is passed over.
+
+    Raises:
+        CutOffError: The log is an array of entries, and not whole.
+    """
+    words = tuple(words)
+    number, left = (yield from _array(opening, rest)) if _ARRAY.match(opening) else (1, opening)
+    for line, row in _rows(number, StringIO(left + rest.readline(LONGEST)), rest):
+        if any(word in row for word in words):
+            data = _object(row)
+            yield from _of_entry(line, data) if _is_entry(data) else (Printed(line, When(), data),)
+
+
+def _array(opening: str, rest: TextIO) -> Generator[Printed, None, tuple[int, str]]:
+    """What the entries hold, one decoded at a time. Gives what is to be read as lines, with the number of its first.
+
+    That is what follows the array; and everything, where it turns out to be text that only begins like one.
+    """
+    window, at, number, begun = opening, opening.index("[") + 1, 1, False
+    while True:
+        following = _FOLLOWING.search(window, at)
+        start = following.start() if following else len(window)
+        number, at = number + window.count("\n", at, start), start
+        if window.startswith("]", at):
+            return number, window[at + 1 :]
+        entry, end = _decoded(window, at)
+        if entry is not None and (begun or _is_entry(entry)):
+            yield from _of_entry(number, entry)
+            number, at, begun = number + window.count("\n", at, end), end, True
+            continue
+        kept = at if begun else 0
+        more = rest.read(LONGEST) if entry is None and len(window) - kept < LONGEST else ""
+        if not more and begun:
+            raise CutOffError(number)
+        if not more:
+            return 1, window
+        window, at = window[kept:] + more, at - kept
+
+
+def _decoded(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
+    """The object at that place, and where it ends; None where there is none, or it is not whole."""
+    try:
+        data, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at
+    return (data, end) if isinstance(data, dict) else (None, at)
+
+
+def _rows(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
+    """The lines, by number, of which none is longer than it may be."""
+    whole = True
+    for source in sources:
+        while part := source.readline(LONGEST):
+            ended = part.endswith("\n")
+            if whole and (ended or len(part) < LONGEST):
+                yield number, part
+            number += ended
+            whole = ended
+
+
+def _object(row: str) -> dict[str, Any]:
+    """The object that the line ends with; an empty one where there is none."""
+    try:
+        data = _DECODER.decode(row[row.index("{") :])
+    except (ValueError, RecursionError):  # text that only looks like it
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _is_entry(data: Mapping[str, Any]) -> bool:
+    return any(payload in data for payload in _PAYLOADS)
+
+
+def _of_entry(line: int, entry: Mapping[str, Any]) -> Iterator[Printed]:
+    when, payload = _when(entry), entry.get("jsonPayload")
+    text = entry.get("textPayload")
+    if isinstance(payload, dict):
+        yield Printed(line, when, payload)
+        text = payload.get("message")
+    for row in text.split("\n") if isinstance(text, str) else ():
+        if "{" in row:
+            yield Printed(line, when, _object(row))
+
+
+def _when(entry: Mapping[str, Any]) -> When:
+    time = _TIME.fullmatch(str(entry.get("timestamp")))
+    if time is None:
+        return When()
+    try:
+        second = datetime.fromisoformat(time[1] + time[3].replace("Z", "+00:00"))
+    except ValueError:  # of a day that there is not
+        return When()
+    return When(second, (time[2] or "").ljust(9, "0"), str(entry.get("insertId", "")))

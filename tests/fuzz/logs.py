@@ -1,0 +1,63 @@
+"""The log of a run, as `tpucfg record --from` reads it: text, or entries of Cloud Logging."""
+
+import json
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from fuzz import corpus
+from fuzz.cases import Case, Entry
+from fuzz.changes import changed, changed_lines
+from fuzz.texts import SPEC, Made
+from fuzz.trying import Shell
+
+_WANTED: Final = ("examples_per_second", "accuracy")
+_BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
+_RECORD: Final = (
+    "record",
+    "--size",
+    "v2-8",
+    *(word for name in _WANTED for word in ("--metric", name)),
+    "--from",
+    "log",
+)
+
+_PAYLOADS: Final[tuple[Callable[[str], dict[str, Any]], ...]] = (
+    lambda line: {"textPayload": line},
+    lambda line: {"jsonPayload": {"message": line, "levelname": "INFO"}},
+    lambda line: {"jsonPayload": json.loads(line)} if line.startswith("{") else {"textPayload": line},
+    lambda line: {"protoPayload": {"message": line}},
+)
+_FORMS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
+    lambda entries: json.dumps(entries, indent=2),
+    json.dumps,
+    lambda entries: "".join(json.dumps(entry) + "\n" for entry in entries),
+    lambda entries: "".join(str(entry.get("textPayload", entry)) + "\n" for entry in entries),
+)
+
+
+def make_log(rng: Random) -> Made:
+    """A right spec, and a log with figures of several steps in one of the forms that there are, broken."""
+    lines = ["starting", *(json.dumps({"examples_per_second": at, "accuracy": 0.9, "step": at}) for at in range(5))]
+    payload = rng.choice(_PAYLOADS)
+    entries = [
+        {"insertId": f"i{at}", "timestamp": f"2026-03-01T12:00:{at:02}.{at}Z"} | payload(line)
+        for at, line in enumerate(lines)
+    ]
+    log = rng.choice(_FORMS)(entries[:: rng.choice([1, -1])]).encode()
+    broken = rng.choice([changed, changed_lines])(rng, log) if rng.random() < 0.9 else log
+    return (Entry(SPEC, "file", _BASE.read_bytes()), Entry("log", "file", broken)), ()
+
+
+def prove_log(_: Case, __: Random, tpucfg: Shell) -> None:
+    """What is recorded has every figure that was asked for, as a number; what is refused leaves no file."""
+    ended = tpucfg(*_RECORD)
+    written = Path("results/dev.jsonl")
+    assert (ended.status == 0) == written.exists(), ended
+    if ended.status == 0:
+        (row,) = written.read_text().splitlines()
+        metrics = json.loads(row)["metrics"]
+        assert sorted(metrics) == sorted(_WANTED), row
+        assert all(isfinite(value) for value in metrics.values()), row
