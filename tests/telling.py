@@ -64,15 +64,17 @@ def any_spec(seed: int) -> dict[str, Any]:
     return made
 
 
-def any_measured(plan: Plan, seed: int) -> dict[str, dict[str, Fraction]]:
-    """Examples per second for some of the rungs, between a thousandth and a trillion."""
+def any_measured(plan: Plan, seed: int) -> dict[str, Measured]:
+    """Examples per second for some of the rungs, between a thousandth and a trillion, some of another config."""
     chance = random.Random(seed)  # noqa: S311 - likewise
     measured: dict[str, dict[str, Fraction]] = {}
     for job in plan.jobs:
         if chance.random() < 0.7:
             speed = Fraction(chance.randint(1, 10**6), 1000) * 10 ** chance.randint(0, 9)
             measured.setdefault(job.environment.name, {})[job.size] = speed
-    return measured
+    return {
+        name: Measured(speeds, [size for size in speeds if chance.random() < 0.3]) for name, speeds in measured.items()
+    }
 
 
 def any_plan(seed: int) -> Plan:

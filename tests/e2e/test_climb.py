@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -295,6 +296,48 @@ def test_a_record_of_another_config_is_said(climber: Run, tmp_path: Path) -> Non
     climbed = climber("submit", "--size", "v2-32", "--run", "c3")
     assert (climbed.returncode, "another config than the spec makes now" in climbed.stderr) == (0, True)
     assert "next: tpucfg submit --env dev --size v2-32" in said
+
+
+def test_a_cost_of_another_config_is_no_measurement_any_more(climber: Run, tmp_path: Path) -> None:
+    """Hours by a record of another config say so, on its rung and on those forecast from it, in every form."""
+    measure(climber, "v2-8", 1000, 0.97)
+    write(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
+    sentence = "v2-8 was recorded for another config than the spec makes now: "
+    for command in ("status", "ladder"):
+        for form in ("text", "markdown"):
+            said = climber(command, "--format", form).stdout
+            assert said.count("measured, other config") == 1
+            assert said.count("forecast from v2-8, other config") == 2
+            assert sentence in said
+    assert "forecast from v2-8, other config" in climber("ladder", "--size", "v2-32").stdout
+    (environment,) = json.loads(climber("status", "--format", "json").stdout)["environments"]
+    (ladder,) = json.loads(climber("ladder", "--format", "json").stdout)["ladders"]
+    for rungs in (environment["rungs"], ladder["rungs"]):
+        figures = [rung["figures"] for rung in rungs]
+        assert figures == ["measured, other config", *["forecast from v2-8, other config"] * 2]
+    for form in ("svg", "html"):
+        drawn = " ".join(re.findall(">([^<]+)<", climber("ladder", "--format", form).stdout))
+        assert "v2-8: measured with another config than the spec makes now." in drawn
+    said = measure(climber, "v2-32", 3600, 0.97)
+    assert "v2-8, which v2-32 is compared with, was recorded for another config than the spec makes now\n" in said
+    measure(climber, "v2-8", 1000, 0.97)
+    for command in ("status", "ladder"):
+        assert "other config" not in climber(command).stdout
+
+
+def test_environments_that_differ_in_their_records_are_shown_apart(climber: Run, tmp_path: Path) -> None:
+    """Two with the same figures, of which one was measured with another config, have a table each."""
+    both = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b")}
+    write(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both)
+    for name in both:
+        assert climber("record", "--env", name, "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+    assert climber("ladder").stdout.startswith("a, b: vertex-ai in us-central1\n")
+    both["b"]["bucket"] = "another-bucket"
+    write(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both, trainer__args={"data": "${bucket}"})
+    assert climber("record", "--env", "a", "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+    said = climber("ladder").stdout
+    assert said.startswith("a: vertex-ai in us-central1\n")
+    assert "\nb: vertex-ai in us-central1\n" in said
 
 
 def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(climber: Run, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from making import ROOT, planned, spec
 from process import COMMAND, ENVIRONMENT
 from telling import any_measured, any_plan, drawn, parsed, told
+from tpucfg.pictures import Measured
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = ROOT / "docs" / "images" / "ladder.svg"
@@ -95,7 +96,8 @@ def test_the_picture_in_the_documents_is_that_of_the_example() -> None:
 def test_speeds_beyond_all_bounds() -> None:
     """The fastest and the slowest that a record can hold have their places in one picture."""
     plan = planned(spec(sizes=["v2-8", "v2-32", "v2-128"]))
-    image = drawn(plan, {"dev": {"v2-8": Fraction("5e-324"), "v2-32": Fraction("1.7e308"), "v2-128": Fraction(1)}})
+    speeds = {"v2-8": Fraction("5e-324"), "v2-32": Fraction("1.7e308"), "v2-128": Fraction(1)}
+    image = drawn(plan, {"dev": Measured(speeds)})
 
     assert {"4.94e-324", "5e-324"} & set(re.findall(r">([^<]+)</text>", image))
     assert len(re.findall('class="grid"', image)) < 100

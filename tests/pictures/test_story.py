@@ -8,6 +8,7 @@ import pytest
 
 from making import WITHOUT, planned, spec
 from telling import stories
+from tpucfg.pictures import Measured
 from tpucfg.pictures.model import Chart, Story
 from tpucfg.pictures.numbers import change_text, count_text, rate_text, rounded
 
@@ -22,7 +23,7 @@ def scaling(*speeds: int | None) -> list[Chart]:
     """The charts of scaling of as many rungs of v2, with these examples per second."""
     sizes = ["v2-8", "v2-32", "v2-128", "v2-256"][: len(speeds)]
     measured = {size: Fraction(speed) for size, speed in zip(sizes, speeds, strict=True) if speed}
-    (story,) = stories(planned(spec(sizes=sizes)), {"dev": measured})
+    (story,) = stories(planned(spec(sizes=sizes)), {"dev": Measured(measured)})
     return list(story.charts[1:])
 
 
@@ -100,6 +101,13 @@ def test_measured_against_linear() -> None:
     assert chart.notes == ("–: not measured yet.",)
 
 
+def test_what_was_measured_with_another_config_says_so() -> None:
+    """The figure stays in the chart, and a note names its rung."""
+    measured = Measured({"v2-8": Fraction(1000), "v2-32": Fraction(3600)}, ("v2-32", "v2-128"))
+    (story,) = stories(planned(spec(sizes=["v2-8", "v2-32"])), {"dev": measured})
+    assert story.charts[1].notes == ("v2-32: measured with another config than the spec makes now.",)
+
+
 def test_one_measurement_has_nothing_to_be_compared_with() -> None:
     """The speed is shown with what linear scaling would make of it, and no share; no measurement makes no chart."""
     (chart,) = scaling(1000, None)
@@ -114,7 +122,7 @@ def test_each_environment_has_its_own_measurements() -> None:
         spec(environments={"a": {**own, "project": "my-project-a"}, "b": own, "c": own | {"bucket": "my-c"}})
     )
 
-    (story,) = stories(plan, {"a": {"v2-8": Fraction(1)}, "c": {"v2-8": Fraction(2)}})
+    (story,) = stories(plan, {"a": Measured({"v2-8": Fraction(1)}), "c": Measured({"v2-8": Fraction(2)})})
 
     assert [chart.title.partition(":")[0] for chart in story.charts[1:]] == ["a", "c"]
 

@@ -20,11 +20,12 @@ def cost_cells(survey: Survey) -> dict[str, dict[str, str]]:
     return {it.size: _cells(cost, it.size, survey) for it, cost in zip(survey.rungs, survey.costs, strict=True)}
 
 
-def cost_data(cost: Cost, size: str) -> dict[str, Any]:
-    """The same for a program; null is what is not known."""
+def cost_data(survey: Survey, size: str) -> dict[str, Any]:
+    """The same of one rung, for a program; null is what is not known."""
+    cost = survey.cost(size)
     numbers = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
     known = {key: None if value is None else float(value) for key, value in numbers.items()}
-    return known | {"figures": _source(cost, size) if cost.source else None}
+    return known | {"figures": _source(cost, size, survey) if cost.source else None}
 
 
 def cost_note(survey: Survey) -> Iterator[str]:
@@ -48,13 +49,15 @@ def _cells(cost: Cost, size: str, survey: Survey) -> dict[str, str]:
     always = {"USD/hour": _dollars(cost.usd_per_hour)}
     if not _has_hours(survey):
         return always
-    return always | {"hours": _hours(cost.hours), "USD": _dollars(cost.usd), "figures": _source(cost, size)}
+    return always | {"hours": _hours(cost.hours), "USD": _dollars(cost.usd), "figures": _source(cost, size, survey)}
 
 
-def _source(cost: Cost, size: str) -> str:
+def _source(cost: Cost, size: str, survey: Survey) -> str:
+    """What the figures come from: what was measured with another config may be as true as before, and may not."""
     if cost.source is None:
         return NOTHING
-    return "measured" if cost.source == size else f"forecast from {cost.source}"
+    said = "measured" if cost.source == size else f"forecast from {cost.source}"
+    return f"{said}, other config" if cost.source in survey.outdated else said
 
 
 def _hours(value: Fraction | None) -> str:

@@ -1,7 +1,6 @@
 """`tpucfg ladder`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,6 +18,7 @@ from tpucfg.spec.model import Number, Project
 from tpucfg.wording import json_text
 
 if TYPE_CHECKING:
+    from tpucfg.pictures import Measured
     from tpucfg.results.survey import Survey
 
 
@@ -39,7 +39,7 @@ def ladder(
     project, jobs = project_of(compiled), compiled.plan.jobs
     is_shown = project.prices or format in _PICTURES
     measured = _surveys(compiled, catalog, spec) if is_shown else {}
-    apart = {name: it.costs for name, it in measured.items() if project.prices}
+    apart = {name: (it.costs, it.outdated) for name, it in measured.items() if project.prices}
     for line in _FORMATS[format](compiled, climbs(jobs, apart), measured):
         print(line)
     if found := [finding for it in measured.values() for finding in it.results.findings]:
@@ -128,7 +128,7 @@ def _rung(rung: Rung, survey: "Survey | None") -> dict[str, Any]:
         return figures
     from tpucfg.cli.cost_rows import cost_data
 
-    return figures | cost_data(survey.cost(rung.size), rung.size)
+    return figures | cost_data(survey, rung.size)
 
 
 def _svg(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
@@ -147,10 +147,13 @@ def _html(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "S
     yield page(project.name, sections, compiled.findings)
 
 
-def _speeds(measured: Mapping[str, "Survey"]) -> dict[str, dict[str, Fraction]]:
-    """Examples per second by environment and size, where they were recorded."""
+def _speeds(measured: Mapping[str, "Survey"]) -> dict[str, "Measured"]:
+    """What was recorded of examples per second, by environment."""
+    from tpucfg.pictures import Measured
+
     return {
-        name: {it.size: it.throughput for it in survey.standings if it.throughput} for name, survey in measured.items()
+        name: Measured({it.size: it.throughput for it in survey.standings if it.throughput}, survey.outdated)
+        for name, survey in measured.items()
     }
 
 

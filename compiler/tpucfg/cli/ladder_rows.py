@@ -28,11 +28,14 @@ def ladder_table(climb: Climb, training: Training, survey: "Survey | None" = Non
 
 
 def cost_notes(survey: "Survey | None") -> Iterator[str]:
-    """What is missing to know the cost; nothing where none is shown."""
+    """What there is to know of the cost; nothing where none is shown."""
     if survey:
         from tpucfg.cli.cost_rows import cost_note
+        from tpucfg.results.advice import outdated
 
         yield from cost_note(survey)
+        if any(cost.hours is not None and cost.source in survey.outdated for cost in survey.costs):
+            yield from outdated(survey)
 
 
 def _costs(survey: "Survey") -> Mapping[str, Mapping[str, str]]:

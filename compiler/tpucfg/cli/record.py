@@ -143,5 +143,9 @@ def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
     say(made.results.findings, {made.results.file: made.results.text})
     if job.size == job.environment.sizes[0]:
         print(*unjudged(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
+    below = made.below(job.size)
+    if made.gate and below and below.size in made.outdated:
+        said = f"{below.size}, which {job.size} is compared with"
+        print(f"{said}, was recorded for another config than the spec makes now")
     for line in advice(made, spec):
         print(line)

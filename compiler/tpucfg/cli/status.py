@@ -9,7 +9,6 @@ from tpucfg.cli.options import SPEC, EnvOption, SpecOption, choice, format_optio
 from tpucfg.cli.status_rows import Status, remarks, rung_data, status_table
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.render import digest
 from tpucfg.results.advice import advice
 from tpucfg.results.survey import surveys
 from tpucfg.review.markdown import code, prose
@@ -30,11 +29,8 @@ def status(
     catalog = Catalog()
     compiled = compiled_spec(spec, catalog, selection(env), quiet=True)
     project = project_of(compiled)
-    jobs: dict[str, dict[str, str]] = {}
-    for job, message in compiled.messages:
-        jobs.setdefault(job.environment.name, {})[job.size] = digest(job, message)
     measured = surveys(project, catalog, [job.environment for job, _ in compiled.messages], spec.parent)
-    every = [Status(it, jobs[name], tuple(advice(it, spec))) for name, it in measured.items()]
+    every = [Status(it, tuple(advice(it, spec))) for it in measured.values()]
     for line in _FORMATS[format](project, every):
         print(line)
     if found := [finding for it in measured.values() for finding in it.results.findings]:

@@ -1,12 +1,12 @@
 """What `tpucfg status` says of one environment: its table, the remarks below it, and the same as data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.cost_rows import NOTHING, cost_cells, cost_data, cost_note
 from tpucfg.results import Standing
-from tpucfg.results.advice import Advice, asked, doubts, elsewhere, unjudged
+from tpucfg.results.advice import Advice, asked, doubts, elsewhere, outdated, unjudged
 from tpucfg.results.gate import may_climb
 from tpucfg.results.standing import decimal, percent
 from tpucfg.results.survey import Survey
@@ -19,8 +19,6 @@ class Status(NamedTuple):
     """What there is to say about one environment."""
 
     survey: Survey
-    jobs: Mapping[str, str]
-    """The hash of each rung's job as the spec has it now, by size."""
     advice: tuple[Advice, ...]
 
     @property
@@ -76,18 +74,12 @@ def remarks(one: Status, project: Project) -> Iterator[Advice]:
 def _facts(one: Status, project: Project) -> Iterator[str]:
     if project.gate:
         yield f"the gate asks for {asked(project.gate)}"
-    for it in one.survey.standings:
-        if _is_of_another_job(it, one):
-            yield f"{it.size} was recorded for another config than the spec makes now: {one.jobs[it.size]}"
+    yield from outdated(one.survey)
     yield from elsewhere(one.survey, project.name)
     yield from unjudged(one.survey)
     yield from doubts(one.survey)
     if project.prices:
         yield from cost_note(one.survey)
-
-
-def _is_of_another_job(it: Standing, one: Status) -> bool:
-    return bool(it.record and it.record.job and it.record.job != one.jobs[it.size])
 
 
 def rung_data(one: Status, at: int, project: Project) -> dict[str, Any]:
@@ -106,5 +98,5 @@ def rung_data(one: Status, at: int, project: Project) -> dict[str, Any]:
         "passed": it.passed if project.gate else None,
         "why_not": [shortfall.why for shortfall in it.shortfalls],
         "may_be_climbed": may_climb(one.survey, it.size),
-        "job_changed": _is_of_another_job(it, one),
-    } | cost_data(one.survey.costs[at], it.size)
+        "job_changed": it.size in one.survey.outdated,
+    } | cost_data(one.survey, it.size)

@@ -15,11 +15,10 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exits import ERRORS, USAGE, Stop
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.compile import Compiled, compile_project, render_all
-from tpucfg.config.render import Config, digest
+from tpucfg.config.compile import Compiled, render_all
+from tpucfg.config.render import Config
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.spec.model import Project
 from tpucfg.targets import Command, Submission, SubmissionError, target_named
 from tpucfg.targets.base import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
@@ -77,21 +76,16 @@ def _refused(compiled: Compiled, catalog: Catalog, spec: Path) -> Collection[str
     say([*found, *refused.values()], {str(spec): project.document.text} | texts)
     for job in asked:
         if job.name not in refused:
-            _say_changed(project, catalog, made[job.environment.name], job.size)
+            _say_changed(made[job.environment.name], job.size)
     return refused
 
 
-def _say_changed(project: Project, catalog: Catalog, survey: "Survey", size: str) -> None:
+def _say_changed(survey: "Survey", size: str) -> None:
     """A record counts whatever has changed since, so whoever climbs by it hears of the change before it is paid for."""
     below = survey.below(size)
-    record = below.record if below else None
-    if record is None or record.job is None:
-        return
-    environment = survey.environment.name
-    ((job, message),) = compile_project(project, catalog, selection([environment], [record.size])).messages
-    if digest(job, message) != record.job:
-        changed = f"{record.size}, which {size} is climbed by, was recorded for another config than the spec makes now"
-        print(f"note: {changed}; see: tpucfg status --env {environment}", file=sys.stderr)
+    if below and below.size in survey.outdated:
+        changed = f"{below.size}, which {size} is climbed by, was recorded for another config than the spec makes now"
+        print(f"note: {changed}; see: tpucfg status --env {survey.environment.name}", file=sys.stderr)
 
 
 def _submissions(compiled: Compiled, spec: Path) -> list[tuple[Job, Submission]]:

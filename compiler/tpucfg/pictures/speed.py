@@ -1,8 +1,8 @@
 """Measured examples per second to the chart of scaling: what was measured, and what linear scaling would give."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from tpucfg.pictures.figures import rows
 from tpucfg.pictures.model import Cell, Chart, Column
@@ -10,9 +10,16 @@ from tpucfg.pictures.numbers import rounded
 from tpucfg.plan import Rung
 from tpucfg.results.standing import percent
 
-Measured = Mapping[str, Fraction]
-"""Examples per second, above nought, by size."""
 _WILD: Final = 1000
+
+
+class Measured(NamedTuple):
+    """What was measured in one environment."""
+
+    speeds: Mapping[str, Fraction]
+    """Examples per second, above nought, by size."""
+    outdated: Collection[str] = ()
+    """The sizes that were measured with another config than the spec makes now."""
 
 
 def speed_chart(environment: str, rungs: Sequence[Rung], measured: Measured) -> Chart | None:
@@ -20,20 +27,22 @@ def speed_chart(environment: str, rungs: Sequence[Rung], measured: Measured) -> 
 
     Linear scaling starts from the smallest rung that was measured: as many examples per second and core on every other.
     """
-    base = next((rung for rung in rungs if rung.size in measured), None)
+    base = next((rung for rung in rungs if rung.size in measured.speeds), None)
     if base is None:
         return None
-    per_core = measured[base.size] / base.slice.cores
+    per_core = measured.speeds[base.size] / base.slice.cores
     linear = tuple(per_core * rung.slice.cores for rung in rungs)
-    speeds = tuple(_speed(measured.get(rung.size)) for rung in rungs)
+    speeds = tuple(_speed(measured.speeds.get(rung.size)) for rung in rungs)
     shares = tuple(_share(cell.value, expected) for cell, expected in zip(speeds, linear, strict=True))
     column = Column("speed", "examples per second", "dashed: linear scaling" if len(rungs) > 1 else "", speeds, linear)
     share = Column("speed", "share of linear", f"from {base.size}", shares, bars=True)
     compared = sum(cell.value is not None for cell in speeds) > 1
     columns = (column, share) if compared else (column,)
-    missing = any(cell.value is None for cell in speeds)
+    missing = ("–: not measured yet.",) if any(cell.value is None for cell in speeds) else ()
+    outdated = ", ".join(rung.size for rung in rungs if rung.size in measured.speeds and rung.size in measured.outdated)
+    changed = (f"{outdated}: measured with another config than the spec makes now.",) if outdated else ()
     title = f"{environment}: measured against linear scaling"
-    return Chart(title, rows(rungs), columns, ("–: not measured yet.",) if missing else ())
+    return Chart(title, rows(rungs), columns, missing + changed)
 
 
 def _speed(value: Fraction | None) -> Cell:

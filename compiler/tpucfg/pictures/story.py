@@ -18,7 +18,7 @@ MOST_NAMED: Final = 3
 
 def story(project: Project, climb: Climb, measured: Mapping[str, Measured]) -> Story:
     """One climb of a project; `measured` by environment, where there are results."""
-    speeds = (speed_chart(name, climb.rungs, measured.get(name, {})) for name in climb.environments)
+    speeds = (speed_chart(name, climb.rungs, measured[name]) for name in climb.environments if name in measured)
     return Story(
         f"{project.name} climbs {_way(climb.rungs)}" if len(climb.rungs) > 1 else f"{project.name} {_way(climb.rungs)}",
         f"{listed(climb.environments, most=MOST_NAMED)}: {_way(climb.rungs)}",

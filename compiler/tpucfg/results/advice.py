@@ -45,6 +45,13 @@ def elsewhere(survey: Survey, name: str) -> Iterator[str]:
         yield f"{records} of another name ({printable(names)}) {'is' if len(others) == 1 else 'are'} not counted"
 
 
+def outdated(survey: Survey) -> Iterator[str]:
+    """Records that count, but of a config that the spec does not make any more."""
+    for size in survey.outdated:
+        now = f": {survey.jobs[size]}" if size in survey.jobs else ""
+        yield f"{size} was recorded for another config than the spec makes now{now}"
+
+
 def doubts(survey: Survey) -> Iterator[str]:
     """Measurements that are too good to be true."""
     for it in survey.standings:

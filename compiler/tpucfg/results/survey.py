@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.plan import Rung, ladder
+from tpucfg.config.render import digest, message_of
+from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.model import Results
+from tpucfg.results.model import Record, Results
 from tpucfg.results.read import latest, read
 from tpucfg.results.standing import Standing, standings
 from tpucfg.spec.model import Environment, Gate, Project
@@ -26,6 +27,14 @@ class Survey(NamedTuple):
     """Of a whole run on each rung."""
     gate: Gate | None
     """What the standings were judged by."""
+    jobs: Mapping[str, str]
+    """The hash of the job that the spec makes now, by size, of each rung whose record has one."""
+
+    @property
+    def outdated(self) -> tuple[str, ...]:
+        """The sizes that were recorded for another config than the spec makes now."""
+        jobs = ((it.size, it.record.job) for it in self.standings if it.record and it.record.job)
+        return tuple(size for size, job in jobs if job != self.jobs.get(size))
 
     def standing(self, size: str) -> Standing:
         """That of one rung."""
@@ -45,9 +54,20 @@ def survey(project: Project, catalog: Catalog, environment: Environment, folder:
     """The ladder of one environment, with the results beside a spec in that folder."""
     results = read(folder, environment.name, project.name)
     rungs = ladder(project, catalog, environment.sizes)
-    standing = standings([rung.slice for rung in rungs], latest(results, project.name), project.gate)
+    records = latest(results, project.name)
+    standing = standings([rung.slice for rung in rungs], records, project.gate)
     run_costs = costs(standing, [rung.examples for rung in rungs], project.prices)
-    return Survey(environment, results, rungs, standing, run_costs, project.gate)
+    jobs = _jobs(project, catalog, environment, records)
+    return Survey(environment, results, rungs, standing, run_costs, project.gate, jobs)
+
+
+def _jobs(
+    project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
+) -> Mapping[str, str]:
+    """As the environment's own target has them: a record knows no other."""
+    sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
+    jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
+    return {job.size: digest(job, message_of(job)) for job in jobs}
 
 
 def surveys(
