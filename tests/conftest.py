@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -12,12 +13,30 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+    from repositories import Repository
+
 REQUIRE: Final = "TPUCFG_REQUIRE_BROWSER"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
 # A slow machine is no mistake of the code under test.
 settings.register_profile("tpucfg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tpucfg")
+
+
+@pytest.fixture
+def made(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> "Repository":
+    """A project that `tpucfg init` wrote, by whatever arguments, in a repository, which is the current folder."""
+    from repositories import project
+
+    repository = project(tmp_path / "p", *getattr(request, "param", ()))
+    monkeypatch.chdir(repository.folder)
+    capsys.readouterr()
+    return repository
 
 
 @pytest.fixture(scope="module")  # not longer: while it lasts, its event loop is the thread's

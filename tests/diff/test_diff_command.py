@@ -5,18 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from repositories import Repository, project
+from repositories import Repository
 from tpucfg.cli.app import run
-
-
-@pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Repository:
-    """A project in a repository, which is the current folder."""
-    repository = project(tmp_path / "p")
-    monkeypatch.chdir(repository.folder)
-    capsys.readouterr()
-    return repository
-
 
 EDITS = (("train_steps: 4000", "train_steps: 2000"), ("v2-128]", "v2-128, v2-256]"))
 CHANGED = """\
@@ -168,15 +158,12 @@ def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert not repository.git("status", "--short", "--untracked-files=no")
 
 
-@pytest.mark.parametrize("target", ["cloud-tpu", "gke", "ai-platform"])
-def test_every_target_shows_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str
-) -> None:
+@pytest.mark.parametrize(
+    "made", [("--target", target) for target in ("cloud-tpu", "gke", "ai-platform")], indirect=True, ids=" ".join
+)
+def test_every_target_shows_flags(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Wherever a service keeps the command line, in a list or in a start-up script, a flag is a flag."""
-    repository = project(tmp_path / "p", "--target", target)
-    monkeypatch.chdir(repository.folder)
-    repository.edit(("batch_size: 1024", "batch_size: 2048"))
-    capsys.readouterr()
+    made.edit(("batch_size: 1024", "batch_size: 2048"))
 
     assert run(["diff", "--env", "dev"]) == 0
     lines = capsys.readouterr().out.splitlines()

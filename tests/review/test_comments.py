@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from repositories import Repository, project
+from repositories import Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 
@@ -135,13 +135,11 @@ PREPARED: Final[dict[str, Edit]] = {
 """What the project is before that."""
 
 
-@pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Repository:
-    """The project in its repository, which is the current folder."""
-    repository = project(tmp_path / "p")
-    monkeypatch.chdir(repository.folder)
-    capsys.readouterr()
-    return repository
+def told(made: Repository, text: str) -> str:
+    """The text with each commit's number in the place of its id, which is another one with every file of `init`."""
+    for number, commit in enumerate(made.git("rev-list", "--reverse", "HEAD").split(), 1):
+        text = text.replace(commit[:12], f"{number}" * 12)
+    return text
 
 
 def is_golden(name: str, text: str) -> bool:
@@ -162,13 +160,14 @@ def test_comment(made: Repository, capsys: pytest.CaptureFixture[str], name: str
     status = 1 if name == "spec-broken" else 0
 
     assert run(["review", "--base", "HEAD"]) == status
-    text = capsys.readouterr().out
+    text = told(made, capsys.readouterr().out)
     made.commit()
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == status
-    committed = capsys.readouterr().out
+    committed = told(made, capsys.readouterr().out)
 
     assert is_golden(name, text)
-    assert committed.replace("HEAD", "the working tree").replace("the working tree~1", "HEAD") == text
+    as_tree = re.sub(r"to `HEAD` \(\d+\)", "to the working tree", committed)
+    assert as_tree.replace("HEAD", "the working tree").replace("the working tree~1", "HEAD") == text
     _is_sound(text)
 
 
@@ -192,13 +191,12 @@ def test_spec_fixed(made: Repository, capsys: pytest.CaptureFixture[str]) -> Non
     made.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    assert is_golden("spec-fixed", capsys.readouterr().out)
+    assert is_golden("spec-fixed", told(made, capsys.readouterr().out))
 
 
-def test_many_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("made", [("--target", "gke")], indirect=True)
+def test_many_configs(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Three hundred configs that change are as many lines of a summary as three, and a fold for each size."""
-    made = project(tmp_path / "p", "--target", "gke")
-    monkeypatch.chdir(made.folder)
     sizes = [it.size for it in Catalog().all() if it.generation == "tpu7x" and "us-central1" in it.regions()][:75]
     spec = {
         "version": 1,
@@ -223,10 +221,9 @@ def test_many_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     made.commit()
     made.edit(('"train_steps": 1000000', '"train_steps": 2000000'), ('"batch_size": 65536', '"batch_size": 131072'))
     made.edit(("x" * 80, "y" * 80), ('"eval_steps": 1000', '"eval_steps": 2000'))
-    capsys.readouterr()
 
     assert run(["review", "--base", "HEAD"]) == 0
-    text = capsys.readouterr().out
+    text = told(made, capsys.readouterr().out)
 
     assert len(sizes) == 75
     assert text.splitlines()[2] == "### tpucfg review: 300 configs changed"

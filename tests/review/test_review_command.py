@@ -22,15 +22,6 @@ from tpucfg.cli.options import SPEC
 LIFTED = ("    protect: true                # Pulumi refuses to delete or replace what holds data\n", "")
 
 
-@pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Repository:
-    """A project in a repository, which is the current folder."""
-    repository = project(tmp_path / "p")
-    monkeypatch.chdir(repository.folder)
-    capsys.readouterr()
-    return repository
-
-
 def review(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
     """The comment on what the working tree changes."""
     assert run(["review", "--base", "HEAD", *arguments]) == status
@@ -83,6 +74,61 @@ def test_json_says_the_same(made: Repository, capsys: pytest.CaptureFixture[str]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {it["name"] for it in data["configs"]["changes"]} == {"--batch_size"}
     assert {"text": "every config: the global batch is 2× what it was", "grave": False} in data["meaning"]["remarks"]
+
+
+@pytest.fixture
+def mended(made: Repository) -> Repository:
+    """A project whose last commit does not hold, while the working tree does."""
+    made.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
+    made.commit()
+    made.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
+    return made
+
+
+def test_head_is_checked_alone(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the base does not hold, what head declares is told with what is wrong with it, and as no change."""
+    mended.edit(LIFTED)
+
+    comment = review(capsys)
+    data = json.loads(review(capsys, "--format", "json"))
+
+    assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
+    assert "resources of <code>prod</code>: 9 declared, none of them protected" in comment
+    assert "to create" not in comment
+    assert "what the stack program of `the working tree` declares; what happens to them is not known" in comment
+    assert (data["is_destructive"], data["is_known"]) == (False, False)
+    (_, prod) = data["environments"]
+    assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 9, [])
+    assert [it["id"] for it in data["meaning"]["new_warnings"]] == ["TPU041"]
+    review(capsys, "--fail-on", "destructive", status=1)
+
+
+@pytest.mark.usefixtures("mended")
+def test_head_alone_and_its_preview(capsys: pytest.CaptureFixture[str]) -> None:
+    """Pulumi compares with what is there, so its word stands beside what is only declared."""
+    comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
+
+    assert "**The specs were not compared**: but for what Pulumi previewed" in comment
+    assert "| `dev` | 0 | 1 | 0 | 0 | **9** | 0 | ? |" in comment
+    assert "| `prod` |" not in comment
+    assert "Resources of `dev`: by Pulumi's preview. Resources of `prod`: what the stack program of" in comment
+
+
+def test_head_alone_without_its_program(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """That it is gone is told whatever the base's spec was, and so is whose resources are shown."""
+    mended.git("rm", "-q", "stacks/__main__.py")
+
+    comment = review(capsys)
+
+    assert "the stack program `stacks/__main__.py` is gone" in comment
+    assert "the stack program that tpucfg carries, as `the working tree` has none of its own, declares" in comment
+
+
+def test_head_alone_that_fails(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that fails is told like any other."""
+    mended.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py")
+
+    assert "**dev, prod**: what happens to its resources is not known: the stack program failed" in review(capsys)
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
@@ -254,19 +300,16 @@ def test_without_pulumis_packages(made: Repository, tmp_path: Path) -> None:
     assert not ended.stderr
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu", "gke"])
-def test_secret_variables_are_blanked_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str
-) -> None:
+@pytest.mark.parametrize(
+    "made", [("--target", target) for target in ("vertex-ai", "cloud-tpu", "gke")], indirect=True, ids=" ".join
+)
+def test_secret_variables_are_blanked_out(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Wherever a service keeps a container's variables, one that is called a key is not shown, and others are."""
-    made = project(tmp_path / "p", "--target", target)
-    monkeypatch.chdir(made.folder)
     made.edit(
         ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n")
     )
     made.commit()
     made.edit(("hunter1", "hunter2"), ("plain", "loud"))
-    capsys.readouterr()
 
     for form in ("markdown", "json"):
         comment = review(capsys, "--format", form)

@@ -91,9 +91,10 @@ def _end(made: "Review", fail_on: str) -> None:
 def _review(before: "Made", after: "Made", previews: Mapping[str, "Preview"]) -> "Review":
     from tpucfg.review.gather import Programs, gathered
 
-    both = not (before.is_broken or after.is_broken)
     whole = [name for name, told in previews.items() if told.failure is None]
-    programs = _with_stacks(_programs(before, after, whole), before, after) if both else Programs({}, {})
+    programs = Programs({}, {})
+    if not after.is_broken:
+        programs = _with_stacks(_programs(before, after, whole), before, after)
     return gathered(before, after, programs, previews, _judged)
 
 
@@ -120,22 +121,22 @@ def _programs(before: "Made", after: "Made", previewed: Sequence[str]) -> "Progr
 
 
 def _with_stacks(programs: "Programs", before: "Made", after: "Made") -> "Programs":
-    """With what becomes of the programs themselves, where both sides have a spec."""
+    """With what becomes of the programs themselves, where both sides have a spec, be it one that does not hold."""
     from tpucfg.review.stack_programs import stack_remarks
 
     if not (before.side.exists and after.side.exists):
         return programs
-    old, new = _stacks(before), _stacks(after)
+    names = [*after.project.environments] if after.project else []
+    old, new = _stacks(before, names), _stacks(after, names)
     carried = tuple(made.side.title for made, it in ((before, old), (after, new)) if not it.program.is_own)
     return programs._replace(remarks=tuple(stack_remarks(old, new)), carried=carried)
 
 
-def _stacks(made: "Made") -> "Stacks":
+def _stacks(made: "Made", names: Sequence[str]) -> "Stacks":
     from tpucfg.infra.declared import program_of
     from tpucfg.infra.stack_files import other_spec
     from tpucfg.review.stack_programs import Stacks
 
-    names = made.project.environments if made.project else ()
     others = {name: other for name in names if (other := other_spec(made.side.spec, name))}
     return Stacks(program_of(made.side.spec), others)
 

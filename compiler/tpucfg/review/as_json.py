@@ -5,6 +5,7 @@ from typing import Any
 from tpucfg.diff.formats import json_data
 from tpucfg.diff.wording import as_json, canonical
 from tpucfg.findings import Finding, errors
+from tpucfg.review import between
 from tpucfg.review.model import Part, Review
 from tpucfg.review.redact import redacted, redacted_difference, redacted_value
 from tpucfg.review.resources import ResourceChange, counted
@@ -15,6 +16,9 @@ from tpucfg.review.summary import headline
 def json_text(review: Review) -> str:
     """The review; numbers of a rung that are no whole numbers are floats."""
     data = {
+        "spec": review.after.side.inside,
+        "base": between.as_json(review.before.side),
+        "head": between.as_json(review.after.side),
         "headline": headline(review),
         "is_change": review.is_change,
         "is_destructive": review.is_destructive,
@@ -72,6 +76,7 @@ def _part(part: Part) -> dict[str, Any]:
         "policies": [violation._asdict() for violation in part.violations],
         "warnings": part.warnings,
         "findings": [_finding(it) for it in part.new],
+        "declared": [it._asdict() for it in part.declared],
     }
 
 

@@ -1,20 +1,20 @@
 """A review as one comment in Markdown: the summary, what it means, and the details folded away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.diff.sides import Made
 from tpucfg.diff.wording import counted as counted_configs
-from tpucfg.diff.wording import where
-from tpucfg.findings import Finding, errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings import Finding
+from tpucfg.review.between import between
+from tpucfg.review.broken import broken
 from tpucfg.review.budget import Section, fitted
 from tpucfg.review.configs import sections as config_sections
+from tpucfg.review.foot import foot
 from tpucfg.review.infra_sections import infra_sections
-from tpucfg.review.markdown import alert, code, details, fence, html, prose, table
+from tpucfg.review.markdown import alert, code, details, html, prose, table
 from tpucfg.review.model import Review
-from tpucfg.review.redact import redacted, redacted_report
+from tpucfg.review.redact import redacted
 from tpucfg.review.remarks import joined
 from tpucfg.review.rungs import Row, cell, columns, named
 from tpucfg.review.summary import counts_table, headline
@@ -25,25 +25,22 @@ _MOST_REMARKS: Final = 40
 _MOST_ROWS: Final = 12
 """Rungs that are read at a glance; a longer table is folded away."""
 _MOST_FINDINGS: Final = 12
-_INSTALL: Final = "pip install 'tpucfg[infra]'"
 _EVERYTHING: Final = "tpucfg review --format json"
-_UNCOMPARED: Final = "**Nothing was compared**: what protects the data and who has access may have changed too."
-"""Where one side has no spec that holds."""
 
 
 def comment(review: Review) -> str:
     """The comment; its bytes follow from the review alone."""
     spec = review.after.side.inside
     of = f" of {code(spec)}" if spec not in {"", _DEFAULT} else ""
-    head = [marker(spec), f"### tpucfg review{of}: {headline(review)}"]
+    sides = between(review.before.side, review.after.side)
+    head = [marker(spec), f"### tpucfg review{of}: {headline(review)}", sides]
     if review.is_broken:
-        sides = sorted((review.after, review.before), key=lambda made: not made.is_broken)
-        head += [*(block for made in sides for block in _side(made)), _UNCOMPARED]
+        head += broken(review)
     elif not review.is_change:
         head.append(f"{counted_configs(review.difference)}.".capitalize())
     head += [block for block in (counts_table(review), _cautions(review), _means(review), _findings(review)) if block]
     folds = [*_long_table(review), *infra_sections(review.parts), *config_sections(review.difference)]
-    return fitted("\n\n".join(head), folds, _foot(review), elsewhere=f"_All of it: {code(_EVERYTHING)}._")
+    return fitted("\n\n".join(head), folds, foot(review), elsewhere=f"_All of it: {code(_EVERYTHING)}._")
 
 
 def marker(spec: str) -> str:
@@ -55,19 +52,6 @@ def marker(spec: str) -> str:
     # Nothing in it ends the HTML comment: https://html.spec.whatwg.org/multipage/syntax.html#comments
     of = f": {quote(spec, safe='/').replace('--', '%2D%2D')}" if spec not in {"", _DEFAULT} else ""
     return f"<!-- tpucfg-review{of} -->"
-
-
-def _side(made: Made) -> Iterator[str]:
-    """What is wrong with a side, or what the good one holds."""
-    if not made.is_broken:
-        if made.made:
-            yield f"The spec of {code(made.side.title)} holds: {prose(where([*made.jobs]))}."
-        return
-    found = errors(made.findings)
-    yield f"**In {code(made.side.title)} nothing can be made of the spec:**"
-    yield fence(redacted_report(report(found[:_MOST_FINDINGS], {made.side.shown: made.text}).rstrip("\n")))
-    if len(found) > _MOST_FINDINGS:
-        yield f"… and {len(found) - _MOST_FINDINGS:,} more: {code('tpucfg check')} shows them all."
 
 
 def _cautions(review: Review) -> str:
@@ -112,7 +96,10 @@ def _head(name: str) -> str:
 
 def _findings(review: Review) -> str:
     new, gone = review.meaning.new, review.meaning.gone
-    blocks = [(f"**{'New warnings' if review.before.project else 'Warnings'}**", new), ("**Warnings that end**", gone)]
+    came = "New warnings" if review.before.project else "Warnings"
+    if review.before.is_broken:
+        came += f" of {code(review.after.side.title)}"
+    blocks = [(f"**{came}**", new), ("**Warnings that end**", gone)]
     blocks.append(("**Only a note from now on, as the spec allows it**", review.meaning.allowed))
     return "\n\n".join(f"{title}\n\n{_listed(found)}" for title, found in blocks if found)
 
@@ -121,38 +108,3 @@ def _listed(found: Sequence[Finding]) -> str:
     lines = [f"- {code(it.id)} {prose(redacted(it.message))}" for it in found[:_MOST_FINDINGS]]
     more = [f"- … and {len(found) - _MOST_FINDINGS:,} more"] if len(found) > _MOST_FINDINGS else []
     return "\n".join([*lines, *more])
-
-
-def _foot(review: Review) -> str:
-    """Where the resources come from."""
-    if review.missing:
-        return f"_Resources are not shown: {prose(review.missing)}. To show them: {code(_INSTALL)}._"
-    said = []
-    sources = {
-        source: [part.environment for part in review.parts if part.source == source]
-        for source in ("preview", "program")
-    }
-    if sources["preview"]:
-        said.append(f"Resources of {_environments(sources['preview'])}: by Pulumi's preview.")
-    if sources["program"]:
-        of = f" of {_environments(sources['program'])}" if sources["preview"] else ""
-        said.append(f"Resources{of}: by {_programs(review)}, without credentials; what drifted is not seen.")
-    if empty := [part.environment for part in review.parts if part.has_no_stack]:
-        said.append(f"There is no stack yet of {_environments(empty)}.")
-    said += map(prose, review.notes)
-    return f"_{' '.join(said)}_" if said else ""
-
-
-def _programs(review: Review) -> str:
-    """Which programs were run."""
-    if not review.carried:
-        return "the stack programs of both sides"
-    if len(review.carried) > 1:
-        return "the stack program that tpucfg carries, as neither side has one of its own"
-    lacking = code(review.carried[0])
-    return f"the stack programs of both sides, for {lacking}, which has none, by the one that tpucfg carries"
-
-
-def _environments(names: Sequence[str]) -> str:
-    shown = [code(name) for name in names[:16]]
-    return ", ".join(shown) + (f" and {len(names) - 16} more" if len(names) > 16 else "")  # noqa: PLR2004 - of a line

@@ -8,9 +8,9 @@ from tpucfg.diff.model import Difference
 from tpucfg.diff.sides import Made
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.review.infra import program_changes
+from tpucfg.review.infra import as_declared, program_changes
 from tpucfg.review.meaning import meaning, terms
-from tpucfg.review.model import Part, Problem, Review
+from tpucfg.review.model import Part, Problem, Review, Source
 from tpucfg.review.preview import Preview
 from tpucfg.review.remarks import Remark
 
@@ -98,13 +98,17 @@ def _previewed(preview: Preview) -> Part:
 
 
 def _programmed(name: str, before: Made, after: Made, programs: Programs, judge: Judge) -> Part:
+    """What both programs declare, and where the base does not hold what that of head does."""
     old, new = programs.before.get(name), programs.after[name]
+    source: Source = "head" if before.is_broken else "program"
     for side, declared in ((before, old), (after, new)):
         if isinstance(declared, Problem):
-            return Part(name, "program", problem=declared._replace(reason=f"{declared.reason} ({side.side.title})"))
+            return Part(name, source, problem=declared._replace(reason=f"{declared.reason} ({side.side.title})"))
     base = old if isinstance(old, EnvironmentResources) else None
     head = new if isinstance(new, EnvironmentResources) else None
     known = {(it.id, it.message) for it in judge(base, before)} if base else set[tuple[str, str]]()
     found = judge(head, after) if head else ()
     wrong = tuple(it for it in found if it.level != "note" and (it.id, it.message) not in known)
-    return Part(name, "program", program_changes(base, head), new=wrong, is_first=not (base and base.resources))
+    if source == "head":
+        return Part(name, source, new=wrong, declared=as_declared(head) if head else ())
+    return Part(name, source, program_changes(base, head), new=wrong, is_first=not (base and base.resources))

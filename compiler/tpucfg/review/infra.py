@@ -5,8 +5,9 @@ from typing import Final, NamedTuple
 
 from tpucfg.diff.model import Change
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.review.redact import redacted, redacted_value
 from tpucfg.review.resources import ResourceChange
-from tpucfg.review.steps import Step, inputs_between, op_of, resource_changes
+from tpucfg.review.steps import Step, inputs_between, op_of, ordered, resource_changes
 
 
 class Fixed(NamedTuple):
@@ -59,6 +60,12 @@ def program_changes(base: EnvironmentResources | None, head: EnvironmentResource
     before, after = _by_name(base), _by_name(head)
     steps = [_step(before.get(key), after.get(key)) for key in sorted({*before, *after})]
     return resource_changes(known.environment.name, steps)
+
+
+def as_declared(made: EnvironmentResources) -> tuple[Resource, ...]:
+    """The resources of one side by themselves. People and secrets are redacted."""
+    listed = made.resources
+    return tuple(it._replace(name=redacted(it.name), inputs=redacted_value(ordered(it.inputs))) for it in listed)
 
 
 def _by_name(made: EnvironmentResources | None) -> dict[tuple[str, str], Resource]:

@@ -1,8 +1,8 @@
 """What happens to resources, as Markdown: a fold for each environment, or for several in which the same happens."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from tpucfg.diff.model import ABSENT, Change
 from tpucfg.diff.wording import labels, value
@@ -41,10 +41,13 @@ def _section(names: Sequence[str], said: str, body: str) -> Section:
 def _counted(part: Part) -> str:
     counts = Counter(_VERBS[change.op] for change in part.changes)
     said = [f"{counts[verb]:,} to {verb}" for verb in _VERBS.values() if counts[verb]]
-    return (
-        ", ".join([*said, *(["failed"] if part.problem else []), *(["policies"] if part.violations else [])])
-        or "warnings"
-    )
+    if part.declared:
+        count, kept = len(part.declared), sum(it.protect for it in part.declared)
+        protected = {0: "none", count: "all"}.get(kept, f"{kept:,}")
+        said.append(f"{count:,} declared, {protected} of them protected")
+    said += ["failed"] if part.problem else []
+    said += ["policies"] if part.violations else []
+    return ", ".join(said) or "warnings"
 
 
 def _body(part: Part) -> Iterator[str]:
@@ -58,6 +61,8 @@ def _body(part: Part) -> Iterator[str]:
     if part.is_first:
         yield "\n".join(_made(change) for change in part.changes)
         return
+    if part.declared:
+        yield "\n".join(f"- {_named(it.kind, it.name, it.inputs)}" for it in part.declared)
     if short := [f"- {_head(change)}" for change in part.changes if not change.inputs]:
         yield "\n".join(short)
     for change in part.changes:
@@ -67,11 +72,16 @@ def _body(part: Part) -> Iterator[str]:
 
 
 def _made(change: ResourceChange) -> str:
-    """A resource of a new environment; of a grant, who gets what."""
+    """A resource of a new environment."""
     told = {str(it.path[0]): it.after for it in change.inputs if len(it.path) == 1}
-    grant = [str(told[key]) for key in ("role", "member") if isinstance(told.get(key), str)]
+    return f"- create {_named(change.kind, change.name, told)}"
+
+
+def _named(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
+    """A resource that is not compared; of a grant, who gets what."""
+    grant = [it for key in ("role", "member") if isinstance(it := inputs.get(key), str)]
     said = f": {' to '.join(map(code, grant))}" if len(grant) == 2 else ""  # noqa: PLR2004 - what, and to whom
-    return f"- create {code(change.kind)} {code(change.name)}{said}"
+    return f"{code(kind)} {code(name)}{said}"
 
 
 def _head(change: ResourceChange) -> str:

@@ -29,7 +29,7 @@ class Meaning(NamedTuple):
     rows: tuple[Row, ...]
     """The rungs that are new or have other figures."""
     new: tuple[Finding, ...]
-    """Warnings that the change brings."""
+    """Warnings that the change brings; all that head has, where the base does not hold."""
     gone: tuple[Finding, ...]
     """Warnings that it ends, but for those that it only words anew or allows."""
     allowed: tuple[Finding, ...] = ()
@@ -78,8 +78,9 @@ def meaning(before: Made, after: Made) -> Meaning:
 
 
 def terms(before: Made, after: Made) -> Meaning:
-    """What can be said where a side does not hold: what was an error and is allowed."""
-    return Meaning(tuple(_of_terms(before, after)), (), (), (), tuple(allowed_findings(before, after)))
+    """What can be said where a side does not hold: what was an error and is allowed, and the warnings of head."""
+    warned = () if after.is_broken else tuple(_warnings(after).values())
+    return Meaning(tuple(_of_terms(before, after)), (), warned, (), tuple(allowed_findings(before, after)))
 
 
 def _warnings(made: Made) -> dict[tuple[str, str], Finding]:

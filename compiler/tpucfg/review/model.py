@@ -5,9 +5,16 @@ from typing import Literal, NamedTuple
 from tpucfg.diff.model import Difference
 from tpucfg.diff.sides import Made
 from tpucfg.findings import Finding
+from tpucfg.infra.resources import Resource
 from tpucfg.review.meaning import Meaning
 from tpucfg.review.preview import Violation
 from tpucfg.review.resources import ResourceChange
+
+Source = Literal["program", "head", "preview", "none"]
+"""Who says what happens to resources: the stack program of both sides, or Pulumi.
+
+`head`: only the program of head, as the base does not hold. `none`: the environment is gone, or cannot be shown.
+"""
 
 
 class Problem(NamedTuple):
@@ -23,14 +30,15 @@ class Part(NamedTuple):
     """What happens to the resources of one environment."""
 
     environment: str
-    source: Literal["program", "preview", "none"]
-    """Who says so: the stack program of both sides, or Pulumi. None: the environment is gone, or cannot be shown."""
+    source: Source
     changes: tuple[ResourceChange, ...] = ()
     problem: Problem | None = None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     new: tuple[Finding, ...] = ()
-    """What is wrong with the resources, and was not before."""
+    """What is wrong with the resources, and was not before, as far as that is known."""
+    declared: tuple[Resource, ...] = ()
+    """What there is in head, where that is all that can be said."""
     has_no_stack: bool = False
     """Pulumi says that nothing was brought up yet, so the program alone tells what changes."""
 

@@ -59,16 +59,21 @@ def _of_part(part: Part, *, is_told: bool) -> Iterator[str]:
         yield from _of_change(change, is_new=part.is_first)
     yield from _stuck(part)
     for finding in part.new:
-        yield f"{code(finding.id)} {prose(redacted(finding.message))}"
+        yield f"{code(finding.id)} {prose(redacted(_without(part.environment, finding.message)))}"
     for violation in part.violations:
         of = f" ({code(violation.name)})" if violation.name else ""
         yield f"the {prose(violation.level)} policy {code(violation.policy)}{of}: {prose(violation.message)}"
     if part.problem:
-        known = part.source == "program" and part.changes
+        known = part.declared or (part.source == "program" and part.changes)
         instead = (
             "what the stack program declares is shown, as" if known else "what happens to its resources is not known:"
         )
         yield f"{instead} {prose(redacted(part.problem.reason))}"
+
+
+def _without(environment: str, message: str) -> str:
+    """What a finding says of a resource, without its environment: the line begins with that."""
+    return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
 
 
 def _stuck(part: Part) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The repository around a folder, by the user's own git: nothing here writes to it, and no hook of it runs."""
 
 import os
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -65,6 +66,11 @@ class Repository(NamedTuple):
                 return None
             raise self._unknown(revision) from None
 
+    def merged(self, commit: str, into: str) -> str:
+        """The commit that this one merges into another; empty where it does anything else."""
+        _, *parents = self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
+        return parents[1] if len(parents) == 2 and parents[0] == into else ""  # noqa: PLR2004 - of a merge
+
     def merge_base(self, one: str, other: str) -> str | None:
         """The commit where two lines of history part; None where the repository does not know one."""
         try:
@@ -76,6 +82,9 @@ class Repository(NamedTuple):
         names = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
         known = names.decode(errors="replace").split()
         message = f"there is no revision {revision} in this repository"
+        if is_folder(Path(revision)):
+            folders = f"two folders of configs are compared by: tpucfg diff {shlex.quote(revision)} OTHER"
+            return RevisionError(f"{message}, and a folder is none", folders)
         remote = next((name for name in known if name.endswith(f"/{revision}")), None)
         if near := remote or nearest(revision, known):
             return RevisionError(f"{message}; did you mean {near}?", f"the branches and tags are: {listed(known)}")

@@ -6,6 +6,17 @@ from typing import Final, NamedTuple
 WORKING_TREE: Final = "the working tree"
 
 
+class Commit(NamedTuple):
+    """The commit that a side is."""
+
+    id: str
+    """In full: how short an id may be depends on the clone."""
+    is_parting: bool = False
+    """Whether it is not what was asked for, but where the other side left that."""
+    merges: str = ""
+    """The commit that it merges into the other side, as a service does to try a merge; empty for any other commit."""
+
+
 class Side(NamedTuple):
     """A spec with what lies beside it, as it was or is somewhere."""
 
@@ -23,6 +34,8 @@ class Side(NamedTuple):
     """Files of the revision that were too many or too large to be copied."""
     inside: str = ""
     """The path in the repository that is asked for, on either side; it is the same from wherever somebody asks."""
+    commit: Commit | None = None
+    """What was read; None for the working tree, and before the first commit."""
 
     def said(self, text: str) -> str:
         """A text about this side without the temporary folder's name in it."""

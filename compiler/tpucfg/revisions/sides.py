@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.revisions.copying import LARGEST_FILE, Entry, copy, entries
 from tpucfg.revisions.git import Repository, names, repository_of
-from tpucfg.revisions.model import WORKING_TREE, RevisionError, Side
+from tpucfg.revisions.model import WORKING_TREE, Commit, RevisionError, Side
 from tpucfg.spec.reader import read_file
 
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
@@ -38,9 +38,10 @@ def opened(asked: Asked) -> Iterator[tuple[Side, Side]]:
         RevisionError: One of them cannot be read, or neither has a spec.
     """
     repository = repository_of(asked.spec.parent)
-    base, head = repository.commit(asked.base), repository.commit(asked.head or "HEAD")
-    if asked.since_parting and base and head:
-        base = repository.merge_base(base, head) or base
+    named, head = repository.commit(asked.base), repository.commit(asked.head or "HEAD")
+    base = named
+    if asked.since_parting and named and head:
+        base = repository.merge_base(named, head) or named
     path = repository.prefix / asked.spec.name
     with ExitStack() as stack:
         folders = [Path(stack.enter_context(TemporaryDirectory(prefix="tpucfg-"))).resolve() for _ in range(2)]
@@ -56,6 +57,10 @@ def opened(asked: Asked) -> Iterator[tuple[Side, Side]]:
                 f"there is no {asked.spec} in {before.title}, nor in {after.title}",
                 "give the spec's path with --spec FILE, or make a new project with: tpucfg init",
             )
+        if base:
+            before = before._replace(commit=Commit(base, is_parting=base != named))
+        if asked.head is not None and head:
+            after = after._replace(commit=Commit(head, merges=repository.merged(head, base) if base else ""))
         yield before._replace(inside=path.as_posix()), after._replace(inside=path.as_posix())
 
 
