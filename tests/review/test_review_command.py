@@ -76,6 +76,19 @@ def test_json_says_the_same(made: Repository, capsys: pytest.CaptureFixture[str]
     assert {"text": "every config: the global batch is 2× what it was", "grave": False} in data["meaning"]["remarks"]
 
 
+def test_json_has_the_documented_keys(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads it finds every key in the documents, and no key there that is not printed."""
+    assert made.spec.is_file()
+    data = json.loads(review(capsys, "--format", "json"))
+    page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2].split("\n\n")[1]
+    rows = dict(line.strip("|").split(" | ", 1) for line in page.splitlines()[2:])
+
+    assert [key for names in rows for key in re.findall(r"`(\w+)`", names)] == [*data]
+    for name, inner in (("base", data["base"]), ("environments", data["environments"][0])):
+        (said,) = [row for names, row in rows.items() if f"`{name}`" in names]
+        assert re.findall(r"`(\w+)`", said) == [*inner]
+
+
 @pytest.fixture
 def mended(made: Repository) -> Repository:
     """A project whose last commit does not hold, while the working tree does."""

@@ -6,7 +6,7 @@ from tpucfg.diff.formats import json_data
 from tpucfg.diff.wording import as_json, canonical
 from tpucfg.findings import Finding, errors
 from tpucfg.review import between
-from tpucfg.review.model import Part, Review
+from tpucfg.review.model import Part, Problem, Review
 from tpucfg.review.redact import redacted, redacted_difference, redacted_value
 from tpucfg.review.resources import ResourceChange, counted
 from tpucfg.review.rungs import Figures, Row
@@ -71,13 +71,17 @@ def _part(part: Part) -> dict[str, Any]:
         "source": part.source,
         "has_no_stack": part.has_no_stack,
         "counts": counted(part.changes)._asdict(),
-        "problem": part.problem._asdict() if part.problem else None,
+        "problem": _problem(part.problem),
         "resources": [_resource(change) for change in part.changes],
         "policies": [violation._asdict() for violation in part.violations],
         "warnings": part.warnings,
         "findings": [_finding(it) for it in part.new],
         "declared": [it._asdict() for it in part.declared],
     }
+
+
+def _problem(problem: Problem | None) -> dict[str, Any] | None:
+    return {"reason": redacted(problem.reason), "said": [redacted(line) for line in problem.said]} if problem else None
 
 
 def _resource(change: ResourceChange) -> dict[str, Any]:
