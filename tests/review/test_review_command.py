@@ -90,7 +90,7 @@ def test_json_has_the_documented_keys(made: Repository, capsys: pytest.CaptureFi
 
 
 @pytest.fixture
-def mended(made: Repository) -> Repository:
+def fixed(made: Repository) -> Repository:
     """A project whose last commit does not hold, while the working tree does."""
     made.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     made.commit()
@@ -98,9 +98,9 @@ def mended(made: Repository) -> Repository:
     return made
 
 
-def test_head_is_checked_alone(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_is_checked_alone(fixed: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Where the base does not hold, what head declares is told with what is wrong with it, and as no change."""
-    mended.edit(LIFTED)
+    fixed.edit(LIFTED)
 
     comment = review(capsys)
     data = json.loads(review(capsys, "--format", "json"))
@@ -116,7 +116,7 @@ def test_head_is_checked_alone(mended: Repository, capsys: pytest.CaptureFixture
     review(capsys, "--fail-on", "destructive", status=1)
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("fixed")
 def test_head_alone_and_its_preview(capsys: pytest.CaptureFixture[str]) -> None:
     """Pulumi compares with what is there, so its word stands beside what is only declared."""
     comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
@@ -127,9 +127,9 @@ def test_head_alone_and_its_preview(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Resources of `dev`: by Pulumi's preview. Resources of `prod`: what the stack program of" in comment
 
 
-def test_head_alone_without_its_program(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_alone_without_its_program(fixed: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """That it is gone is told whatever the base's spec was, and so is whose resources are shown."""
-    mended.git("rm", "-q", "stacks/__main__.py")
+    fixed.git("rm", "-q", "stacks/__main__.py")
 
     comment = review(capsys)
 
@@ -137,9 +137,9 @@ def test_head_alone_without_its_program(mended: Repository, capsys: pytest.Captu
     assert "the stack program that tpucfg carries, as `the working tree` has none of its own, declares" in comment
 
 
-def test_head_alone_that_fails(mended: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_alone_that_fails(fixed: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A program that fails is told like any other."""
-    mended.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py")
+    fixed.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py")
 
     assert "**dev, prod**: what happens to its resources is not known: the stack program failed" in review(capsys)
 
