@@ -42,6 +42,7 @@ def imported(folder: Path, *arguments: str, status: int = 0) -> set[str]:
 
 PINNED: dict[tuple[str, ...], set[str]] = {
     ("--version",): set(),
+    ("--help",): set(),
     ("check", "--help"): {"yaml"},
     ("render", "--help"): {"yaml"},
     ("check",): {"yaml", "jsonschema_rs"},
@@ -64,7 +65,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
 
 @pytest.mark.parametrize("arguments", PINNED, ids=" ".join)
 def test_a_command_imports_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """A version is printed without reading YAML, and a check passes without a template engine or an explanation."""
+    """Version and help are printed without reading YAML, and a check passes without a template engine or an explanation."""
     assert imported(tmp_path, *arguments) == PINNED[arguments]
 
 

@@ -7,6 +7,15 @@ import pytest
 import yaml
 
 from process import Run
+from tpucfg.cli.app import COMMANDS
+
+
+def test_the_help_says_each_command_in_a_line(tpucfg: Run) -> None:
+    """Every command stands on one line of a narrow terminal, whole, whether help is asked for or nothing is."""
+    lines = tpucfg("--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {*lines} >= {f"  {name:<7}  {said}" for name, said in COMMANDS.items()}
+    assert tpucfg().stderr.splitlines() == lines
 
 
 def test_render_prints_the_configs(tpucfg: Run) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -15,23 +15,35 @@ from tpucfg import __version__
 from tpucfg.cli.exits import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, Stop
 from tpucfg.wording import nearest, printable_lines, shown
 
-COMMANDS: Final = (
-    "render",
-    "check",
-    "ladder",
-    "sizes",
-    "why",
-    "explain",
-    "infra",
-    "diff",
-    "review",
-    "submit",
-    "record",
-    "status",
-    "init",
-    "schema",
-)
-"""In the order of the help; each is the function of that name in the module of that name."""
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Begin": {
+        "init": "Write a new project.",
+        "schema": "Print a JSON Schema, for editors and other tools.",
+    },
+    "Look": {
+        "ladder": "Print the rungs: batch, steps and learning rate by size.",
+        "sizes": "Print the catalogue of TPU sizes, with its sources.",
+        "why": "Say where a value of a config comes from.",
+        "explain": "Print the page of a finding.",
+    },
+    "Make": {
+        "check": "Print all findings of a spec, or of any config.yaml.",
+        "render": "Print the configs, or write them.",
+    },
+    "Climb": {
+        "submit": "Print the command that starts a job, or run it.",
+        "record": "Note what a rung measured.",
+        "status": "Say where each rung stands, and which comes next.",
+    },
+    "Review": {
+        "review": "Write one comment on what a change does and means.",
+        "diff": "Print what a change does to the configs.",
+        "infra": "Print the resources of each environment.",
+    },
+}
+"""The help of `tpucfg`, in its order; each command is the function of that name in the module of that name."""
+
+COMMANDS: Final = {name: said for section in SECTIONS.values() for name, said in section.items()}
 
 
 class _Commands(TyperGroup):
@@ -39,6 +51,12 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the interface of a group
         return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - likewise
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), said) for name, said in commands.items()])
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -48,7 +66,7 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
         if cmd_name not in COMMANDS:
-            near = nearest(cmd_name, COMMANDS)
+            near = nearest(cmd_name, [*COMMANDS])
             hint = f"did you mean {near}?" if near else "all are listed by: tpucfg --help"
             raise Stop(USAGE, f"there is no command {shown(cmd_name, quoted=False)}", hint)
         return _command(cmd_name)
@@ -85,6 +103,8 @@ def tpucfg(
     ] = False,
 ) -> None:
     """One short spec in, one validated config.yaml per TPU size out.
+
+    Begin with: tpucfg init my-model
 
     Exit status: 0 done, 1 an error or a refusal, 2 wrong use of the command, 3 differences under --check,
     --exit-code or --fail-on.
