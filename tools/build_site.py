@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import check_site
+import site_copies
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SITE: Final = "site"
@@ -32,6 +33,7 @@ def build(place: Path) -> Path:
         shutil.copy(ROOT / name, place)
     command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict"]
     subprocess.run(command, cwd=place, stdout=sys.stderr.fileno(), check=True)
+    site_copies.mark(place / SITE)
     return place / SITE
 
 

@@ -67,3 +67,17 @@ def test_the_search_finds_a_key(address: str, page: Page) -> None:
     found.wait_for()
 
     assert (found.get_attribute("href") or "").endswith("/reference/spec.html?h=max_drop#gate.max_drop")
+
+
+def test_a_session_is_copied_as_its_commands(address: str, page: Page) -> None:
+    """The copy button gives what can be pasted into a shell: no prompt, and nothing of what was printed."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{address}/first-steps.html", wait_until="networkidle")
+    block = page.locator(".highlight", has_text="wrong.yaml").first
+    block.hover()
+    block.get_by_role("button").click()
+
+    assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
+        "sed -e '5s/v2-32/v2-16/' -e '9s/us-central1/us-east5/' tpucfg.yaml > wrong.yaml",
+        "tpucfg check --spec wrong.yaml",
+    ]
