@@ -65,7 +65,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
 
 @pytest.mark.parametrize("arguments", PINNED, ids=" ".join)
 def test_a_command_imports_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Version and help are printed without reading YAML, and a check passes without a template engine or an explanation."""
+    """Version and help read no YAML, and a check passes without a template engine or an explanation."""
     assert imported(tmp_path, *arguments) == PINNED[arguments]
 
 

@@ -1,7 +1,7 @@
 """What the copy button of a page's block gives: of a session in a terminal, the commands alone.
 
-A block that shows `$ command` and what it prints would be copied with both, and a shell can run neither. The theme takes
-`data-copy` of a block for its text.
+A block that shows `$ command` and what it prints would be copied with both, and a shell can run neither. The theme
+copies what a block's `data-copy` says, where it has one.
 """
 
 import re
