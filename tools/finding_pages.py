@@ -36,7 +36,7 @@ _MARKED: Final = re.compile(r"<!-- (\w+)(?:: (\S+))? -->\n.*?<!-- end -->\n", re
 _LEVELS: Final = {
     "error": "An error: nothing is rendered until it is fixed.",
     "warning": "A warning: it stops nothing.",
-    "note": "A note.",
+    "note": "A note: it stops nothing.",
 }
 _OF_THE_CLIMB: Final = "TPU100"
 """From there on findings are about what was measured."""
@@ -84,7 +84,7 @@ def _part(mark: re.Match[str], rule: Rule) -> str:
 
 
 def _level(rule: Rule, _: str | None) -> Iterator[str]:
-    if rule.id >= _OF_THE_CLIMB:
+    if rule.level == "error" and rule.id >= _OF_THE_CLIMB:
         yield _CLOSED
         return
     allowed = " It is a matter of judgement: `allow` in the spec turns it into a note, with your reason."

@@ -422,7 +422,7 @@ def test_two_specs_in_one_folder(climber: Run, tmp_path: Path) -> None:
     write(tmp_path, name="second", gate=GATE)
     said = climber("status").stdout
     assert "\nv2-8       8           –" in said
-    assert "\n1 record of another name (mnist) is not counted\n" in said
+    assert "\n1 record of another name (mnist) is not counted: the spec's name is second\n" in said
     with (tmp_path / "results" / "dev.jsonl").open("a") as file:
         file.write("torn")
     both = climber("check", "--spec", "first.yaml", "--spec", "tpucfg.yaml")
@@ -457,7 +457,7 @@ def test_what_is_recorded_is_checked(climber: Run, tmp_path: Path) -> None:
     text = (tmp_path / "results" / "dev.jsonl").read_text()
     first, second = text.splitlines()
     assert first == second
-    assert len(read_lines(text, "dev.jsonl").records) == 2
+    assert len(read_lines(text, "dev.jsonl", "mnist").records) == 2
     assert CATALOG.find("v2-8")
 
 

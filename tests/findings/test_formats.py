@@ -237,6 +237,12 @@ def sarif(*findings: Finding) -> Any:
     return run
 
 
+def test_sarif_of_a_file_whose_name_is_no_text() -> None:
+    """A name may be any bytes, and an address is made of them."""
+    (result,) = sarif(SIZE._replace(place=SIZE.place._replace(file="\udcff \x1b.yaml"), related=()))["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "%FF%20%1B.yaml"
+
+
 def test_sarif() -> None:
     """The rules that occur, and a result for each finding with its place, its related places and its level."""
     run = sarif(SIZE, STEPS)

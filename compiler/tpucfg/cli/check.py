@@ -14,7 +14,7 @@ from tpucfg.cli.workspace import check_spec, has_colour, loaded_project, project
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats import FORMATS, counted, format_named
 from tpucfg.spec.model import Project
-from tpucfg.wording import shown
+from tpucfg.wording import printable
 
 
 def check(
@@ -51,7 +51,7 @@ def check(
         found, sources, subject = _specs(spec or [SPEC], env, size, target)
     sys.stdout.write(format_named(format).report(found, sources, colour=has_colour(sys.stdout)))
     if format == "text":
-        print(f"{shown(subject, quoted=False, longest=len(subject))}: {counted(found)}")
+        print(f"{printable(subject)}: {counted(found)}")
     if errors(found):
         raise Stop(ERRORS)
 
@@ -83,9 +83,9 @@ def _specs(
 def _results(folder: Path, project: Project | None, env: list[str] | None) -> tuple[list[Finding], dict[str, str]]:
     if project is None or not os.path.lexists(folder / "results"):  # most projects have recorded nothing
         return [], {}
-    from tpucfg.results import beside_findings
+    from tpucfg.results.beside import beside_findings
 
-    return beside_findings(folder, env or project.environments, project.name)
+    return beside_findings(folder, project, env or ())
 
 
 def _configs(paths: list[Path], target: str | None) -> tuple[list[Finding], dict[str, str], str]:

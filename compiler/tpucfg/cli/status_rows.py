@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.cost_rows import NOTHING, cost_cells, cost_data, cost_note
 from tpucfg.results import Standing
-from tpucfg.results.advice import Advice, asked, doubts, elsewhere, outdated, unjudged
+from tpucfg.results.advice import Advice, asked, doubts, outdated, unjudged
+from tpucfg.results.beside import uncounted
 from tpucfg.results.gate import may_climb
 from tpucfg.results.standing import decimal, percent
 from tpucfg.results.survey import Survey
@@ -75,7 +76,8 @@ def _facts(one: Status, project: Project) -> Iterator[str]:
     if project.gate:
         yield f"the gate asks for {asked(project.gate)}"
     yield from outdated(one.survey)
-    yield from elsewhere(one.survey, project.name)
+    survey = one.survey
+    yield from (it.said for it in uncounted(survey.results, survey.environment, project.name))
     yield from unjudged(one.survey)
     yield from doubts(one.survey)
     if project.prices:

@@ -83,6 +83,7 @@ _ROWS: Final = (
     Rule("TPU100", "error", "results that cannot be read"),
     Rule("TPU101", "error", "a line of results that is no record"),
     Rule("TPU102", "error", "a record that does not fit its format"),
+    Rule("TPU103", "note", "records that are not counted"),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
 )
 

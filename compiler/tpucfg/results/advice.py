@@ -10,7 +10,6 @@ from tpucfg.results.model import THROUGHPUT, exact
 from tpucfg.results.standing import Standing, decimal, percent
 from tpucfg.results.survey import Survey
 from tpucfg.spec.model import Gate
-from tpucfg.wording import listed, printable
 
 TOO_GOOD: Final = Fraction(5, 4)
 """Of linear scaling: caches make a slice a little faster than its parts, and a figure of one host makes it much so."""
@@ -34,15 +33,6 @@ def asked(gate: Gate) -> str:
         return scaling
     direction = "below" if gate.goal == "max" else "above"
     return f"{scaling}, and {gate.metric} at most {decimal(exact(gate.max_drop or 0))} {direction} the rung below"
-
-
-def elsewhere(survey: Survey, name: str) -> Iterator[str]:
-    """Records that count for nothing, because another project made them, or this one under another name."""
-    others = [it.name for it in survey.results.records if it.name != name]
-    if others:
-        records = "1 record" if len(others) == 1 else f"{len(others):,} records"
-        names = listed(sorted(set(others)), last=" and ")
-        yield f"{records} of another name ({printable(names)}) {'is' if len(others) == 1 else 'are'} not counted"
 
 
 def outdated(survey: Survey) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The file of an environment to its records, under bounds: what is no record is a finding and counts for nothing."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ MOST_BAD_LINES: Final = 20
 """Of one file: what has more is another file, and nobody reads on."""
 
 
-def read(folder: Path, environment: str, name: str = "mnist") -> Results:
+def read(folder: Path, environment: str, name: str) -> Results:
     """The records of an environment, for a spec in that folder; none where there is no file. `name`: the project's."""
     path = path_of(folder, environment)
     try:
@@ -31,7 +31,7 @@ def read(folder: Path, environment: str, name: str = "mnist") -> Results:
     return read_lines(content.decode("utf-8-sig", "surrogateescape"), str(path), name)
 
 
-def read_lines(text: str, file: str, name: str = "mnist") -> Results:
+def read_lines(text: str, file: str, name: str) -> Results:
     """The records in a text; blank lines are none. `name`: the project's, which the examples of a help have."""
     records: list[Record] = []
     found: list[Finding] = []
@@ -52,12 +52,6 @@ def read_lines(text: str, file: str, name: str = "mnist") -> Results:
                 file, text, message, f"is this the right file? A record is one line: {example(name, 'v2-8')}"
             )
     return Results(file, text, tuple(records), tuple(found))
-
-
-def beside_findings(folder: Path, environments: Iterable[str], name: str) -> tuple[list[Finding], dict[str, str]]:
-    """What is wrong with the results beside a spec, and their texts by name."""
-    every = [read(folder, environment, name) for environment in environments]
-    return [finding for one in every for finding in one.findings], {one.file: one.text for one in every}
 
 
 def latest(results: Results, name: str) -> Mapping[str, Record]:

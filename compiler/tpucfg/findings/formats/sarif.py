@@ -56,4 +56,6 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), place[1:], strict=True))
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(place.file)}, "region": region}}
+    return {
+        "physicalLocation": {"artifactLocation": {"uri": quote(place.file, errors="surrogateescape")}, "region": region}
+    }
