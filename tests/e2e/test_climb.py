@@ -12,6 +12,7 @@ import pytest
 from jobs import program
 from making import CATALOG, spec
 from process import COMMAND, ENVIRONMENT, Run
+from tpucfg.results import Example
 from tpucfg.results.read import read_lines
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
@@ -457,7 +458,7 @@ def test_what_is_recorded_is_checked(climber: Run, tmp_path: Path) -> None:
     text = (tmp_path / "results" / "dev.jsonl").read_text()
     first, second = text.splitlines()
     assert first == second
-    assert len(read_lines(text, "dev.jsonl", "mnist").records) == 2
+    assert len(read_lines(text, "dev.jsonl", Example("mnist", "v2-8")).records) == 2
     assert CATALOG.find("v2-8")
 
 

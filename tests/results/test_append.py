@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from making import ROOT
 from tpucfg import results
+from tpucfg.results import Example
 from tpucfg.results.append import append, line_of, problems
 from tpucfg.results.model import Record
 from tpucfg.results.read import read_lines
 from tpucfg.results.store import LARGEST_FILE, LARGEST_LINE, StoreError
 
+EXAMPLE = Example("mnist", "v2-8")
 RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "143f2d0788729193", "a1")
 WRITER = """
 import sys
@@ -81,7 +83,7 @@ def test_what_is_written_is_read(metrics: dict[str, float]) -> None:
         return
     line = line_of(record)
     assert len(line) <= LARGEST_LINE
-    found = read_lines(line, "results/dev.jsonl", "mnist")
+    found = read_lines(line, "results/dev.jsonl", EXAMPLE)
     assert [it._replace(place=None) for it in found.records] == [record]
 
 
@@ -105,7 +107,7 @@ def test_a_last_line_without_its_end_is_kept(tmp_path: Path, left: str) -> None:
         file.write(left)
     append(tmp_path, "dev", RECORD)
     assert text_of(tmp_path) == f"{line_of(RECORD)}{left}\n{line_of(RECORD)}"
-    found = results.read(tmp_path, "dev", "mnist")
+    found = results.read(tmp_path, "dev", EXAMPLE)
     whole = left.endswith("}")
     assert (len(found.records), [it.place.line for it in found.findings]) == (3 if whole else 2, [] if whole else [2])
 
@@ -116,7 +118,7 @@ def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
     writers = [writer(tmp_path, name, 150) for name in names]
     reads = 0
     while any(it.poll() is None for it in writers):
-        assert results.read(tmp_path, "dev", "mnist").findings == ()
+        assert results.read(tmp_path, "dev", EXAMPLE).findings == ()
         reads += 1
     assert [it.communicate()[1] for it in writers] == [""] * 4
     assert reads > 1
@@ -132,13 +134,13 @@ def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
         running = writer(tmp_path, "killed", 100_000)
         assert running.stdout
         assert running.stdout.readline() == "ready\n"
-        before = len(results.read(tmp_path, "dev", "mnist").records)
-        while len(results.read(tmp_path, "dev", "mnist").records) == before:
+        before = len(results.read(tmp_path, "dev", EXAMPLE).records)
+        while len(results.read(tmp_path, "dev", EXAMPLE).records) == before:
             time.sleep(0.001)
         running.send_signal(signal.SIGKILL)
         running.communicate()
         append(tmp_path, "dev", RECORD)
-        found = results.read(tmp_path, "dev", "mnist")
+        found = results.read(tmp_path, "dev", EXAMPLE)
         assert found.findings == ()
         assert found.records[-1].name == "mnist"
         (tmp_path / "results" / "dev.jsonl").unlink()
@@ -249,7 +251,7 @@ def test_a_file_does_not_grow_beyond_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "results" / "dev.jsonl").write_text("\n" * (LARGEST_FILE - 10))
     with pytest.raises(StoreError, match="grow beyond"):
         append(tmp_path, "dev", RECORD)
-    assert results.read(tmp_path, "dev", "mnist").findings == ()
+    assert results.read(tmp_path, "dev", EXAMPLE).findings == ()
 
 
 def test_a_file_that_is_replaced_while_its_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

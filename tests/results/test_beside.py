@@ -9,9 +9,11 @@ import pytest
 
 from making import planned, spec
 from tpucfg.findings import Finding
+from tpucfg.results import Example
 from tpucfg.results.beside import beside_findings, uncounted
 from tpucfg.results.read import read_lines
 
+EXAMPLE = Example("mnist", "v2-8")
 FILE = "results/dev.jsonl"
 
 
@@ -36,7 +38,7 @@ def results(folder: Path, **texts: str) -> Path:
 def said(text: str, **changes: Any) -> list[str]:
     """What is said of the records in a text."""
     project = planned(spec(**changes)).project
-    made = read_lines(text, FILE, project.name)
+    made = read_lines(text, FILE, Example(project.name, "v2-8"))
     return [it.said for it in uncounted(made, project.environments["dev"], project.name)]
 
 
@@ -55,7 +57,7 @@ def test_each_reason_is_said_once_and_counted() -> None:
         "3 records of a size outside the ladder (v2-128 and v3-8) are not counted: dev has v2-8 and v2-32",
     ]
     project = planned(spec()).project
-    made = read_lines(text, FILE, "mnist")
+    made = read_lines(text, FILE, EXAMPLE)
     places = [it.place and it.place.line for it in uncounted(made, project.environments["dev"], "mnist")]
     assert places == [3, 6]
 
@@ -117,5 +119,5 @@ def test_what_is_no_folder_of_results(tmp_path: Path) -> None:
 
 def test_nothing_is_stopped_by_it(tmp_path: Path) -> None:
     """The records themselves are sound: what is read of them has no finding, so that the gate goes by them."""
-    assert read_lines(line("other") + line(size="v2-128"), FILE, "mnist").findings == ()
+    assert read_lines(line("other") + line(size="v2-128"), FILE, EXAMPLE).findings == ()
     assert {it.level for it in found(results(tmp_path, dev=line("other") + line(size="v2-128"), old=""))} == {"note"}

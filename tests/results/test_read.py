@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from making import ids
 from tpucfg import results
+from tpucfg.results import Example
 from tpucfg.results.line import MOST_OF_ONE_LINE
 from tpucfg.results.read import MOST_BAD_LINES, read_lines
 from tpucfg.results.store import LARGEST_FILE, LARGEST_LINE
 from tpucfg.schemas import valid
 
+EXAMPLE = Example("mnist", "v2-8")
 LINE = '{"metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, "name": "mnist", "size": "v2-8"}'
 
 
@@ -31,7 +33,7 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
         {"metrics": {"examples_per_second": value}, "name": name, "size": "v2-8"}
         for name, value in (("mnist", 1), ("mnist", 2.5), ("resnet", 3))
     ]
-    found = results.read(written(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev", "mnist")
+    found = results.read(written(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev", EXAMPLE)
     assert found.findings == ()
     assert [record.place.line for record in found.records if record.place] == [1, 2, 3]
     assert results.latest(found, "mnist")["v2-8"].metrics == {"examples_per_second": 2.5}
@@ -41,15 +43,15 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "\n", f"{LINE}\n\n{LINE}", f"{LINE}\r\n", f"\ufeff{LINE}\n", f" {LINE} \n"])
 def test_what_editors_leave_is_no_mistake(tmp_path: Path, text: str) -> None:
     """Blank lines, a byte order mark, other line ends and a missing last one."""
-    found = results.read(written(tmp_path, text), "dev", "mnist")
+    found = results.read(written(tmp_path, text), "dev", EXAMPLE)
     assert (found.findings, len(found.records)) == ((), text.count("mnist"))
 
 
 def test_nothing_recorded(tmp_path: Path) -> None:
     """No folder and no file are no records, and no finding."""
-    assert results.read(tmp_path, "dev", "mnist") == results.Results(str(tmp_path / "results" / "dev.jsonl"), "")
+    assert results.read(tmp_path, "dev", EXAMPLE) == results.Results(str(tmp_path / "results" / "dev.jsonl"), "")
     (tmp_path / "results").mkdir()
-    assert results.read(tmp_path, "dev", "mnist").findings == ()
+    assert results.read(tmp_path, "dev", EXAMPLE).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_nothing_recorded(tmp_path: Path) -> None:
 )
 def test_a_bad_line_is_a_finding(line: str, id_: str, at: str, said: str) -> None:
     """With its line, its column and a help, and the other lines still count."""
-    found = read_lines(f"{LINE}\n{LINE}\n{line}", "results/dev.jsonl", "mnist")
+    found = read_lines(f"{LINE}\n{LINE}\n{line}", "results/dev.jsonl", EXAMPLE)
     (finding,) = found.findings
     column = (line.rindex(at) if said == "cut off" else line.index(at)) + 1
     assert (finding.id, finding.place.line, finding.place.column) == (id_, 3, column)
@@ -93,22 +95,22 @@ def test_a_bad_line_is_a_finding(line: str, id_: str, at: str, said: str) -> Non
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     """A line that is not UTF-8 is a bad line like any other."""
-    found = results.read(written(tmp_path, LINE.replace("mnist", "mn\xefst").encode("latin-1") + b"\n"), "dev", "mnist")
+    found = results.read(written(tmp_path, LINE.replace("mnist", "mn\xefst").encode("latin-1") + b"\n"), "dev", EXAMPLE)
     assert ids(found.findings) == ["TPU102"]
     assert found.findings[0].message.isprintable()
 
 
 def test_another_file_is_one_finding() -> None:
     """A log in the place of results is said once, and none of its lines count."""
-    found = read_lines("step 1\n" * (MOST_BAD_LINES + 1) + LINE, "results/dev.jsonl", "mnist")
+    found = read_lines("step 1\n" * (MOST_BAD_LINES + 1) + LINE, "results/dev.jsonl", EXAMPLE)
     assert ids(found.findings) == ["TPU100"]
     assert found.records == ()
-    assert len(read_lines("step 1\n" * MOST_BAD_LINES, "results/dev.jsonl", "mnist").findings) == MOST_BAD_LINES
+    assert len(read_lines("step 1\n" * MOST_BAD_LINES, "results/dev.jsonl", EXAMPLE).findings) == MOST_BAD_LINES
 
 
 def test_a_line_of_another_format_is_not_said_key_by_key() -> None:
     """Hundreds of unknown keys on one line are a handful of findings."""
-    found = read_lines(json.dumps({f"key{at}": 1 for at in range(500)}), "results/dev.jsonl", "mnist")
+    found = read_lines(json.dumps({f"key{at}": 1 for at in range(500)}), "results/dev.jsonl", EXAMPLE)
     assert len(found.findings) == MOST_OF_ONE_LINE
 
 
@@ -116,7 +118,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     """A file beyond its bounds is one finding, however large: here a hole of a terabyte."""
     with (written(tmp_path, "") / "results" / "dev.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
-    (finding,) = results.read(tmp_path, "dev", "mnist").findings
+    (finding,) = results.read(tmp_path, "dev", EXAMPLE).findings
     assert (finding.id, f"{LARGEST_FILE:,}" in finding.message) == ("TPU100", True)
 
 
@@ -132,7 +134,7 @@ def test_a_link_is_not_followed(tmp_path: Path, kind: str) -> None:
     else:
         (here / "results").mkdir()
         (here / "results" / "dev.jsonl").symlink_to(elsewhere / "results" / "dev.jsonl")
-    found = results.read(here, "dev", "mnist")
+    found = results.read(here, "dev", EXAMPLE)
     assert (ids(found.findings), found.records) == (["TPU100"], ())
     assert "symbolic link" in found.findings[0].message
 
@@ -141,7 +143,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     """What is no regular file is refused at once."""
     (tmp_path / "results").mkdir()
     os.mkfifo(tmp_path / "results" / "dev.jsonl")
-    (finding,) = results.read(tmp_path, "dev", "mnist").findings
+    (finding,) = results.read(tmp_path, "dev", EXAMPLE).findings
     assert (finding.id, "no regular file" in finding.message) == ("TPU100", True)
 
 
@@ -149,7 +151,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_any_text_is_read(rows: list[str]) -> None:
     """Whatever the lines hold, each is blank, a record, or a finding at its place."""
     text = "\n".join(rows)
-    found = read_lines(text, "results/dev.jsonl", "mnist")
+    found = read_lines(text, "results/dev.jsonl", EXAMPLE)
     for finding in found.findings:
         assert finding.message.isprintable()
         assert 1 <= finding.place.line <= text.count("\n") + text.count("\r") + 1
@@ -167,7 +169,7 @@ def test_any_text_is_read(rows: list[str]) -> None:
 )
 def test_a_line_is_a_record_or_says_why_not(data: object) -> None:
     """The quick validator and the explanation agree on any JSON."""
-    found = read_lines(json.dumps(data), "results/dev.jsonl", "mnist")
+    found = read_lines(json.dumps(data), "results/dev.jsonl", EXAMPLE)
     assert bool(found.records) != bool(found.findings)
     if found.records:
         assert valid("record", data)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Place
+from tpucfg.results.line import Example
 from tpucfg.results.model import Record, Results
 from tpucfg.results.read import read
 from tpucfg.results.store import FOLDER, path_of
@@ -42,7 +43,7 @@ def beside_findings(
     `environments`: those that are asked about; none for all, and for the files of none as well.
     """
     asked = [it for it in project.environments.values() if not environments or it.name in environments]
-    every = [(read(folder, it.name, project.name), it) for it in asked]
+    every = [(read(folder, it.name, Example(project.name, it.sizes[0])), it) for it in asked]
     found = [finding for results, _ in every for finding in results.findings]
     for results, environment in every if not project.broken else ():
         found += [

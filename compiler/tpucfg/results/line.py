@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Place
-from tpucfg.results.model import SCHEMA, Record
+from tpucfg.results.model import SCHEMA, THROUGHPUT, Record
 from tpucfg.results.store import LARGEST_LINE
 from tpucfg.schemas import Ids
 from tpucfg.spec.reader import read_text
@@ -19,6 +19,19 @@ MOST_OF_ONE_LINE: Final = 5
 """Findings: a line with more was no record before somebody misspelt a key."""
 _SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6})"')
 IDS: Final = Ids("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
+
+
+class Example(NamedTuple):
+    """What an example of a record is about, so that its reader can keep it."""
+
+    name: str
+    """The project's."""
+    size: str
+    """A rung of the environment."""
+
+    def __str__(self) -> str:
+        """The record as people would write it."""
+        return json.dumps({"metrics": {THROUGHPUT: 1234.5}, "name": self.name, "size": self.size})
 
 
 class RefusedError(ValueError):
@@ -40,18 +53,18 @@ def plain_json(text: str) -> Any:
         raise RefusedError("this is nested deeper than any record") from None
 
 
-def read_line(row: str, place: Place, name: str, *, last: bool = False) -> Record | tuple[Finding, ...]:
-    """The record in a line that is not blank. `name`: the project's; `last`: no line break follows it."""
+def read_line(row: str, place: Place, example: Example, *, last: bool = False) -> Record | tuple[Finding, ...]:
+    """The record in a line that is not blank. `example`: what a help shows; `last`: no line break follows it."""
     if len(row) > LARGEST_LINE:
         message = f"the line has {len(row):,} characters, and a record at most {LARGEST_LINE:,}"
-        return (_no_record("", place, message, name),)
+        return (_no_record("", place, message, example),)
     try:
         data = plain_json(row)
     except json.JSONDecodeError as error:
         column = min(error.pos, len(row) - 1) + 1
-        return (_no_record(row, place._replace(column=column), _no_json(row, error, last=last), name),)
+        return (_no_record(row, place._replace(column=column), _no_json(row, error, last=last), example),)
     except RefusedError as error:
-        return (_no_record(row, place, str(error), name),)
+        return (_no_record(row, place, str(error), example),)
     if not schemas.valid(SCHEMA, data):
         return tuple(islice(_unfit(row, data, place), MOST_OF_ONE_LINE))
     return Record(data["name"], data["size"], data["metrics"], data.get("job"), data.get("run"), place)
@@ -79,14 +92,10 @@ def _no_json(row: str, error: json.JSONDecodeError, *, last: bool) -> str:
     return f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
 
 
-def example(name: str, size: str) -> str:
-    """A record as people would write it, of that project and rung."""
-    return json.dumps({"metrics": {"examples_per_second": 1234.5}, "name": name, "size": size})
-
-
-def _no_record(row: str, place: Place, message: str, name: str) -> Finding:
+def _no_record(row: str, place: Place, message: str, example: Example) -> Finding:
     size = _SIZE.search(row)
-    hint = f"delete line {place.line}, or write the record again: {example(name, size[1] if size else 'v2-8')}"
+    record = example._replace(size=size[1]) if size else example
+    hint = f"delete line {place.line}, or write the record again: {record}"
     return Finding.of("TPU101", message, place, help=hint)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tpucfg.findings import Finding, Place
-from tpucfg.results.line import example, read_line
+from tpucfg.results.line import Example, read_line
 from tpucfg.results.model import Record, Results
 from tpucfg.results.store import LARGEST_FILE, StoreError, opened, path_of
 from tpucfg.wording import lines
@@ -15,8 +15,8 @@ MOST_BAD_LINES: Final = 20
 """Of one file: what has more is another file, and nobody reads on."""
 
 
-def read(folder: Path, environment: str, name: str) -> Results:
-    """The records of an environment, for a spec in that folder; none where there is no file. `name`: the project's."""
+def read(folder: Path, environment: str, example: Example) -> Results:
+    """The records of an environment, for a spec in that folder; none where there is no file."""
     path = path_of(folder, environment)
     try:
         with opened(path, write=False) as descriptor:
@@ -28,11 +28,11 @@ def read(folder: Path, environment: str, name: str) -> Results:
     if len(content) > LARGEST_FILE:
         hint = "move its oldest lines to another file: only the last record of a rung counts"
         return _unread(str(path), "", f"the file is larger than {LARGEST_FILE:,} bytes", hint)
-    return read_lines(content.decode("utf-8-sig", "surrogateescape"), str(path), name)
+    return read_lines(content.decode("utf-8-sig", "surrogateescape"), str(path), example)
 
 
-def read_lines(text: str, file: str, name: str) -> Results:
-    """The records in a text; blank lines are none. `name`: the project's, which the examples of a help have."""
+def read_lines(text: str, file: str, example: Example) -> Results:
+    """The records in a text; blank lines are none. `example`: what a help shows."""
     records: list[Record] = []
     found: list[Finding] = []
     bad = 0
@@ -40,7 +40,7 @@ def read_lines(text: str, file: str, name: str) -> Results:
     for number, row in enumerate(rows, 1):
         if not row.strip():
             continue
-        made = read_line(row, Place(file, number, 1, number, len(row) + 1), name, last=number == len(rows))
+        made = read_line(row, Place(file, number, 1, number, len(row) + 1), example, last=number == len(rows))
         if isinstance(made, Record):
             records.append(made)
             continue
@@ -48,9 +48,7 @@ def read_lines(text: str, file: str, name: str) -> Results:
         bad += 1
         if bad > MOST_BAD_LINES:
             message = f"the file has more than {MOST_BAD_LINES} lines that are no records, so nothing of it counts"
-            return _unread(
-                file, text, message, f"is this the right file? A record is one line: {example(name, 'v2-8')}"
-            )
+            return _unread(file, text, message, f"is this the right file? A record is one line: {example}")
     return Results(file, text, tuple(records), tuple(found))
 
 

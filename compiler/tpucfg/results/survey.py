@@ -8,6 +8,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.config.render import digest, message_of
 from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.results.cost import Cost, costs
+from tpucfg.results.line import Example
 from tpucfg.results.model import Record, Results
 from tpucfg.results.read import latest, read
 from tpucfg.results.standing import Standing, standings
@@ -52,7 +53,7 @@ class Survey(NamedTuple):
 
 def survey(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> Survey:
     """The ladder of one environment, with the results beside a spec in that folder."""
-    results = read(folder, environment.name, project.name)
+    results = read(folder, environment.name, Example(project.name, environment.sizes[0]))
     rungs = ladder(project, catalog, environment.sizes)
     records = latest(results, project.name)
     standing = standings([rung.slice for rung in rungs], records, project.gate)
