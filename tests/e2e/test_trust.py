@@ -61,9 +61,12 @@ def test_no_network_and_no_program(tmp_path: Path, arguments: tuple[str, ...]) -
     assert _left(tmp_path, *COMMAND, *arguments) == ""
 
 
-def test_a_new_project_needs_neither(tmp_path: Path) -> None:
-    """Neither does `init`."""
+def test_what_is_written_needs_neither(tmp_path: Path) -> None:
+    """`init` needs none either, nor does `record` in what it made."""
+    job = ("--spec", str(tmp_path / "climb" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")
     assert _left(tmp_path, *COMMAND, "init", str(tmp_path / "climb")) == ""
+    assert _left(tmp_path, *COMMAND, "record", *job, "--metric", "examples_per_second=1") == ""
+    assert (tmp_path / "climb" / "results" / "dev.jsonl").read_text(encoding="utf-8").count("\n") == 1
 
 
 def test_a_comparison_starts_git_alone(tmp_path: Path) -> None:
