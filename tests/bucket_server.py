@@ -6,13 +6,14 @@ may read and write objects and nothing else.
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from loopback import serving
 
 _OBJECTS = re.compile(r"/(?P<kind>upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?")
 
@@ -99,7 +100,5 @@ def _part(text: bytes) -> bytes:
 @contextmanager
 def buckets() -> Iterator[Buckets]:
     """A server, until the end."""
-    with Buckets() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(Buckets()) as server:
         yield server
-        server.shutdown()

@@ -1,15 +1,35 @@
-"""An HTTP server on the loopback that answers JSON by a function, for stand-ins of services."""
+"""HTTP servers on the loopback, for stand-ins of services: any, and one that answers JSON by a function."""
 
 import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from typing import Any, TypeVar
+
+_Server = TypeVar("_Server", bound=HTTPServer)
 
 Answer = Callable[[str, str, Message, Any], tuple[int, Any]]
 """From method, path with query, headers and the body as data: the status and the body of the answer."""
+
+
+@contextlib.contextmanager
+def serving(server: _Server) -> Iterator[_Server]:
+    """Let a server serve in a thread of its own for as long as the block lasts."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def address(server: HTTPServer) -> str:
+    """Where it serves, without a path."""
+    return f"http://127.0.0.1:{server.server_port}"
 
 
 @contextlib.contextmanager
@@ -32,12 +52,5 @@ def answering(answer: Answer) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield address(server)

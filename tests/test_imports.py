@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT
+from making import ROOT, WITHOUT, spec
 
 NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypothesis", "ruamel"}
 """No command has a use for them."""
@@ -78,15 +78,14 @@ def test_an_explanation_is_imported_where_there_is_something_to_explain(tmp_path
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
 def test_no_command_imports_what_nobody_needs(tmp_path: Path, target: str) -> None:
     """Whatever the target: no web framework's models, no terminal art, no infrastructure engine."""
-    spec = {
-        "version": 1,
-        "name": "mnist",
-        "target": target,
-        "sizes": ["v3-8"],
-        "environments": {"dev": {"project": "my-project", "region": "europe-west4", "kube_context": "c"}},
-        "trainer": {"image": "r/i:1", **({"runtime": "2.2"} if target == "ai-platform" else {})},
-        "training": {"tuned_on": "v3-8", "batch_size": 8, "train_steps": 1000},
-    }
-    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec))
+    made = spec(
+        target=target,
+        sizes=["v3-8"],
+        environments__dev__region="europe-west4",
+        environments__dev__kube_context="c",
+        trainer__runtime="2.2" if target == "ai-platform" else WITHOUT,
+        training__tuned_on="v3-8",
+    )
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(made))
     for command in ("render", "check", "submit"):
         assert not imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml")) & NEVER

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+
+import loopback
 
 PAGES = ("index", "first-steps", "arithmetic", "targets/gke", "reference/spec", "findings/TPU021")
 
@@ -23,13 +24,8 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
     """Where the site is."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=built))
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with loopback.serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=built))) as server:
+        yield loopback.address(server)
 
 
 @pytest.fixture

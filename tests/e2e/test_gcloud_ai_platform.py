@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
+from loopback import serving
 from tpucfg.catalog import Catalog
 from tpucfg.config.compile import compile_project, render_all
 from tpucfg.spec.load import from_document
@@ -72,12 +72,8 @@ class Service:
 def service() -> Iterator[Service]:
     """Run the server for one test."""
     made = Service()
-    thread = Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
+    with serving(made.server):
+        yield made
 
 
 @pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])

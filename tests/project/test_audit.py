@@ -1,13 +1,13 @@
 """The look-up of known holes, by the real pip-audit against a stand-in of its service on this machine."""
 
-import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from email.message import Message
 from typing import Any
 
 import audit
 import pytest
+
+from loopback import answering
 
 LOCK = "requirements.txt"
 HOLE = {
@@ -23,43 +23,33 @@ HOLE = {
 }
 
 
-class Service(BaseHTTPRequestHandler):
+class Service:
     """Answers each question about a version as OSV does."""
 
-    def do_POST(self) -> None:
-        """A hole in one package, where the server is to have one, and nothing about the others."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        wanted = self.server.hole_in == asked["package"]["name"]  # type: ignore[attr-defined] # the server is the test's
-        body = json.dumps({"vulns": [HOLE]} if wanted else {}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    address = ""
+    hole_in: str | None = None
+    """The package that has one."""
 
-    def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+    def answer(self, _: str, __: str, ___: Message, asked: Any) -> tuple[int, Any]:
+        """The hole of that package, and nothing about the others."""
+        return 200, {"vulns": [HOLE]} if asked["package"]["name"] == self.hole_in else {}
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A service of this machine that knows of no hole, unless told, asked about one lock only."""
     monkeypatch.setattr(audit, "LOCKS", (LOCK,))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    made.hole_in = None  # type: ignore[attr-defined] # likewise
-    thread = Thread(target=made.serve_forever)
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
+    made = Service()
+    with answering(made.answer) as made.address:
+        yield made
 
 
-def _asked(service: Any, *options: str) -> int:
-    return audit.main(["--service", f"http://127.0.0.1:{service.server_port}/v1/query", *options])
+def _asked(service: Service, *options: str) -> int:
+    return audit.main(["--service", f"{service.address}/v1/query", *options])
 
 
-def test_a_lock_without_holes(service: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_without_holes(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Every package of the lock is looked up, and the number says so."""
     assert _asked(service) == 0
 
@@ -70,7 +60,7 @@ def test_a_lock_without_holes(service: Any, capsys: pytest.CaptureFixture[str]) 
     assert 0 < int(said.split()[1]) <= packages
 
 
-def test_a_lock_with_a_hole(service: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_with_a_hole(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """The package, the hole and the version that fixes it are said, and it is a failure, reachable or not."""
     service.hole_in = "jinja2"
 
@@ -81,10 +71,12 @@ def test_a_lock_with_a_hole(service: Any, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--if-reachable",), 0)])
-def test_no_service(service: Any, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int) -> None:
+def test_no_service(
+    service: Service, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int
+) -> None:
     """Where nothing answers, nothing passes for audited: it is said by name, and only an option makes it no failure."""
-    service.shutdown()
-    service.server_close()
+    with answering(service.answer) as service.address:
+        pass  # and no longer
 
     assert _asked(service, *options) == status
     said = capsys.readouterr().out

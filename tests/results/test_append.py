@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import ROOT
+from making import ROOT, spec
 from tpucfg import results
 from tpucfg.results import Example
 from tpucfg.results.append import append, line_of, problems
@@ -154,7 +154,7 @@ def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
         f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50},) * 2)\n"
         "from tpucfg.__main__ import main\nmain()"
     )
-    (tmp_path / "tpucfg.yaml").write_text(json.dumps(SPEC))
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(sizes=["v2-8"])))
     ended = subprocess.run(
         [sys.executable, "-c", script, "record", "--size", "v2-8", "--metric", "examples_per_second=1"],
         cwd=tmp_path,
@@ -169,17 +169,6 @@ def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
     )
     assert text_of(tmp_path) == before
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before) + 50
-
-
-SPEC = {
-    "version": 1,
-    "name": "mnist",
-    "target": "vertex-ai",
-    "sizes": ["v2-8"],
-    "environments": {"dev": {"project": "my-project-dev", "region": "us-central1"}},
-    "trainer": {"image": "us-docker.pkg.dev/my-project/train/mnist:1.0"},
-    "training": {"tuned_on": "v2-8", "batch_size": 1024, "train_steps": 4000},
-}
 
 
 @pytest.mark.parametrize("what", [".", "results", "results/dev.jsonl"])

@@ -5,21 +5,16 @@ from typing import Any
 
 import yaml
 
+import making
+
 PROJECT, NUMBER = "acme-dev", 123456789012
 
 
 def spec(environment: dict[str, Any] | None = None, *, env: str = "dev", **top: Any) -> dict[str, Any]:
     """A spec with one environment; the first argument changes the environment, the others the top."""
-    return {
-        "version": 1,
-        "name": "mnist",
-        "target": "vertex-ai",
-        "sizes": ["v2-8"],
-        "environments": {env: {"project": PROJECT, "region": "us-central1", **(environment or {})}},
-        "trainer": {"image": "us-docker.pkg.dev/acme-dev/train/mnist:1.0"},
-        "training": {"tuned_on": "v2-8", "batch_size": 1024, "train_steps": 4000},
-        **top,
-    }
+    environments = {env: {"project": PROJECT, "region": "us-central1", **(environment or {})}}
+    image = "us-docker.pkg.dev/acme-dev/train/mnist:1.0"
+    return making.spec(sizes=["v2-8"], environments=environments, trainer={"image": image}) | top
 
 
 def write(folder: Path, data: dict[str, Any]) -> Path:

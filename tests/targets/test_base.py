@@ -3,12 +3,12 @@ import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from jobs import program
+from loopback import address, serving
 from tpucfg.targets import Command
 from tpucfg.targets.base import AUTHORIZATION
 
@@ -32,21 +32,16 @@ class Recorder(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Any]:
     """A server of this machine, with the last request in `seen`."""
-    made = HTTPServer(("127.0.0.1", 0), Recorder)
-    thread = Thread(target=made.serve_forever)
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
+    with serving(HTTPServer(("127.0.0.1", 0), Recorder)) as made:
+        yield made
 
 
 @pytest.fixture
 def post(server: HTTPServer) -> Command:
     """A command that posts the config to the server, with the token."""
     curl = ("curl", "--fail", "--silent", "--show-error", "--noproxy", "*")
-    address = f"http://127.0.0.1:{server.server_port}/v2/queuedResources?queuedResourceId=a"
-    return Command((*curl, "--data-binary", "@-", address), reads_config=True, config_format="json", token=True)
+    queued = f"{address(server)}/v2/queuedResources?queuedResourceId=a"
+    return Command((*curl, "--data-binary", "@-", queued), reads_config=True, config_format="json", token=True)
 
 
 def test_the_pasted_line_sends_config_and_token(server: Any, post: Command, tmp_path: Path) -> None:

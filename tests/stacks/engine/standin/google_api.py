@@ -6,13 +6,13 @@ Answers the calls that a stack makes, and refuses every other with 501, so that 
 import contextlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import loopback
 from standin import google_routes
 from standin.cloud import Cloud
 from standin.errors import ApiError
@@ -57,12 +57,8 @@ def serving(cloud: Cloud) -> Iterator[GoogleApi]:
     Handler.cloud, Handler.requests = cloud, requests
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield GoogleApi(f"http://127.0.0.1:{server.server_port}", requests)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with loopback.serving(server):
+        yield GoogleApi(loopback.address(server), requests)
 
 
 class _Handler(BaseHTTPRequestHandler):
