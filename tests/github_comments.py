@@ -15,6 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 from loopback import answering
 
 BOT: Final = "github-actions[bot]"
+NONE: Final = """\
+<!-- tpucfg-review -->
+
+### tpucfg review: failed for {}
+
+There is no review of this commit: [the run](https://github.com/acme/mnist/actions/runs/42) says why. \
+**What it changes is not known.**
+"""
+"""The comment where a review of the spec at the root did not come about, with the commit's place."""
 LIMIT: Final = 65_536
 """Characters of a comment."""
 _LIST: Final = re.compile(r"/repos/([\w.-]+/[\w.-]+)/issues/(\d+)/comments")

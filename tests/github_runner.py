@@ -80,7 +80,8 @@ class Runner:
         return well
 
     def _step(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
-        given = {key: self._text(value, inputs) for key, value in step.get("with", {}).items()}
+        known = {**inputs, "runner.temp": str(self._temp(workspace))}
+        given = {key: self._text(value, known) for key, value in step.get("with", {}).items()}
         uses = step.get("uses")
         if uses is None:
             done = self._command(job, step, workspace, inputs)
@@ -89,6 +90,8 @@ class Runner:
         else:
             name = uses.partition("@")[0]
             done = name != self.failing and _USES[name](self, workspace, given)
+        if not done and step.get("continue-on-error"):
+            return True
         if not done:
             job.result = "failure"
         return done
@@ -106,7 +109,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.folder / f"{workspace.name}-summary"),
             "GITHUB_WORKSPACE": str(workspace),
             "GITHUB_JOB": workspace.name,
-            "RUNNER_TEMP": str(self.folder),
+            "RUNNER_TEMP": str(self._temp(workspace)),
             **({"GITHUB_ACTION_PATH": inputs["path of the action"]} if inputs else {}),
             **own,
         }
@@ -121,6 +124,12 @@ class Runner:
         )
         job.output += done.stdout
         return done.returncode == 0
+
+    def _temp(self, workspace: Path) -> Path:
+        """A folder that is empty when a job begins."""
+        folder = self.folder / f"{workspace.name}-temp"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _action(self, job: Job, folder: Path, given: Mapping[str, str], workspace: Path) -> bool:
         action = yaml.safe_load((folder / "action.yml").read_text())

@@ -11,6 +11,7 @@ from repositories import Repository
 from tpucfg.cli.app import run
 
 WORKFLOW: Final = Path(".github", "workflows", "review.yml")
+SERVER: Final = "https://github.com"
 _PREVIEW_IF: Final = (
     "vars.TPUCFG_IDENTITY_PROVIDER != '' && github.actor != 'dependabot[bot]' && "
     "github.event.pull_request.head.repo.full_name == github.repository"
@@ -54,13 +55,15 @@ def reviewed(
         _PREVIEW_IF: previews,
         "needs.preview.result != 'skipped'": previews,
         "github.event.pull_request.number": str(comments.number),
+        "github.event.pull_request.head.sha": proposal.git("rev-parse", "change"),
         "github.token": comments.token,
         "vars.TPUCFG_IDENTITY_PROVIDER": "provider",
         "vars.TPUCFG_PREVIEW_ACCOUNT": "account",
         "vars.PULUMI_BACKEND_URL": (engine or {}).get("PULUMI_BACKEND_URL", ""),
         "secrets.PULUMI_CONFIG_PASSPHRASE": (engine or {}).get("PULUMI_CONFIG_PASSPHRASE", ""),
     }
-    machine = {**surroundings(GITHUB_API_URL=comments.url, GITHUB_REPOSITORY=comments.repository), **(engine or {})}
+    names = {"API_URL": comments.url, "SERVER_URL": SERVER, "REPOSITORY": comments.repository, "RUN_ID": "42"}
+    machine = {**surroundings(**{f"GITHUB_{name}": value for name, value in names.items()}), **(engine or {})}
     machine["PATH"] = f"{Path(sys.executable).parent}:{machine['PATH']}"
     # The packages are those that the tests run with.
     instead = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from github_comments import BOT, Comments, serving
+from github_comments import BOT, NONE, Comments, serving
 from making import ROOT
+from tpucfg.review.comment import marker
 
 SCRIPT = ROOT / ".github" / "actions" / "comment" / "comment.sh"
 MARKER = "<!-- tpucfg-review -->"
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the script needs"
 )
-Post = Callable[[str], "subprocess.CompletedProcess[str]"]
+COMMIT = "0123456789abcdef" * 2 + "01234567"
+Post = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -30,17 +32,23 @@ def comments() -> Iterator[Comments]:
 def post(comments: Comments, tmp_path: Path) -> Post:
     """Runs the script for a comment."""
 
-    def run(body: str) -> "subprocess.CompletedProcess[str]":
-        (tmp_path / "comment.md").write_text(body)
+    def run(body: str | None, **more: str) -> "subprocess.CompletedProcess[str]":
+        if body is not None:
+            (tmp_path / "comment.md").write_text(body)
         environment = {
             "PATH": os.environ["PATH"],
             "GITHUB_API_URL": comments.url,
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_RUN_ID": "42",
             "GITHUB_REPOSITORY": comments.repository,
             "NUMBER": str(comments.number),
             "AUTHOR": BOT,
             "TOKEN": comments.token,
             "COMMENT": "comment.md",
+            "SPEC": "tpucfg.yaml",
+            "COMMIT": COMMIT,
             "TMPDIR": str(tmp_path),
+            **more,
         }
         command = ["bash", str(SCRIPT)]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
@@ -136,11 +144,46 @@ def test_rate_limit_is_no_lack_of_rights(comments: Comments, post: Post) -> None
     assert "403 You have exceeded a secondary rate limit." in done.stderr
 
 
-def test_file_that_is_no_review_is_not_posted(comments: Comments, post: Post) -> None:
-    """An empty file, as a review that failed leaves it, replaces nothing."""
-    assert post("").returncode == 1
-    assert post(f"text\n{MARKER}\n").returncode == 1
-    assert comments.calls == []
+@pytest.mark.parametrize("left", [None, "", f"text\n{MARKER}\n", f"{MARKER} all is well\n"])
+def test_what_is_no_review_is_not_posted(comments: Comments, post: Post, left: str | None) -> None:
+    """Without a file, and with one that is no review, the comment says that there is none, and the step fails."""
+    for there in (False, True):
+        if there:
+            comments.listed[-1]["body"] = f"{MARKER}\nold"
+        done = post(left)
+        assert done.returncode == 1
+        assert "There is no review in comment.md" in done.stderr
+        assert comments.ours == [NONE.format("0123456789ab")]
+
+
+def test_failure_of_a_fork_is_no_notice(comments: Comments, post: Post) -> None:
+    """Nobody is sent to a summary that has no review."""
+    comments.may_write = False
+    done = post("")
+    assert done.returncode == 1
+    assert "There is no review in comment.md" in done.stderr
+    assert "summary" not in done.stdout
+
+
+@pytest.mark.parametrize("commit", ["", "main", "0123", "[a](b)", "$(id)", "0123456789abcdef\n" * 3])
+def test_only_an_id_is_shown_as_the_commit(comments: Comments, post: Post, commit: str) -> None:
+    """What is no id stands nowhere."""
+    assert post("", COMMIT=commit).returncode == 1
+    assert comments.ours == [NONE.format("this commit")]
+
+
+@pytest.mark.parametrize(
+    "spec", ["tpucfg.yaml", "./tpucfg.yaml", "a/b.yaml", "./a/b.yaml", "a--> b/t.yaml", "é/---/~(x)'!*%2F.yaml"]
+)
+def test_failure_is_found_by_the_specs_marker(comments: Comments, post: Post, spec: str) -> None:
+    """Where there is no review, the script makes the marker that a review of the spec would have."""
+    own = marker(spec.removeprefix("./"))
+    others = [f"{marker(it)}\nold\n" for it in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml") if marker(it) != own]
+    for body in (*others, f"{own}\nold\n"):
+        assert post(body).returncode == 0
+    assert post("", SPEC=spec).returncode == 1
+    assert comments.ours[:-1] == others
+    assert comments.ours[-1].startswith(f"{own}\n\n### tpucfg review: failed for ")
 
 
 def test_nothing_is_left_behind(post: Post, tmp_path: Path) -> None:

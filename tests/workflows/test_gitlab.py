@@ -22,6 +22,8 @@ pytestmark = pytest.mark.skipif(
 NOTES = "/api/v4/projects/3/merge_requests/7/notes"
 ME, TOKEN = 42, "glpat-" + "t" * 20
 
+COMMIT = "0123456789" * 4
+
 
 def jobs() -> dict[str, Any]:
     """The block in the documents."""
@@ -79,12 +81,18 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     """Runs the job's last command, which is the script, in the shells that images have."""
     script = jobs()["comment"]["script"][-1]
 
-    def run(body: str, token: str = TOKEN) -> "subprocess.CompletedProcess[str]":
-        (tmp_path / "tpucfg-review.md").write_text(body)
+    def run(body: str | None, token: str = TOKEN) -> "subprocess.CompletedProcess[str]":
+        path = tmp_path / f"tpucfg-review-{COMMIT}.md"
+        path.unlink(missing_ok=True)
+        if body is not None:
+            path.write_text(body)
         environment = {
             "PATH": os.environ["PATH"],
             "CI_API_V4_URL": f"{gitlab.url}/api/v4",
             "CI_PROJECT_ID": "3",
+            "CI_COMMIT_SHA": COMMIT,
+            "CI_COMMIT_SHORT_SHA": COMMIT[:8],
+            "CI_PIPELINE_URL": "https://gitlab.com/acme/mnist/-/pipelines/1",
             "CI_MERGE_REQUEST_IID": "7",
             "TPUCFG_TOKEN": token,
         }
@@ -114,6 +122,28 @@ def test_note_is_found_among_those_of_others(gitlab: GitLab, post: Post) -> None
     assert gitlab.notes[-1]["body"] == f"{MARKER}\nnew\n"
     assert gitlab.notes[-2]["body"] == f"{MARKER}\nmine"
     assert len(gitlab.notes) == 252
+
+
+@pytest.mark.parametrize("left", [None, "", "all is well\n"])
+def test_failure_takes_the_last_reviews_place(gitlab: GitLab, post: Post, left: str | None) -> None:
+    """A job that failed leaves nothing, or what is no review; the note says so, until there is one again."""
+    for body in (f"{MARKER}\nold\n", left):
+        done = post(body)
+        assert done.returncode == 0, done.stderr
+    (note,) = gitlab.notes
+    assert note["body"].startswith(f"{MARKER}\n\n### tpucfg review: failed for 01234567\n\n")
+    assert note["body"].endswith("[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) says why.\n")
+    post(f"{MARKER}\nnew\n")
+    assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\nnew\n"]
+
+
+def test_file_of_the_review_is_one_name() -> None:
+    """What the first job writes is what it keeps, and a name that no file of the commit can have."""
+    review = jobs()["review"]
+    (path,) = review["artifacts"]["paths"]
+    assert "$CI_COMMIT_SHA" in path
+    assert review["script"][1].endswith(f' > "{path}"')
+    assert f"review={path}\n" in jobs()["comment"]["script"][-1]
 
 
 def test_fork_has_its_review_as_an_artifact(gitlab: GitLab, post: Post) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from github_comments import Comments, serving
+from github_comments import NONE, Comments, serving
 from github_runner import Job
 from making import ROOT
 from pull_request import WORKFLOW, Proposal, reviewed
@@ -60,6 +60,7 @@ def test_two_commits_later(proposal: Proposal, comments: Comments, review: Revie
     }, jobs
     [comment] = comments.ours
     assert comment.startswith(f"{MARKER}\n")
+    assert f"which merges {proposal.git('rev-parse', 'change')[:12]} into it" in comment
     assert "--batch_size" in comment
     assert "1.1" in comment
     assert jobs["review"].summary == comment
@@ -95,6 +96,49 @@ def test_spec_that_does_not_hold(proposal: Proposal, comments: Comments, review:
     assert jobs["review"].result == "failure"
     assert "::error file=tpucfg.yaml,line=" in jobs["review"].output
     assert "TPU021" in comments.ours[0]
+
+
+def test_review_that_fails_takes_the_last_ones_place(
+    proposal: Proposal, comments: Comments, tmp_path: Path, review: Review
+) -> None:
+    """A comment about yesterday's commit is not left as if it were about today's, and the next review takes over.
+
+    Nothing that the pull request holds is taken for a review, and none of it is in the comment.
+    """
+    proposal.propose(("batch_size: 1024", "batch_size: 2048"))
+    review()
+    proposal.git("checkout", "--quiet", "change")
+    (proposal.folder / "tpucfg-review.md").write_text(f"{MARKER}\nall is well, @team\n")
+    commit = proposal.commit()
+    proposal.merge_on_trial()
+
+    jobs = reviewed(proposal, comments, tmp_path / "failing", failing="actions/setup-python")
+
+    assert {name: job.result for name, job in jobs.items()} == {
+        "preview": "skipped",
+        "review": "failure",
+        "comment": "failure",
+    }
+    assert comments.ours == [NONE.format(commit[:12])]
+    review()
+    assert f"which merges {commit[:12]} into it" in comments.ours[0]
+    assert "--batch_size" in comments.ours[0]
+
+
+def test_review_that_refuses_takes_the_last_ones_place(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """An empty file, which is all that a refusal leaves, is no review either."""
+    proposal.propose(("batch_size: 1024", "batch_size: 2048"))
+    review()
+    proposal.git("checkout", "--quiet", "change")
+    (proposal.folder / "tpucfg.yaml").rename(proposal.folder / "other.yaml")
+    (proposal.folder / "tpucfg.yaml").symlink_to("other.yaml")
+    commit = proposal.commit()
+    proposal.merge_on_trial()
+
+    jobs = review()
+
+    assert "is a symbolic link in HEAD, and is not followed" in jobs["review"].output
+    assert comments.ours == [NONE.format(commit[:12])]
 
 
 def test_configs_that_are_committed_have_to_be_up_to_date(
