@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -51,7 +52,7 @@ def init(
     made = dict(files(name=_name(folder_, name), target=target, trainer=trainer))
     there = [path for path in made if os.path.lexists(folder_ / path)]
     if there:
-        listed = "\n".join(f"  {folder_ / path}" for path in there)
+        listed = "\n".join(f"  {printable(str(folder_ / path))}" for path in there)
         raise Stop(ERRORS, f"these files exist, and nothing was written:\n{listed}", "choose another folder")
     try:
         texts = {path.as_posix(): text for path, text in made.items()}
@@ -59,18 +60,37 @@ def init(
     except tree.TreeError as error:
         raise Stop(ERRORS, str(error), error.help) from None
     for path in made:
-        print(f"create {folder_ / path}")
+        print(f"create {printable(str(folder_ / path))}")
     if above := _repository_above(folder_):
         said = f"GitHub runs no workflow in {folder_ / '.github'}: move it to {above / '.github'}, and give it the spec"
         print(f"tpucfg: {printable(said)}", file=sys.stderr)
-    print(f"next: cd {folder_} && tpucfg ladder" if folder_ != Path() else "next: tpucfg ladder")
+    print(f"next: {_enter(folder_)}tpucfg ladder")
+
+
+def _enter(folder_: Path) -> str:
+    """The beginning of a command line that goes there first, for whoever pastes it."""
+    if folder_ == Path():
+        return ""
+    there = str(folder_)
+    return f"cd {printable(quote(f'./{there}' if there.startswith('-') else there))} && "
 
 
 def _repository_above(folder_: Path) -> Path | None:
-    """The root of the repository that the folder is a part of; None where it is none, or the root itself."""
-    folders = (folder_.absolute().resolve(), *folder_.absolute().resolve().parents)
-    root = next((folder for folder in folders if (folder / ".git").exists()), None)
-    return None if root is None or root == folders[0] else Path(os.path.relpath(root))
+    """The root of the repository that the folder is a part of; None where it is none, or the root itself.
+
+    Git says what is a repository: something called .git is soon there that is none. It is asked where there is one.
+    """
+    above = folder_.absolute().resolve().parents
+    if not any(os.path.lexists(folder / ".git") for folder in above):
+        return None
+    from tpucfg.revisions.git import repository_of
+    from tpucfg.revisions.model import RevisionError
+
+    try:
+        below = repository_of(folder_).prefix.parts
+    except RevisionError:
+        return None
+    return Path(os.path.relpath(above[len(below) - 1])) if below else None
 
 
 def _runs(trainer: str | None, target: str) -> None:

@@ -110,7 +110,7 @@ def repository_of(folder: Path) -> Repository:
     there = next(it for it in (folder.absolute(), *folder.absolute().parents) if is_folder(it))
     gone = folder.absolute().relative_to(there)
     try:
-        prefix = _git(there, "rev-parse", "--show-prefix").decode().rstrip("\n")
+        prefix = os.fsdecode(_git(there, "rev-parse", "--show-prefix")).rstrip("\n")
     except GitError as error:
         if "not a git repository" not in str(error):
             raise
