@@ -11,9 +11,10 @@ from making import CATALOG, ids, spec
 from tpucfg.config.compile import compile_project
 from tpucfg.findings import MOST
 from tpucfg.infra.stack_files import document_findings as stack_findings
-from tpucfg.spec.load import MOST_REPEATED, examine
+from tpucfg.spec.load import examine
 from tpucfg.spec.nodes import DEEPEST, MOST_VALUES
 from tpucfg.spec.reader import LARGEST_FILE, read_bytes, read_file, read_text
+from tpucfg.spec.structure import MOST_REPEATED
 
 SECONDS: Final = 2
 """Of the processor's time: more is a hang."""

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from making import ROOT, loaded, spec, the
 from mutating import CORPUS, mutated
 from tpucfg import schemas
-from tpucfg.schemas.explanations import validator
+from tpucfg.schemas.strict import validator
 
 Schema = Mapping[str, Any]
 SCHEMA: Schema = schemas.load("tpucfg")

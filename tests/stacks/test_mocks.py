@@ -15,8 +15,9 @@ from tpucfg.infra.program import ProgramError, run_program
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.rules import resource_findings
 from tpucfg.plan import plan
-from tpucfg.spec.load import OWN_LABELS, load
+from tpucfg.spec.load import load
 from tpucfg.spec.model import Project
+from tpucfg.spec.structure import OWN_LABELS
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))

@@ -135,3 +135,8 @@ def _objects(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
         below = [(f"{where}.{name}", member) for name, member in members.items()]
         below += [(f"{where}.<name>", rule.get("additionalProperties")), (f"{where}[]", rule.get("items"))]
         waiting += [(name, member) for name, member in below if isinstance(member, dict)]
+
+
+def meant(near: str | None) -> str:
+    """The help where something else was most likely meant; empty where nothing was."""
+    return f"did you mean {near}?" if near else ""

@@ -5,7 +5,7 @@ Numbers that reach the trainer are kept beside the text they were written as: `1
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.document import Document, Path
 
@@ -61,6 +61,10 @@ class Training(NamedTuple):
     """Every other figure counted in steps."""
     flags: Mapping[str, str | None]
     """The flag that the program knows a figure by; None leaves it out."""
+
+
+OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
+"""What an override may hold besides the keys of training.steps."""
 
 
 class Override(NamedTuple):

@@ -1,0 +1,107 @@
+"""Why a value does not fit: its type, its place among those that are allowed, its form, its bounds."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from tpucfg.schemas import Problem
+from tpucfg.schemas.case import Case, meant
+from tpucfg.schemas.conversions import CONVERSIONS, TYPES, kind_of
+from tpucfg.schemas.strict import fits
+from tpucfg.wording import by_nearness, listed, nearest, repaired, shown
+
+_REASONS: Final = {
+    "minimum": "{where} is {found}; the least is {rule}",
+    "exclusiveMinimum": "{where} is {found}; it must be above {rule}",
+    "maximum": "{where} is {found}; the most is {rule}",
+    "minLength": "{where} is an empty text",
+    "maxLength": "{where} has more than {rule} characters",
+    "minItems": "{where} is an empty list",
+    "maxItems": "{where} has more than {rule} entries",
+    "minProperties": "{where} is empty",
+    "maxProperties": "{where} has more than {rule} keys",
+    "uniqueItems": "{where} repeats an entry",
+}
+
+_EDITS: Final = {
+    "minimum": "write {rule} or more",
+    "exclusiveMinimum": "write a number above {rule}",
+    "maximum": "write {rule} or less",
+    "minLength": "write a text, or leave the key out",
+    "minItems": "add an entry, or leave the key out",
+    "minProperties": "add a key, or leave this out",
+    "uniqueItems": "delete what is there twice",
+}
+"""By the rule that is broken, where the schema has no example."""
+
+
+def wrong_type(case: Case) -> Iterator[Problem]:
+    """A value of another type, with the edit that makes it one of the right type where there is one."""
+    rule, value = case.error.validator_value, case.error.instance
+    wanted = rule if isinstance(rule, list) else [rule]
+    takes = listed([TYPES[name] for name in wanted], last=" or ")
+    if value is None:
+        said = "is empty" if not case.written(case.path) else f"is {case.written(case.path)}"
+    elif isinstance(value, dict | list):
+        said = f"is {kind_of(value)}"
+    else:
+        said = f"is {case.found}, which is {kind_of(value)}"
+    fix = next((fix for name in wanted if (fix := CONVERSIONS[name](value, case))), _plain_advice(case, takes))
+    yield Problem(case.ids.type, f"{case.where} {said}; it takes {takes}", case.path, fix)
+
+
+def _plain_advice(case: Case, takes: str) -> str:
+    if case.path:
+        # Of what takes several types an example shows one, and which one is meant nobody knows.
+        return ("" if isinstance(case.error.validator_value, list) else case.example()) or f"write {takes}"
+    first = next(iter(case.error.schema.get("required") or case.error.schema.get("properties", ())), None)
+    return f"begin with {case.example_of(first)}" if first else ""
+
+
+def unlisted(case: Case) -> Iterator[Problem]:
+    """A value that is none of those allowed."""
+    allowed = [str(value) for value in case.error.validator_value if value is not None]
+    text = str(case.error.instance)
+    near = nearest(text, allowed)
+    message = f"{case.where} is {case.found}; it takes {listed(by_nearness(text, allowed))}"
+    yield Problem(case.ids.value, message, case.path, meant(near) or case.example())
+
+
+def other_constant(case: Case) -> Iterator[Problem]:
+    """A value where only another one is allowed."""
+    wanted = case.error.validator_value
+    yield Problem(
+        case.ids.value, f"{case.where} is {case.found}; it takes {wanted}", case.path, f"set {case.where} to {wanted}"
+    )
+
+
+def misformed(case: Case) -> Iterator[Problem]:
+    """A text of another form, with the same words in the right one where that can be told."""
+    text = case.error.instance
+    near = None if "${" in text else repaired(text, partial(fits, case.error.validator_value))
+    long = f"it has {len(text)} characters" if len(text) > 30 else None  # noqa: PLR2004 - fewer can be counted by eye
+    filled = "no placeholder is replaced here" if "${" in text and case.ids.noun == "key" else None
+    details = tuple(said for said in (long, filled) if said)
+    words = case.words or f"it should be: {case.error.schema.get('description', 'of another form')}"
+    message = f"{case.where} is {shown(text) if text else 'an empty text'}: {words}"
+    yield Problem(case.ids.value, message, case.path, meant(near) or case.example(), details=details)
+
+
+def bounds(case: Case) -> Iterator[Problem]:
+    """A value beyond its bounds, and every other rule that needs no more than its sentence."""
+    template = _REASONS.get(str(case.error.validator), "{where} is {found}, which is not allowed here")
+    message = template.format(where=case.where, found=case.found, rule=_figure(case.error.validator_value))
+    yield Problem(case.ids.value, message, case.path, case.example() or _back_within(case))
+
+
+def _back_within(case: Case) -> str:
+    """The edit that brings a value back within its bounds."""
+    rule, value, keyword = case.error.validator_value, case.error.instance, str(case.error.validator)
+    if keyword.startswith("max") and isinstance(value, str | list | dict):
+        what = {"maxLength": "characters", "maxItems": "entries"}.get(keyword, "keys")
+        return f"leave out {len(value) - rule:,} {what}"
+    return _EDITS.get(keyword, "write {rule}").format(rule=_figure(rule))
+
+
+def _figure(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
