@@ -62,7 +62,7 @@ def test_the_search_finds_a_key(address: str, page: Page) -> None:
     found = page.get_by_role("option").first
     found.wait_for()
 
-    assert (found.get_attribute("href") or "").endswith("/reference/spec.html?h=max_drop#gate.max_drop")
+    assert (found.get_attribute("href") or "").endswith("/reference/spec.html?h=max_drop#gatemax_drop")
 
 
 def test_a_session_is_copied_as_its_commands(address: str, page: Page) -> None:

@@ -11,6 +11,8 @@ from making import ROOT
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _FENCE = re.compile(r"(?P<indent> *)```")
 _ENTRY = re.compile(r"(?P<indent> *)(- |\d+\. )")
+_OWN = re.compile(r"!!! |\?\?\? |=== \"|.*\{ ?[:#.][^}]*\}$")
+"""What the site's reader alone knows: boxes, tabs, and a heading's own anchor. The host shows the signs."""
 
 
 def laid_out_otherwise(text: str) -> Iterator[str]:
@@ -27,6 +29,8 @@ def laid_out_otherwise(text: str) -> Iterator[str]:
                 yield f"{number}: a list inside a list is indented by 4"
             if above.strip() and not above.startswith(" ") and not _ENTRY.match(above):
                 yield f"{number}: a list begins below an empty line"
+        elif not fenced and _OWN.match(line):
+            yield f"{number}: the host shows this as it is written"
         elif not fenced and line.startswith("|") and above.strip() and not above.startswith("|"):
             yield f"{number}: a table begins below an empty line"
         above = line
@@ -45,6 +49,8 @@ def test_both_readers_see_the_same(page: Path) -> None:
         ("- one\n\n  ```sh\n  ls\n  ```\n", "3: a block of code inside a list is indented by 4"),
         ("- one\n  - two\n", "2: a list inside a list is indented by 4"),
         ("text\n| a | b |\n", "2: a table begins below an empty line"),
+        ('!!! warning "Mind"\n', "1: the host shows this as it is written"),
+        ("## A key { #key }\n", "1: the host shows this as it is written"),
     ],
 )
 def test_each_of_them_is_said(text: str, said: str) -> None:

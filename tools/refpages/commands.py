@@ -50,7 +50,7 @@ def _statuses() -> Iterator[str]:
 
 def _command(name: str) -> Iterator[str]:
     context = _contexts()[name]
-    yield f"## tpucfg {name} {{ #tpucfg-{name} }}\n\n"
+    yield f"## tpucfg {name}\n\n"
     for paragraph in _paragraphs(context):
         example = paragraph.removeprefix("Example: ")
         yield f"{paragraph}\n\n" if example == paragraph else f"```text\n$ {example}\n```\n\n"

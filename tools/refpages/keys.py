@@ -39,8 +39,8 @@ class Key(NamedTuple):
 
     @property
     def anchor(self) -> str:
-        """The page's anchor of the key."""
-        return ".".join(step.strip("<>") for step in self.path)
+        """What both readers of the page make of its heading: the letters without what stands between them."""
+        return "".join(step.strip("<>") for step in self.path)
 
 
 def keys(schema: Schema) -> Iterator[Key]:

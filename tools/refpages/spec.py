@@ -60,7 +60,7 @@ def _sections(found: Sequence[Key]) -> Iterator[str]:
 
 def _entry(key: Key) -> Iterator[str]:
     section = len(key.path) == 1 and key.schema.get("type") == "object"
-    yield f"{'##' if section else '###'} `{key.dotted}` {{ #{key.anchor} }}\n\n"
+    yield f"{'##' if section else '###'} `{key.dotted}`\n\n"
     yield f"{prose(key.schema['description'])}\n\n"
     for name, said in _facts(key):
         yield f"- **{name}**: {said}\n"
