@@ -203,6 +203,21 @@ def test_why_of_a_mapping(tpucfg: Run) -> None:
     assert "the cores of v2-8 in the catalogue" in whole
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("zzz", "help: it has: batch_size, train_steps, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
+        ("trian_steps", "help: did you mean train_steps?\n"),
+        ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
+    ],
+)
+def test_why_of_what_is_not_there(tpucfg: Run, path: str, said: str) -> None:
+    """A path that leads nowhere is answered with what there is, the figures too."""
+    ended = tpucfg("why", path, "--size", "v2-8")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.endswith(said)
+
+
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
     """Whoever asks for a rung that is not there sees which there are."""
     assert "dev: v2-8, v2-32" in tpucfg("render", "--size", "v3-8").stderr

@@ -19,7 +19,7 @@ from tpucfg.spec.document import Path as Steps
 from tpucfg.spec.model import Project
 from tpucfg.targets import Message
 from tpucfg.templating import counted
-from tpucfg.wording import dotted, listed, nearest, printable
+from tpucfg.wording import dotted, listed, nearest, printable, shown
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """So that `tpucfg why --batch_size` asks for the program's flag."""
@@ -157,9 +157,11 @@ def _path(message: Message, asked: str, figures_too: Sequence[str]) -> Steps:
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
             missing = rest.partition(".")[0]
-            near = nearest(missing, [*known, *figures_too] if not steps else known)
-            hint = f"did you mean {near}?" if near else f"it has: {listed(known)}"
-            raise Stop(USAGE, f"{dotted(tuple(steps))} has no {missing}", hint)
+            known = known if steps else [*figures_too, *known]
+            near = nearest(missing, known)
+            hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
+            where = dotted(tuple(steps)) if steps else "the config"
+            raise Stop(USAGE, f"{where} has no {shown(missing)}", hint)
         steps.append(int(step) if isinstance(value, list) else step)
         rest = rest[len(step) + 1 :]
     return tuple(steps)

@@ -87,7 +87,7 @@ def _lacks(
         known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
         if region not in known:
             near = nearest(region, known)
-            hint = f"did you mean {near}?" if near else _move(environment, lacking, everywhere)
+            hint = f"did you mean {near}?" if near else _move(environment, ladder, lacking, everywhere)
             details = (f"regions with TPUs: {listed(sorted(known), 30)}", *_whose(target))
             return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
     verb = "is" if len(names) == 1 else "are"
@@ -96,7 +96,7 @@ def _lacks(
         "TPU021",
         f"{listed(names, last=' and ')} {verb} not offered in {region}",
         at_region if all_of_them else project.document.value((*environment.sizes_path, index)),
-        help=_move(environment, lacking, everywhere),
+        help=_move(environment, ladder, lacking, everywhere),
         details=(_regions(lacking, everywhere, ladder), *_whose(target)),
         related=() if all_of_them else ((at_region, f"the region of {environment.name}"),),
     )
@@ -116,10 +116,11 @@ def _whose(target: str) -> Iterator[str]:
     yield f"Cloud TPU's list: {ZONES_URL}" if target in OWN_LIST else f"{_OTHERS.format(target=target)}: {ZONES_URL}"
 
 
-def _move(environment: Environment, lacking: list[Slice], everywhere: list[str]) -> str:
+def _move(environment: Environment, ladder: list[Slice], lacking: list[Slice], everywhere: list[str]) -> str:
     leave = f"leave {listed([slice_.size for slice_ in lacking], last=' and ')} out"
     if everywhere:
-        return f"set environments.{environment.name}.region to {everywhere[0]}, or {leave}"
+        move = f"set environments.{environment.name}.region to {everywhere[0]}"
+        return move if lacking == ladder else f"{move}, or {leave}"
     elsewhere = lacking[0].regions(official=True)
     return f"{leave} here, and give it to an environment in {elsewhere[0]}" if elsewhere else leave
 
