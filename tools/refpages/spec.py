@@ -14,9 +14,9 @@ from tpucfg.spec.placeholders import PLACEHOLDERS
 _INTRO: Final = """\
 # The spec
 
-`tpucfg.yaml`, format version 1: the one file that people write. It is YAML 1.2, or JSON, and closed: a key that does
-not stand here is an error, with the nearest one that does. `tpucfg schema` prints the same as a JSON Schema, which the
-first line of a new spec names, so that an editor completes and explains the keys.
+`tpucfg.yaml`, format version 1, is the one file that people write. It is YAML 1.2, or JSON. Any key that is not on this
+page is an error, which names the nearest one that is. `tpucfg schema` prints the same as a JSON Schema. The first line of
+a new spec names it, so that an editor completes and explains the keys.
 
 Every value is read as it is written: nothing is evaluated, and no variable of the shell or of the machine gets in.
 """
