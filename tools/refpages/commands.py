@@ -14,7 +14,8 @@ _INTRO: Final = """\
 # Commands
 
 `tpucfg COMMAND --help` prints what stands here. Results go to the standard output, and everything else to the standard
-error. There is no colour where that is not a terminal, or with `NO_COLOR`. `tpucfg --install-completion` sets up the shell.
+error. There is no colour where that is not a terminal, or with `NO_COLOR`. `tpucfg --install-completion` sets up the
+shell.
 """
 _STATUSES: Final = """\
 ## Exit status

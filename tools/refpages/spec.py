@@ -15,8 +15,8 @@ _INTRO: Final = """\
 # The spec
 
 `tpucfg.yaml`, format version 1, is the one file that people write. It is YAML 1.2, or JSON. Any key that is not on this
-page is an error, which names the nearest one that is. `tpucfg schema` prints the same as a JSON Schema. The first line of
-a new spec names it, so that an editor completes and explains the keys.
+page is an error, which names the nearest one that is. `tpucfg schema` prints the same as a JSON Schema. The first line
+of a new spec names it, so that an editor completes and explains the keys.
 
 Every value is read as it is written: nothing is evaluated, and no variable of the shell or of the machine gets in.
 """
