@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
 from typing import Any, Final
 
 _PLAIN_WORD: Final = re.compile(r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"')
@@ -20,7 +21,9 @@ def dotted(path: Sequence[str | int], root: str = "the file") -> str:
     if not steps:
         return root
     # The end names the field, and the finding's place says where that is, so the beginning is what can go.
-    start = next((at for at in range(len(steps)) if sum(map(len, steps[at:])) < _LONGEST_PATH), len(steps) - 1)
+    start, room = len(steps) - 1, _LONGEST_PATH - len(steps[-1])
+    while start and (room := room - len(steps[start - 1])) > 0:
+        start -= 1
     text = "".join(steps[start:]).removeprefix(".")
     return shown(f"…{text}" if start else text, quoted=False, longest=_LONGEST_PATH)
 
@@ -39,7 +42,9 @@ def named(key: str) -> str:
 
 def json_text(value: Any) -> str:
     """The value as JSON for programs and people: letters of every language, and escapes for what no terminal shows."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    file = StringIO()  # takes the pieces one by one: there may be millions
+    json.dump(value, file, indent=2, ensure_ascii=False)
+    text = file.getvalue()
     if not text.replace("\n", "").isprintable():
         text = "\n".join(row if row.isprintable() else _json_printable(row) for row in text.split("\n"))
     return f"{text}\n"

@@ -3,12 +3,13 @@
 Items that occur once on both sides hold the two lists together, so the cost is that of sorting, whatever they hold.
 """
 
-import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any, Final
+
+from tpucfg.diff.model import written
 
 _IDENTITIES: Final = ("name", "key", "id")
 """Keys by which people know an item again, whatever else of it has changed."""
@@ -26,7 +27,7 @@ def aligned(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
 
 
 def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
-    equal = matches([_written(item) for item in before], [_written(item) for item in after])
+    equal = matches([*map(written, before)], [*map(written, after)])
     for old, new in _stretches(equal, len(before), len(after)):
         named = matches([_identity(before[it]) for it in old], [_identity(after[it]) for it in new])
         yield from ((old[i], new[j]) for i, j in named)
@@ -91,10 +92,6 @@ def _rising(found: Sequence[_Match]) -> list[_Match]:
         chosen.append(found[position])
         position = before[position]
     return chosen[::-1]
-
-
-def _written(item: Any) -> str:
-    return json.dumps(item, sort_keys=True)
 
 
 def _identity(item: Any) -> str | None:

@@ -1,13 +1,12 @@
 """The configs of two sides compared, and equal changes of several of them told once."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from tpucfg.diff.flags import by_name
-from tpucfg.diff.model import ABSENT, Change, Difference, Group, Key, in_order
+from tpucfg.diff.model import ABSENT, Change, Difference, Group, Key, in_order, written
 from tpucfg.diff.values import changes, unfolded
 
 _Owned = tuple[Change, tuple[Key, ...]]
@@ -64,8 +63,8 @@ def _generalised(owned: Mapping[str, _Owned]) -> Iterator[_Owned]:
 
 
 def _names(token: str, key: Key) -> bool:
-    """Whether a change may hold the config's own size or environment."""
-    return key.size in token or key.environment in token
+    """Whether a change may hold the config's own size or environment; a file at the root of a folder has none."""
+    return any(word and word in token for word in key)
 
 
 def _told_apart(keys: Sequence[Key]) -> tuple[bool, bool]:
@@ -95,4 +94,4 @@ def _with(own: Mapping[str, str], pattern: re.Pattern[str], value: Any) -> Any:
 
 
 def _token(change: Change) -> str:
-    return json.dumps([change.path, *([] if it is ABSENT else [it] for it in change[1:])], sort_keys=True)
+    return written([change.path, *([] if it is ABSENT else [it] for it in change[1:])])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tpucfg.diff.model import Difference
+from tpucfg.diff.model import Difference, Group
 from tpucfg.diff.wording import as_json, counted, told, where
 
 
@@ -26,6 +26,11 @@ def json_data(found: Difference) -> dict[str, Any]:
     return {
         "added": [key._asdict() for key in found.added],
         "removed": [key._asdict() for key in found.removed],
-        "changes": [as_json(change, group.keys) for group in found.groups for change in group.changes],
+        "changes": [change for group in found.groups for change in _changes(group)],
         "same": len(found.same),
     }
+
+
+def _changes(group: Group) -> Iterator[dict[str, Any]]:
+    configs = [key._asdict() for key in group.keys]  # one list for all of them: there may be fifty thousand
+    yield from ({**as_json(change), "configs": configs} for change in group.changes)

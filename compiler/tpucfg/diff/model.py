@@ -1,5 +1,6 @@
 """Changes as plain data: of a value, and of configs."""
 
+import json
 import re
 from collections.abc import Iterable
 from enum import Enum
@@ -16,6 +17,8 @@ class Absent(Enum):
 
 ABSENT: Final = Absent.ABSENT
 """In the place of a value: there is none on this side."""
+written: Final = json.JSONEncoder(sort_keys=True).encode
+"""A value as a text by which equal values are found; `json.dumps` would make such an encoder for each."""
 _NUMBERS: Final = re.compile(r"([0-9]{1,9})")
 
 

@@ -110,7 +110,7 @@ def counted(found: Difference) -> str:
     return ", ".join([f"{first:,} config{'s' * (first != 1)} {verb}", *(f"{count:,} {text}" for count, text in rest)])
 
 
-def as_json(change: Change, keys: Sequence[Key]) -> dict[str, Any]:
+def as_json(change: Change) -> dict[str, Any]:
     """The change for programs; a side that has no value has no key."""
     (label,) = labels([change])
     sides = {"before": change.before, "after": change.after}
@@ -118,7 +118,6 @@ def as_json(change: Change, keys: Sequence[Key]) -> dict[str, Any]:
         "name": label,
         "path": [step for step in change.path if step != REST],
         **{side: it for side, it in sides.items() if it is not ABSENT},
-        "configs": [key._asdict() for key in keys],
     }
 
 

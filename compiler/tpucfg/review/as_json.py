@@ -85,6 +85,6 @@ def _problem(problem: Problem | None) -> dict[str, Any] | None:
 
 
 def _resource(change: ResourceChange) -> dict[str, Any]:
-    inputs = [{key: it for key, it in as_json(one, ()).items() if key != "configs"} for one in change.inputs]
+    inputs = [as_json(one) for one in change.inputs]
     plain = change._asdict() | {"inputs": redacted_value(inputs), "widened": [it._asdict() for it in change.widened]}
     return {key: it for key, it in plain.items() if key != "environment"} | {"destructive": change.destructive}
