@@ -2,13 +2,13 @@
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
+from log_memory import kilobytes_taken
 from tpucfg.results.entries import LONGEST
 from tpucfg.results.log import LogError, last_metrics
 
@@ -230,21 +230,6 @@ def test_a_byte_order_mark_is_no_text(prefix: str) -> None:
 
 def test_a_large_list_takes_little_memory() -> None:
     """A hundred megabytes of entries, and as much blank between two, are read in the space of a few."""
-    script = (
-        "import resource, sys; from tpucfg.results.log import LogError, last_metrics\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "try: last_metrics(sys.stdin.buffer, '-', ['accuracy'])\n"
-        "except LogError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
-    )
     for between in ("", " " * 50_000):
-        entry = gcloud([vertex(1, "x" * 5_000)])[1:-2].encode()
-        command = [sys.executable, "-c", script]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
-            assert reader.stdin
-            assert reader.stdout
-            reader.stdin.write(b"[")
-            for _ in range(100_000_000 // (len(entry) + len(between))):
-                reader.stdin.write(entry + between.encode() + b",")
-            reader.stdin.write(b"{}]")
-            reader.stdin.close()
-            assert int(reader.stdout.read()) < 30_000, "kilobytes"
+        entry = gcloud([vertex(1, "x" * 5_000)])[1:-2].encode() + between.encode() + b","
+        assert kilobytes_taken(chain([b"["], repeat(entry, 100_000_000 // len(entry)), [b"{}]"])) < 30_000

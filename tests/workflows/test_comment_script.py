@@ -3,12 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from github_comments import BOT, NONE, Comments, serving
+from github_comments import BOT, NONE, Comments
 from making import ROOT
 from tpucfg.review.comment import marker
 
@@ -19,13 +19,6 @@ pytestmark = pytest.mark.skipif(
 )
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 Post = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def comments() -> Iterator[Comments]:
-    """A pull request without comments."""
-    with serving(Comments()) as served:
-        yield served
 
 
 @pytest.fixture

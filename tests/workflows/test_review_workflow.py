@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from github_comments import NONE, Comments, serving
+from github_comments import NONE, Comments
 from github_runner import Job
 from making import ROOT
 from pull_request import WORKFLOW, Proposal, reviewed
@@ -28,13 +28,6 @@ MARKER = "<!-- tpucfg-review -->"
 def proposal(tmp_path: Path) -> Proposal:
     """A new project."""
     return Proposal(tmp_path / "mnist")
-
-
-@pytest.fixture
-def comments() -> Iterator[Comments]:
-    """Pull request 7, without comments."""
-    with serving(Comments()) as served:
-        yield served
 
 
 Review = Callable[[], dict[str, Job]]
