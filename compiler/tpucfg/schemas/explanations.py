@@ -46,7 +46,7 @@ _EXPLAINERS: Final[Mapping[str, Callable[[Case], Iterator[Problem]]]] = {
     "type": values.wrong_type,
     "enum": values.unlisted,
     "const": values.other_constant,
-    "pattern": values.misformed,
+    "pattern": values.malformed,
 }
 """By the keyword that is broken; every other one is a bound."""
 _RANKS: Final = {"type": 0, "enum": 1, "const": 1, "minLength": 2, "pattern": 3}

@@ -75,7 +75,7 @@ def other_constant(case: Case) -> Iterator[Problem]:
     )
 
 
-def misformed(case: Case) -> Iterator[Problem]:
+def malformed(case: Case) -> Iterator[Problem]:
     """A text of another form, with the same words in the right one where that can be told."""
     text = case.error.instance
     near = None if "${" in text else repaired(text, partial(fits, case.error.validator_value))
