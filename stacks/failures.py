@@ -1,30 +1,19 @@
-"""What a refusal of Google means for the person who runs `pulumi up`, and the command that ends it.
+"""What a refusal of Google means for the person who runs `pulumi up` or `destroy`, and the command that ends it.
 
 The provider prints Google's own words; this is what is printed beside them.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
+import organization
+from refusal import Refusal
 from settings import Settings
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
 BOOTSTRAP: Final = "docs/bootstrap.md of tpucfg"
-
-
-class Failure(NamedTuple):
-    """A resource that could not be made, and why."""
-
-    type: str
-    name: str
-    """The logical name."""
-    urn: str
-    inputs: Mapping[str, Any]
-    error: str
-    """In the provider's words."""
-
 
 _ROLES: Final = (
     ("storage.", "roles/storage.admin"),
@@ -46,12 +35,12 @@ _ROLES_BY_TYPE: Final = {
 """The same where Google does not say which permission it was."""
 
 
-def help_for(failure: Failure, settings: Settings) -> str:
+def help_for(refusal: Refusal, settings: Settings) -> str:
     """What happened, what follows, and what to do; empty where the provider's words say as much."""
-    return next((help_(failure, settings) for pattern, help_ in _HELP if pattern.search(failure.error)), "")
+    return next((help_(refusal, settings) for pattern, help_ in _HELP if pattern.search(refusal.error)), "")
 
 
-def _taken(_: Failure, settings: Settings) -> str:
+def _taken(_: Refusal, settings: Settings) -> str:
     return (
         f"the bucket name {settings.bucket} belongs to somebody else: all of Cloud Storage shares one space of names. "
         "The bucket was not made, and the configs would name a bucket that is not yours.\n"
@@ -60,18 +49,26 @@ def _taken(_: Failure, settings: Settings) -> str:
     )
 
 
-def _owned(failure: Failure, settings: Settings) -> str:
+def _owned(refusal: Refusal, settings: Settings) -> str:
     if settings.region not in settings.bucket:
         return _pinned(settings)
-    stack, start = settings.environment, "::".join(failure.urn.split("::")[:2])
     return (
         f"the bucket {settings.bucket} exists in your project and this stack does not know it: an earlier stay in the "
         "region left it behind, or it was made by hand.\n"
-        "help: to go on with it and its objects, take it into the stack, then: pulumi up --stack "
-        f"{stack}\n  pulumi import {failure.type} {failure.name} {settings.bucket} --stack {stack} --protect=false "
-        f"--generate-code=false --parent environment={start}::tpucfg:index:Environment::{stack} "
-        f"--provider gcp={start}::pulumi:providers:gcp::gcp\n"
-        f"or give another name in the spec with environments.{stack}.bucket"
+        f"help: to go on with it and its objects, take it into the stack, then: {refusal.again(settings)}\n"
+        f"  {refusal.taken_in(settings.bucket, settings)}\n"
+        f"or give another name in the spec with environments.{settings.environment}.bucket"
+    )
+
+
+def _account_there(refusal: Refusal, settings: Settings) -> str:
+    email = f"{settings.account_id}@{settings.project}.iam.gserviceaccount.com"
+    return (
+        f"the account {email} exists and this stack does not know it: an earlier stack left it behind, or it was made "
+        "by hand. Whatever it may do already, the jobs could do too.\n"
+        f"help: to let the jobs run as it, take it into the stack, then: {refusal.again(settings)}\n"
+        f"  {refusal.taken_in(f'projects/{settings.project}/serviceAccounts/{email}', settings)}\n"
+        f"or delete it, where nobody needs it: gcloud iam service-accounts delete {email} --project={settings.project}"
     )
 
 
@@ -85,40 +82,40 @@ def _pinned(settings: Settings) -> str:
     )
 
 
-def _no_location(_: Failure, settings: Settings) -> str:
+def _no_location(_: Refusal, settings: Settings) -> str:
     return (
         f"Cloud Storage has no location {settings.region}: the bucket of {settings.environment} was not made.\n"
         f"help: correct environments.{settings.environment}.region in the spec; regions with TPUs: tpucfg sizes"
     )
 
 
-def _disabled(failure: Failure, settings: Settings) -> str:
-    found = re.search(r"\b([a-z]+\.googleapis\.com)\b", failure.error)
+def _disabled(refusal: Refusal, settings: Settings) -> str:
+    found = re.search(r"\b([a-z]+\.googleapis\.com)\b", refusal.error)
     service = found[1] if found else "serviceusage.googleapis.com"
     return (
-        f"the API {service} of {settings.project} is still not usable: {failure.name} was not made.\n"
+        f"the API {service} of {settings.project} is still not usable: {refusal.consequence}.\n"
         f"help: gcloud services enable {service} --project {settings.project}; then, after a minute: "
-        f"pulumi up --stack {settings.environment}"
+        f"{refusal.again(settings)}"
     )
 
 
-def _forbidden(failure: Failure, settings: Settings) -> str:
-    permission = _permission(failure.error)
+def _forbidden(refusal: Refusal, settings: Settings) -> str:
+    permission = _permission(refusal.error)
     role = next((role for start, role in _ROLES if permission and permission.startswith(start)), None)
-    role = role or _ROLES_BY_TYPE.get(failure.type, "the role that bootstrap names")
+    role = role or _ROLES_BY_TYPE.get(refusal.type, "the role that bootstrap names")
     lacking = f"the permission {permission}" if permission else "a permission"
     return (
-        f"whoever runs pulumi lacks {lacking} in {settings.project}: {failure.name} was not made.\n"
+        f"whoever runs pulumi lacks {lacking} in {settings.project}: {refusal.consequence}.\n"
         f"help: gcloud projects add-iam-policy-binding {settings.project} --member=user:YOU@example.com "
         f"--role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
     )
 
 
-def _no_billing(failure: Failure, settings: Settings) -> str:
+def _no_billing(refusal: Refusal, settings: Settings) -> str:
     return (
-        f"the project {settings.project} has no open billing account: {failure.name} was not made.\n"
+        f"the project {settings.project} has no open billing account: {refusal.consequence}.\n"
         f"help: gcloud billing projects link {settings.project} --billing-account=ACCOUNT_ID; then: "
-        f"pulumi up --stack {settings.environment}"
+        f"{refusal.again(settings)}"
     )
 
 
@@ -127,7 +124,21 @@ def _permission(error: str) -> str | None:
     return (found[1] or found[2]) if found else None
 
 
-def _no_pool(_: Failure, settings: Settings) -> str:
+def _no_account(refusal: Refusal, settings: Settings) -> str:
+    found = re.search(r"Service account ([^\s@]+)@(\S+?)\.iam\.gserviceaccount\.com", refusal.error)
+    if found is None or found[1].startswith("service-"):  # an agent of Google's, which comes by itself
+        named, way = "an agent of Google's", "in a minute"
+    else:
+        named = f"the account {found[1]}@{found[2]}.iam.gserviceaccount.com"
+        made = f"gcloud iam service-accounts create {found[1]} --project={found[2]}"
+        way = f"correct its name in the spec, or make it: {made}; then"
+    return (
+        f"{named} does not exist, or IAM has not seen it for five minutes: {refusal.consequence}.\n"
+        f"help: {way}: {refusal.again(settings)}"
+    )
+
+
+def _no_pool(_: Refusal, settings: Settings) -> str:
     return (
         f"the project {settings.project} has no identity pool yet: it comes with its first GKE cluster that has "
         "Workload Identity. Until then no pod can act as the account.\n"
@@ -137,7 +148,7 @@ def _no_pool(_: Failure, settings: Settings) -> str:
     )
 
 
-def _not_empty(_: Failure, settings: Settings) -> str:
+def _not_empty(_: Refusal, settings: Settings) -> str:
     return (
         "a bucket with objects is not deleted, and the stack still has it.\n"
         "help: to leave it behind with its objects, set "
@@ -145,13 +156,18 @@ def _not_empty(_: Failure, settings: Settings) -> str:
     )
 
 
-_Help = Callable[[Failure, Settings], str]
+_Help = Callable[[Refusal, Settings], str]
 
 _HELP: Final[tuple[tuple[re.Pattern[str], _Help], ...]] = (
     (re.compile(r"Error 409\b.*bucket name is not available", re.DOTALL), _taken),
     (re.compile(r"Error 409\b.*you already own it", re.DOTALL), _owned),
     (re.compile(r"Error 409\b.*not empty", re.DOTALL), _not_empty),
+    # https://github.com/hashicorp/terraform-provider-google/issues/19112
+    (re.compile(r"Error 409\b.*Service account \S+ already exists", re.DOTALL), _account_there),
+    (organization.PERIMETER, organization.perimeter),
+    (organization.CONSTRAINT, organization.policy),
     (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _no_location),
+    (re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL), _no_account),
     (re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE), _no_pool),
     (
         re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),

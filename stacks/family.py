@@ -7,7 +7,8 @@ import pulumi
 from pulumi import ResourceOptions
 
 import retry
-from failures import Failure, help_for
+from failures import help_for
+from refusal import Refusal
 from settings import Settings
 
 
@@ -30,7 +31,8 @@ class Family:
         if retry.passes(error) and await retry.waited(len(refusal.errors)):
             return True
         inputs = refusal.new_inputs or refusal.old_inputs or {}
-        help_ = help_for(Failure(refusal.type, refusal.name, refusal.urn, inputs, error), self._settings)
+        refused = Refusal(refusal.type, refusal.name, refusal.urn, inputs, error, refusal.failed_operation)
+        help_ = help_for(refused, self._settings)
         if help_:
             pulumi.log.error(help_)
         return False

@@ -13,6 +13,9 @@ LONGEST: Final = 300.0
 _PASSING: Final = (
     # A fresh agent or account that IAM does not see yet: https://github.com/hashicorp/terraform-provider-google/issues/21931
     re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL),
+    # Somebody else changed the same policy meanwhile, and the provider's own half minute was not enough:
+    # https://github.com/hashicorp/terraform-provider-google/issues/12512
+    re.compile(r"Error 409\b.*concurrent policy changes", re.DOTALL),
     # An API that was enabled and is not usable yet: https://github.com/hashicorp/terraform-provider-google/issues/8214
     re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
 )

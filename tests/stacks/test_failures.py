@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import specs
 
-from failures import Failure, help_for
+from failures import help_for
+from refusal import Refusal
 from settings import Settings, StackConfig, settings_of
 from tpucfg.spec.load import load
 
@@ -13,6 +14,7 @@ BUCKET = "gcp:storage/bucket:Bucket"
 GRANT = "gcp:projects/iAMMember:IAMMember"
 KSA = "gcp:serviceaccount/iAMMember:IAMMember"
 SERVICE = "gcp:projects/service:Service"
+ACCOUNT = "gcp:serviceaccount/account:Account"
 
 
 @pytest.fixture
@@ -23,10 +25,10 @@ def settings(tmp_path: Path) -> Settings:
     return settings_of(project, "dev", StackConfig())
 
 
-def said(settings: Settings, type_: str, error: str) -> str:
+def said(settings: Settings, type_: str, error: str, operation: str = "create") -> str:
     """What is said about one refusal."""
     urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::it"
-    return help_for(Failure(type_, "it", urn, {}, error), settings)
+    return help_for(Refusal(type_, "it", urn, {}, error, operation), settings)
 
 
 CASES = {
@@ -73,6 +75,76 @@ CASES = {
         "googleapi: Error 403: Permission 'iam.serviceAccounts.setIamPolicy' denied on resource",
         ("iam.serviceAccounts.setIamPolicy", "--role=roles/iam.serviceAccountAdmin"),
     ),
+    # https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
+    "location": (
+        BUCKET,
+        "googleapi: Error 412: 'us' violates constraint 'constraints/gcp.resourceLocations', conditionNotMet",
+        (
+            "the organization's policy gcp.resourceLocations does not allow this in acme-dev: it was not made",
+            "gcloud org-policies describe gcp.resourceLocations --project=acme-dev --effective",
+            "set environments.dev.region to a region that it allows, or ask",
+        ),
+    ),
+    # https://github.com/terraform-google-modules/terraform-example-foundation/issues/1454
+    "outsider": (
+        GRANT,
+        (
+            "googleapi: Error 400: One or more users named in the policy do not belong to a permitted customer.\n"
+            'Details: [{"@type": "type.googleapis.com/google.rpc.PreconditionFailure", "violations": [{"type": '
+            '"constraints/iam.allowedPolicyMemberDomains"}]}], failedPrecondition'
+        ),
+        ("describe iam.allowedPolicyMemberDomains --project=acme-dev --effective", "ask whoever administers"),
+    ),
+    # https://github.com/googlemaps/js-route-optimization-app/issues/198
+    "outsider without a name": (
+        GRANT,
+        (
+            "googleapi: Error 400: One or more users named in the policy do not belong to a permitted customer,  "
+            "perhaps due to an organization policy."
+        ),
+        ("describe iam.allowedPolicyMemberDomains --project=acme-dev --effective",),
+    ),
+    # https://cloud.google.com/resource-manager/docs/organization-policy/restricting-service-accounts
+    "no accounts": (
+        ACCOUNT,
+        (
+            "googleapi: Error 400: Service account creation is not allowed on this project.\n"
+            'Details: [{"violations": [{"type": "constraints/iam.disableServiceAccountCreation"}]}]'
+        ),
+        ("name an account that exists with targets.vertex-ai.service_account in the spec",),
+    ),
+    # https://github.com/terraform-google-modules/terraform-example-foundation/issues/974
+    "perimeter": (
+        BUCKET,
+        (
+            "googleapi: Error 403: Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: "
+            'VQQnKfXtZ16N\nDetails: [{"reason": "SECURITY_POLICY_VIOLATED"}], forbidden'
+        ),
+        ("a perimeter of VPC Service Controls around acme-dev", "identifier VQQnKfXtZ16N: ", "No role changes that"),
+    ),
+    # https://github.com/hashicorp/terraform-provider-google/issues/19112
+    "account there": (
+        ACCOUNT,
+        (
+            "Error creating service account: googleapi: Error 409: Service account tpu-mnist-dev already exists within "
+            "project projects/acme-dev.\nDetails: [], alreadyExists"
+        ),
+        (
+            "pulumi import gcp:serviceaccount/account:Account it ",
+            " projects/acme-dev/serviceAccounts/tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --stack dev",
+            "gcloud iam service-accounts delete tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --project=acme-dev",
+        ),
+    ),
+    "no account": (
+        GRANT,
+        "googleapi: Error 400: Service account mine@acme-dev.iam.gserviceaccount.com does not exist., badRequest",
+        ("gcloud iam service-accounts create mine --project=acme-dev; then: pulumi up --stack dev",),
+    ),
+    "no agent": (
+        GRANT,
+        "googleapi: Error 400: Service account service-1@cloud-tpu.iam.gserviceaccount.com does not exist., badRequest",
+        ("IAM has not seen it for five minutes", "help: in a minute: pulumi up --stack dev"),
+    ),
     "pool": (
         KSA,
         "googleapi: Error 400: Identity Pool does not exist (acme-dev.svc.id.goog)., badRequest",
@@ -90,6 +162,22 @@ def test_refusal_names_the_way_out(settings: Settings, case: str) -> None:
 
     assert "\nhelp: " in words
     assert all(part in words for part in expected), words
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "again"),
+    [
+        ("create", "it was not made", "pulumi up --stack dev"),
+        ("update", "it stays as it was", "pulumi up --stack dev"),
+        ("delete", "it is still there", "the same command"),
+    ],
+)
+def test_what_follows_is_that_of_the_operation(settings: Settings, operation: str, left: str, again: str) -> None:
+    """What could not be deleted is not said to be not made."""
+    error = "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
+    words = said(settings, BUCKET, error, operation)
+    assert f"in acme-dev: {left}.\n" in words
+    assert words.endswith(f"for an exception, then: {again}")
 
 
 def test_unknown_refusal_is_left_to_google(settings: Settings) -> None:

@@ -281,6 +281,44 @@ def test_bucket_left_behind_is_explained(make: Make, program: RealProgram) -> No
     assert any(f"the bucket {BUCKET} exists in your project" in message for message in failed.errors)
 
 
+def test_a_policy_of_the_organization_is_explained(world: World, make: Make, waits: list[float]) -> None:
+    """What no role ends is not taken for a missing one: the message names the policy and how to see what it allows."""
+    world.cloud.fail("bucket.create", errors.location_refused("US-CENTRAL1"), times=100)
+
+    failed = make().up(fails=True)
+
+    [said] = [message for message in failed.errors if "help:" in message]
+    assert f"gcloud org-policies describe gcp.resourceLocations --project={PROJECT} --effective" in said
+    assert "environments.dev.region" in said
+    assert not waits
+
+
+def test_an_account_that_nobody_made_is_explained(make: Make, program: RealProgram, waits: list[float]) -> None:
+    """A name with a mistake is waited for like a fresh account, and then said, with the command that makes it."""
+    program.top = {"targets": {"vertex-ai": {"service_account": f"mien@{PROJECT}.iam.gserviceaccount.com"}}}
+
+    failed = make().up(fails=True)
+
+    assert sum(waits) == 300
+    [said] = [message for message in failed.errors if "help:" in message]
+    assert f"mien@{PROJECT}.iam.gserviceaccount.com does not exist" in said
+    assert f"gcloud iam service-accounts create mien --project={PROJECT}; then: pulumi up --stack dev" in said
+
+
+def test_what_is_not_deleted_is_explained(world: World, make: Make, program: RealProgram) -> None:
+    """Who may not delete reads that it is still there, from `up`, and from a `destroy` that runs the program."""
+    stack = make()
+    stack.up()
+    world.cloud.create_account(PROJECT, "mine", {})
+    program.top = {"targets": {"vertex-ai": {"service_account": f"mine@{PROJECT}.iam.gserviceaccount.com"}}}
+    world.cloud.fail("account.delete", errors.forbidden("iam.serviceAccounts.delete"), times=100)
+
+    for failed in (stack.up(fails=True), stack.destroy(fails=True, run_program=True)):
+        [said] = [message for message in failed.errors if "help:" in message]
+        assert "workload is still there" in said
+        assert "--role=roles/iam.serviceAccountAdmin" in said
+
+
 def test_wrong_region_stops_before_anything_is_made(world: World, make: Make, program: RealProgram) -> None:
     """A region without the rung ends the preview with the compiler's finding, and no traceback."""
     program.environment = {"region": "us-west4"}

@@ -119,6 +119,19 @@ def test_old_bucket_is_taken_back(pulumi: Run, world: World, clone: Path) -> Non
     pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
 
 
+def test_account_left_behind_is_taken_in(pulumi: Run, world: World) -> None:
+    """Where the account is there already, `up` prints the command that takes it in; after it, `up` goes on."""
+    world.cloud.create_account("my-project-dev", "tpu-mnist-dev", {"accountId": "tpu-mnist-dev"})
+
+    said = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
+    assert "the account tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com exists" in said
+    [command] = {line.strip() for line in said.splitlines() if line.strip().startswith("pulumi import")}
+    pulumi(*command.split()[1:], "--yes")
+    pulumi("up", "--yes", "--stack", "dev")
+
+    pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
+
+
 def test_protected_environment_is_left_alone(pulumi: Run, world: World, clone: Path) -> None:
     """With `protect`, `pulumi destroy` and a move end before anything is touched, and say how the protection ends."""
     edit(clone, "    region: us-central1 ", "    protect: true\n    region: us-central1 ")

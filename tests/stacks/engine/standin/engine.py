@@ -97,6 +97,8 @@ class Options(TypedDict, total=False):
     """Fail where there is anything to do."""
     preview_only: bool
     """Of `destroy` and `refresh`: only say what they would do."""
+    run_program: bool
+    """Of `destroy`: run the program, whose error hooks are there only then."""
     refresh: bool
     """Of `up`, `preview` and `destroy`: refresh first."""
     replace: list[str]

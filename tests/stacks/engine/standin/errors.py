@@ -77,6 +77,14 @@ def forbidden(permission: str, caller: str = "somebody@example.com") -> ApiError
     )
 
 
+def location_refused(location: str) -> ApiError:
+    """The organization allows no bucket there.
+
+    Source: https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
+    """
+    return ApiError(412, "conditionNotMet", f"'{location}' violates constraint 'constraints/gcp.resourceLocations'")
+
+
 def unavailable() -> ApiError:
     """A passing fault on Google's side."""
     return ApiError(503, "backendError", "The service is currently unavailable.")
