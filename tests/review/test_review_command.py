@@ -207,6 +207,17 @@ def test_new_member_is_told(made: Repository, capsys: pytest.CaptureFixture[str]
     assert "ada" not in comment
 
 
+def test_finding_of_every_environment_is_one_line(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is wrong everywhere is said once, without the name that each environment's own finding has."""
+    made.edit(("location=settings.region.upper()", 'location="EU"'), file="stacks/bucket.py")
+
+    comment = review(capsys)
+
+    said = "storage.Bucket data-us-central1 is in EU, and the TPUs are in us-central1"
+    assert f"> - **dev, prod**: `TPU090` {said}\n" in comment
+    assert comment.count("TPU090") == 1
+
+
 def test_long_preview_is_left_out_as_a_whole(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Thousands of changes are counted, the fold is named with its length, and JSON has them all."""
     urn = "urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::data-"
