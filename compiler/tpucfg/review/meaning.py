@@ -1,24 +1,18 @@
 """What a change means for the training and for where it runs: pure functions over the plans of both sides."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from tpucfg.diff.model import Key
 from tpucfg.diff.sides import Made
 from tpucfg.diff.wording import where
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.plan.whole import bucket_of
-from tpucfg.review.remarks import Fact, Remark, environments, grouped
-from tpucfg.review.rungs import Row, rows, times
+from tpucfg.review.ladders import ladder_remarks
+from tpucfg.review.places import environment_remarks
+from tpucfg.review.remarks import Fact, Remark, grouped
+from tpucfg.review.rungs import Row, rows
 from tpucfg.review.terms import allowed_facts, allowed_findings, climbing_facts
 from tpucfg.review.training import learning_rate_facts, training_facts, tuned_figures
-from tpucfg.spec.model import Environment, Project
-from tpucfg.wording import listed
-
-_MOST_NAMES: Final = 16
-LIFTED: Final = "protection lifted"
-"""In the headline, where no resource tells it."""
 
 
 class Meaning(NamedTuple):
@@ -60,9 +54,9 @@ def meaning(before: Made, after: Made) -> Meaning:
     remarks = [
         *_of_terms(before, after),
         *_of_project(before, after),
-        *_of_environments(before, after),
+        *environment_remarks(before, after),
         *_of_jobs(before, after),
-        *_of_ladders(before.jobs, after.jobs, changed),
+        *ladder_remarks(before.jobs, after.jobs, changed),
     ]
     old, new = _warnings(before), _warnings(after)
     came = {key: finding for key, finding in new.items() if key not in old}
@@ -110,66 +104,6 @@ def _of_project(before: Made, after: Made) -> Iterator[Remark]:
     yield from (Remark("", fact) for fact in learning_rate_facts(old.training, new.training))
 
 
-def _of_environments(before: Made, after: Made) -> Iterator[Remark]:
-    old = before.project.environments if before.project else {}
-    new = after.project.environments if after.project else {}
-    facts = [(name, fact) for name in sorted({*old, *new}) for fact in _environment(name, before, after)]
-    yield from grouped(facts, environments, lambda name, fact: fact.of_any(name))
-
-
-def _environment(name: str, before: Made, after: Made) -> Iterator[Fact]:
-    sides = [(made.project, made.project.environments.get(name)) for made in (before, after) if made.project]
-    pairs = [(project, environment) for project, environment in sides if environment is not None]
-    if len(pairs) == 2:  # noqa: PLR2004 - both sides
-        yield from _same_environment(*pairs)
-    elif after.project is None or name not in after.project.environments:
-        said = "leaves the spec; its stack keeps every resource until somebody ends it with {}"
-        yield Fact(said, (f"pulumi destroy --stack {name}",))
-    elif before.project is not None:
-        _, environment = pairs[0]
-        place = (environment.target, environment.region, listed(environment.sizes, _MOST_NAMES))
-        yield Fact("a new environment, on {} in {}: {}", place)
-
-
-def _same_environment(old: tuple[Project, Environment], new: tuple[Project, Environment]) -> Iterator[Fact]:
-    (_, before), (_, after) = old, new
-    if before.project != after.project:
-        yield Fact("goes from the Google project {} to {}", (before.project, after.project))
-    if before.region != after.region:
-        yield Fact("moves from {} to {}", (before.region, after.region))
-    if before.target != after.target:
-        yield Fact("its jobs go to {1} instead of {0}", (before.target, after.target))
-    if (left := bucket_of(*old)) != (found := bucket_of(*new)):
-        yield _other_bucket(left, found, before)
-    if before.protect and not after.protect:
-        yield Fact("is protected no longer: what holds data can be replaced and deleted", grave=True, brief=LIFTED)
-    if after.protect and not before.protect:
-        yield Fact("is protected from now on: Pulumi refuses to delete or replace what holds data")
-    if before.keep_data and not after.keep_data:
-        yield Fact(
-            "a bucket that it no longer wants goes with its objects from now on",
-            grave=True,
-            brief="data no longer kept",
-        )
-    if after.keep_data and not before.keep_data:
-        yield Fact("a bucket that it no longer wants stays behind with its objects from now on")
-
-
-def _other_bucket(left: str, found: str, before: Environment) -> Fact:
-    if before.protect:
-        said = "its jobs are told to use the bucket {1}, and Pulumi refuses to give up {0} while it is protected"
-        return Fact(said, (left, found))
-    if before.keep_data:
-        said = "its jobs find the new bucket {1} empty; {0} stays behind with its objects, and is paid for"
-        return Fact(said, (left, found))
-    return Fact(
-        "its jobs find the new bucket {1} empty; {0} is deleted with its objects",
-        (left, found),
-        grave=True,
-        brief="data deleted",
-    )
-
-
 def _of_jobs(before: Made, after: Made) -> Iterator[Remark]:
     old, new = before.jobs, after.jobs
     both = [key for key in new if key in old]
@@ -180,42 +114,6 @@ def _of_jobs(before: Made, after: Made) -> Iterator[Remark]:
         for fact in (*_job(old[key], new[key]), *training_facts(old[key].rung, new[key].rung, tuned))
     ]
     yield from grouped(facts, lambda keys: where(keys, both))
-
-
-def _of_ladders(before: Mapping[Key, Job], after: Mapping[Key, Job], changed: Sequence[Row]) -> Iterator[Remark]:
-    replaced = {(name, row.against) for row in changed for name in row.environments if not row.below}
-    gone = [key for key in before if key not in after and _climbs(key, after) and key not in replaced]
-    yield from grouped([(key, Fact("leaves the ladder")) for key in gone], where)
-    exchanged: dict[tuple[tuple[str, ...], str], list[Row]] = {}
-    for row in changed:
-        if row.environments and row.against:
-            if row.below:
-                said = f"{{}} joins the ladder, with {_cores(row)} the cores of {{}}, the rung below"
-                yield Remark(listed(row.environments, _MOST_NAMES), Fact(said, (row.size, row.against)))
-            else:
-                exchanged.setdefault((row.environments, _cores(row)), []).append(row)
-    for (names, cores), of in exchanged.items():
-        yield Remark(listed(names, _MOST_NAMES), _exchange(of, cores))
-
-
-def _exchange(of: Sequence[Row], cores: str) -> Fact:
-    """Rungs that came in the places of others, each of which has the same factor of their cores."""
-    many = "each with as many" if cores == "1×" else f"each with {cores} the"
-    one = "with as many" if cores == "1×" else f"with {cores} its"
-    first, *others = of[:_MOST_NAMES]
-    more = [f"{len(of) - _MOST_NAMES} more likewise"] if len(of) > _MOST_NAMES else []
-    said = ["{} takes the place of {}", *("{} of {}" for _ in others), *more]
-    values = [size for row in (first, *others) for size in (row.size, row.against)]
-    return Fact(f"{listed(said, len(said), ' and ')}, {many if len(of) > 1 else one} cores", tuple(values))
-
-
-def _cores(row: Row) -> str:
-    old, new = row.before.get("cores"), row.after.get("cores")
-    return times(new / old) if old and new else "–"
-
-
-def _climbs(key: Key, jobs: Mapping[Key, Job]) -> bool:
-    return any(other.environment == key.environment for other in jobs)
 
 
 def _job(before: Job, after: Job) -> Iterator[Fact]:

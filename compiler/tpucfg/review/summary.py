@@ -5,8 +5,8 @@ from typing import Final
 from tpucfg.findings import errors
 from tpucfg.findings.formats import counted as counted_findings
 from tpucfg.review.markdown import code, table
-from tpucfg.review.meaning import LIFTED
 from tpucfg.review.model import Part, Review
+from tpucfg.review.places import LIFTED
 from tpucfg.review.resources import counted as counted_resources
 
 _MOST_BRIEFS: Final = 4
