@@ -36,6 +36,15 @@ def test_every_guide_is_in_the_nav() -> None:
     assert {*check_site.named()} == guides
 
 
+def test_a_session_is_marked_with_its_commands(built: Path) -> None:
+    """A block with `$ ` is copied without prompts and output; a script is copied as it stands."""
+    text = (built / "first-steps.html").read_text(encoding="utf-8")
+
+    assert 'data-copy="tpucfg init my-model"' in text
+    assert 'data-copy="sed -e &#x27;5s/v2-32/v2-16/&#x27; ' in text
+    assert 'data-copy="git init' not in text
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
