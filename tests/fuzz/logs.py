@@ -33,6 +33,7 @@ _PAYLOADS: Final[tuple[Callable[[str], dict[str, Any]], ...]] = (
 _FORMS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
     lambda entries: json.dumps(entries, indent=2),
     json.dumps,
+    lambda entries: "".join(json.dumps(entry, indent=2) + "\n" for entry in entries),
     lambda entries: "".join(json.dumps(entry) + "\n" for entry in entries),
     lambda entries: "".join(str(entry.get("textPayload", entry)) + "\n" for entry in entries),
 )

@@ -69,7 +69,12 @@ def found(log: str | bytes, wanted: Sequence[str] = BOTH) -> dict[str, float]:
     return dict(last_metrics(io.BytesIO(content), "train.json", wanted))
 
 
-EVERY_FORM = pytest.mark.parametrize("form", [gcloud, compact, sink])
+def copied(entries: Sequence[Entry]) -> str:
+    """As `jq '.[]'` prints entries, and as one is copied from the Logs Explorer."""
+    return "".join(json.dumps(entry, indent=2) + "\n" for entry in entries)
+
+
+EVERY_FORM = pytest.mark.parametrize("form", [gcloud, compact, sink, copied])
 EVERY_SERVICE = pytest.mark.parametrize("service", [vertex, gke])
 Form = Callable[[Sequence[Entry]], str]
 
@@ -204,8 +209,28 @@ def test_the_default_format_of_gcloud() -> None:
     assert "--format=json" in caught.value.help
 
 
+def test_a_copied_entry_that_is_cut_off_is_refused() -> None:
+    """The one before it may not be the last measurement."""
+    log = copied([vertex(1, figures(1)), vertex(0, figures(2))])
+    assert found(log)["examples_per_second"] == 1
+    with pytest.raises(LogError, match="cut off, or broken"):
+        found(log[:-20])
+
+
 @pytest.mark.parametrize(
-    "opening", ["[\n", "[{\n", '[{"loss": 5}]\n', "[{'loss': 5}]\n", "[]\n", "[\n  1,\n  2\n]\n", "[ \n\n\n", "[{" * 9]
+    "opening",
+    [
+        "{\n",
+        '{\n  "lr": 0.1\n}\n',
+        "[\n",
+        "[{\n",
+        '[{"loss": 5}]\n',
+        "[{'loss': 5}]\n",
+        "[]\n",
+        "[\n  1,\n  2\n]\n",
+        "[ \n\n\n",
+        "[{" * 9,
+    ],
 )
 def test_text_that_begins_like_a_list(opening: str) -> None:
     """A log whose program printed a list first is read line by line, with its own line numbers."""

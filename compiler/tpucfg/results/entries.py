@@ -1,9 +1,9 @@
 """The JSON objects that a program printed, out of its log: plain text, or what Cloud Logging gives out of itself.
 
 `gcloud logging read --format=json` prints an array of entries, the newest first; a sink to Cloud Storage writes one
-entry a line. What was printed is in an entry's payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or
-`jsonPayload` itself, where the agent took the line apart (GKE). A `protoPayload` is an audit record, which no program
-prints.
+entry a line; one that is copied from the Logs Explorer is laid out over many lines. What was printed is in an entry's
+payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, where the agent took the line
+apart (GKE). A `protoPayload` is an audit record, which no program prints.
 
 https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 https://cloud.google.com/sdk/gcloud/reference/logging/read
@@ -23,7 +23,8 @@ LONGEST: Final = 1 << 20
 https://cloud.google.com/logging/quotas
 """
 _PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
-_ARRAY: Final = re.compile(r"\s*\[\s*(\{|$)")
+_LAID_OUT: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
+"""How a list of entries begins, or an entry that is laid out over several lines."""
 _FOLLOWING: Final = re.compile(r"[^\s,]")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 _DECODER: Final = json.JSONDecoder(parse_int=float)
@@ -72,24 +73,26 @@ def printed(opening: str, rest: TextIO, words: Iterable[str]) -> Iterator[Printe
         CutOffError: The log is an array of entries, and not whole.
     """
     words = tuple(words)
-    number, left = (yield from _array(opening, rest)) if _ARRAY.match(opening) else (1, opening)
+    begins = _LAID_OUT.match(opening)
+    number, left = (yield from _laid_out(opening, rest, begins)) if begins else (1, opening)
     for line, row in _rows(number, StringIO(left + rest.readline(LONGEST)), rest):
         if any(word in row for word in words):
             data = _object(row)
             yield from _of_entry(line, data) if _is_entry(data) else (Printed(line, When(), data),)
 
 
-def _array(opening: str, rest: TextIO) -> Generator[Printed, None, tuple[int, str]]:
+def _laid_out(opening: str, rest: TextIO, begins: re.Match[str]) -> Generator[Printed, None, tuple[int, str]]:
     """What the entries hold, one decoded at a time. Gives what is to be read as lines, with the number of its first.
 
-    That is what follows the array; and everything, where it turns out to be text that only begins like one.
+    That is what follows the list; and everything, where it turns out to be text that only begins like one.
     """
-    window, at, number, begun = opening, opening.index("[") + 1, 1, False
+    is_list = begins[1] is not None
+    window, at, number, begun = opening, begins.end(1) if is_list else 0, 1, False
     while True:
         following = _FOLLOWING.search(window, at)
         start = following.start() if following else len(window)
         number, at = number + window.count("\n", at, start), start
-        if window.startswith("]", at):
+        if is_list and window.startswith("]", at):
             return number, window[at + 1 :]
         entry, end = _decoded(window, at)
         if entry is not None and (begun or _is_entry(entry)):
@@ -98,11 +101,12 @@ def _array(opening: str, rest: TextIO) -> Generator[Printed, None, tuple[int, st
             continue
         kept = at if begun else 0
         more = rest.read(LONGEST) if entry is None and len(window) - kept < LONGEST else ""
-        if not more and begun:
+        if more:
+            window, at = window[kept:] + more, at - kept
+        elif begun and (is_list or at < len(window)):
             raise CutOffError(number)
-        if not more:
-            return 1, window
-        window, at = window[kept:] + more, at - kept
+        else:
+            return (number, "") if begun else (1, window)
 
 
 def _decoded(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
