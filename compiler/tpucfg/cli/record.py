@@ -135,7 +135,7 @@ def _append(compiled: Compiled, metrics: Mapping[str, float], run: str | None, s
 
 def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
     """What the record means for the climb."""
-    from tpucfg.results.advice import advice, unjudged
+    from tpucfg.results.advice import advice, outdated_below, unjudged
     from tpucfg.results.survey import survey
 
     ((job, _),) = compiled.messages
@@ -143,9 +143,5 @@ def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
     say(made.results.findings, {made.results.file: made.results.text})
     if job.size == job.environment.sizes[0]:
         print(*unjudged(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
-    below = made.below(job.size)
-    if made.gate and below and below.size in made.outdated:
-        said = f"{below.size}, which {job.size} is compared with"
-        print(f"{said}, was recorded for another config than the spec makes now")
-    for line in advice(made, spec):
+    for line in (*outdated_below(made, job.size), *advice(made, spec)):
         print(line)

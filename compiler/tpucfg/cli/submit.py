@@ -82,9 +82,9 @@ def _refused(compiled: Compiled, catalog: Catalog, spec: Path) -> Collection[str
 
 def _say_changed(survey: "Survey", size: str) -> None:
     """A record counts whatever has changed since, so whoever climbs by it hears of the change before it is paid for."""
-    below = survey.below(size)
-    if below and below.size in survey.outdated:
-        changed = f"{below.size}, which {size} is climbed by, was recorded for another config than the spec makes now"
+    from tpucfg.results.advice import outdated_below
+
+    for changed in outdated_below(survey, size):
         print(f"note: {changed}; see: tpucfg status --env {survey.environment.name}", file=sys.stderr)
 
 

@@ -42,6 +42,14 @@ def outdated(survey: Survey) -> Iterator[str]:
         yield f"{size} was recorded for another config than the spec makes now{now}"
 
 
+def outdated_below(survey: Survey, size: str) -> Iterator[str]:
+    """That the record which decides about a rung is one of those."""
+    below = survey.below(size)
+    if survey.gate and below and below.size in survey.outdated:
+        said = f"{below.size}, which {size} is compared with"
+        yield f"{said}, was recorded for another config than the spec makes now"
+
+
 def doubts(survey: Survey) -> Iterator[str]:
     """Measurements that are too good to be true."""
     for it in survey.standings:
