@@ -3,7 +3,8 @@
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +23,15 @@ from tpucfg.cli.options import (
     format_option,
     selection,
 )
-from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.compile import Compiled, RenderError, render_all
-from tpucfg.config.render import Config
-from tpucfg.wording import json_text
+from tpucfg.cli.workspace import say
+from tpucfg.config.rendered import Format, Rendered, rendered
+from tpucfg.findings import errors
+from tpucfg.plan import Selection, SelectionError
+from tpucfg.processes import LostProcessError, each
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tpucfg.config.tree import Change
 
 
@@ -55,28 +59,45 @@ def render(
     choice(format, ("yaml", "json"), "--format")
     if out is None and (check or prune):
         raise Stop(USAGE, f"--{'check' if check else 'prune'} goes with --out")
-    catalog, chosen = Catalog(), selection(env, size, target, run)
-    compiled = [compiled_spec(path, catalog, chosen) for path in spec or [SPEC]]
+    made = _made(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
     if out is None:
-        _print(compiled, format)
+        sys.stdout.write(("---\n" if format == "yaml" else "").join(text for one in made for _, text in one.configs))
     else:
-        _write(compiled, out, format, check=check, prune=prune)
+        _write(made, out, check=check, prune=prune)
 
 
-def _print(compiled: list[Compiled], format_: str) -> None:
-    texts = [_text(config, format_) for one in compiled for config in _rendered(one)]
-    sys.stdout.write(("---\n" if format_ == "yaml" else "").join(texts))
+def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[Rendered]:
+    """What became of each spec; the errors and warnings are said as they come, and the first error ends it."""
+    from tpucfg.cli.progress import progress
+
+    made = []
+    work = partial(rendered, catalog=Catalog(), selection=chosen, format_=format_)
+    try:
+        with closing(each(work, specs)) as each_made, progress("rendering", len(specs)) as step:
+            for one in each_made:
+                say(one.findings, {one.spec: one.text})
+                if errors(one.findings):
+                    raise Stop(ERRORS)
+                made.append(one)
+                step()
+    except SelectionError as error:
+        raise Stop(USAGE, str(error)) from None
+    except LostProcessError:
+        message = "a process that rendered was ended by somebody else, and nothing was written"
+        raise Stop(ERRORS, message, "where the machine is short of memory, render fewer specs at once") from None
+    return made
 
 
-def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, prune: bool) -> None:
+def _write(made: list[Rendered], out: Path, *, check: bool, prune: bool) -> None:
     from tpucfg.config import tree
 
-    folders = _folders(compiled)
-    files = _files(compiled, folders, format_)
+    folders = _folders(made)
+    files = {folder + path: text for one, folder in zip(made, folders, strict=True) for path, text in one.configs}
     try:
         changes = tree.compare(out, files)
         if prune or check:
-            changes += tree.stale(out, folders, _wanted(compiled, folders, format_))
+            wanted = (folder + path for one, folder in zip(made, folders, strict=True) for path in one.jobs)
+            changes += tree.stale(out, folders, wanted)
         if not check:
             tree.apply(out, changes, files)
     except tree.TreeError as error:
@@ -87,36 +108,15 @@ def _write(compiled: list[Compiled], out: Path, format_: str, *, check: bool, pr
         raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
 
 
-def _wanted(compiled: list[Compiled], folders: list[str], format_: str) -> Iterator[str]:
-    """The files of every job, whatever was selected."""
-    for one, folder in zip(compiled, folders, strict=True):
-        for name, environment in project_of(one).environments.items():
-            for size in environment.sizes:
-                yield f"{folder}{name}/{size}/config.{format_}"
-
-
-def _folders(compiled: list[Compiled]) -> list[str]:
+def _folders(made: list[Rendered]) -> list[str]:
     """With several specs, a folder for each project: what the paths of its configs begin with."""
-    if len(compiled) == 1:
+    if len(made) == 1:
         return [""]
-    names = [project_of(one).name for one in compiled]
+    names = [one.project for one in made]
     for name, count in Counter(names).items():
         if count > 1:
             raise Stop(USAGE, f"{count} of the specs are called {name}: they would write the same files")
     return [f"{name}/" for name in names]
-
-
-def _files(compiled: list[Compiled], folders: list[str], format_: str) -> dict[str, str]:
-    from tpucfg.cli.progress import progress
-
-    files = {}
-    with progress("rendering", sum(len(one.messages) for one in compiled)) as step:
-        for one, folder in zip(compiled, folders, strict=True):
-            for config in _rendered(one):
-                job = config.job
-                files[f"{folder}{job.environment.name}/{job.size}/config.{format_}"] = _text(config, format_)
-                step()
-    return files
 
 
 def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
@@ -124,17 +124,3 @@ def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
     sys.stdout.write("".join(f"{change.kind} {below}{change.path}\n" for change in changes))
     same = total - sum(change.kind != "remove" for change in changes)
     print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)
-
-
-def _rendered(compiled: Compiled) -> Iterator[Config]:
-    try:
-        yield from render_all(compiled)
-    except RenderError as error:
-        say(error.findings, {})
-        raise Stop(ERRORS) from None
-
-
-def _text(config: Config, format_: str) -> str:
-    if format_ == "yaml":
-        return config.text
-    return json_text(config.message)
