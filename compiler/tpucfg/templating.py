@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 from tpucfg.resources import folder
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from pathlib import Path
+
+    from jinja2 import BaseLoader, Environment
 
 
 def environment(**filters: Callable[..., str]) -> "Environment":
@@ -14,10 +16,10 @@ def environment(**filters: Callable[..., str]) -> "Environment":
 
     A value is quoted by a filter for what surrounds it: `comment` and `sh` here, those of the caller besides.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader(folder("templates")),
+        loader=_loader(folder("templates")),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
         trim_blocks=True,
@@ -28,6 +30,20 @@ def environment(**filters: Callable[..., str]) -> "Environment":
     made.globals.clear()  # jinja2's own functions: no template uses them, and every rendering would copy them
     made.filters.update(comment=comment, counted=counted, sh=shell_word, **filters)
     return made
+
+
+def _loader(templates: "Path") -> "BaseLoader":
+    from jinja2 import ChoiceLoader, FileSystemLoader, ModuleLoader
+
+    compiled, written = templates / compiled_for(), FileSystemLoader(templates)
+    return ChoiceLoader([ModuleLoader(compiled), written]) if compiled.is_dir() else written
+
+
+def compiled_for() -> str:
+    """The folder in templates/ where a wheel has its templates as Python modules, made by this version of jinja2."""
+    import jinja2
+
+    return f"compiled-{jinja2.__version__}"
 
 
 def comment(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pytest
 import registry_readme
+import yaml
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +96,15 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
         assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
 
 
+def test_the_catalogue_is_there_twice_and_the_same(wheel: Path) -> None:
+    """Each file of the catalogue has the same in it as JSON, which is what is read."""
+    contents = _contents(wheel)
+    written = [name for name in contents if name.startswith("tpucfg/catalog/data/") and name.endswith(".yaml")]
+    assert len(written) > 1
+    for name in written:
+        assert json.loads(contents[name.replace(".yaml", ".json")]) == yaml.safe_load(contents[name])
+
+
 def _pythons(minor: int) -> Iterator[str]:
     """Interpreters of one version: on the PATH, or of pyenv, whose entries on the PATH may lead nowhere."""
     found = shutil.which(f"python3.{minor}")
@@ -148,6 +158,33 @@ def test_commands_work_outside_the_checkout(run: Run) -> None:
     explained = run("tpucfg", "explain", "TPU021")
     assert explained.returncode == 0, explained.stderr
     assert "TPU021" in explained.stdout
+
+
+EVERY_CONFIG = """
+import sys
+from jinja2 import Environment
+from tpucfg.cli.app import run
+from tpucfg.targets import TARGETS
+run(["render", "--format", "yaml"])
+for target in TARGETS:
+    run(["render", "--target", target, "--env", "dev"])
+print(sum(name.startswith("_jinja2_module_templates") for name in sys.modules) > 1)
+"""
+
+
+def test_what_is_ready_is_used_and_says_the_same(run: Run) -> None:
+    """Templates that were made into modules render; where they are of another jinja2, the templates themselves do."""
+    ready = run("python", "-c", EVERY_CONFIG)
+    assert ready.stdout.endswith("\nTrue\n"), ready.stderr
+
+    package = Path(run("python", "-c", "import tpucfg; print(tpucfg.__path__[0])").stdout.strip())
+    [compiled] = package.glob("templates/compiled-*")
+    away = compiled.rename(compiled.with_name("compiled-0.0"))
+    plain = run("python", "-c", EVERY_CONFIG)
+    away.rename(compiled)
+
+    assert plain.stdout == ready.stdout.replace("\nTrue\n", "\nFalse\n")
+    assert {"vertex-ai", "cloud-tpu"} <= set(re.findall(r"^# Made by .*, target (\S+)\.$", plain.stdout, re.MULTILINE))
 
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:
