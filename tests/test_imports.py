@@ -15,8 +15,9 @@ NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypo
 WATCHED = NEVER | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3", "tpucfg.results"}
 """What takes longer to import than it looks, and the room that only what was measured needs."""
 AND_TELL = """
-import sys
+import os, sys
 from tpucfg.__main__ import main
+os._exit = sys.exit
 sys.argv = ["tpucfg", *sys.argv[1:]]
 try:
     main()
