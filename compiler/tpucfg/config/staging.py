@@ -3,11 +3,11 @@
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 _STAGED: Final = ".tpucfg-staged"
 _LEFT: Final = re.compile(rf"\..+{re.escape(_STAGED)}-[0-9]+-[0-9]+")
@@ -21,10 +21,10 @@ def at_work(out: Path, folders: Collection[str]) -> Iterator[None]:
 
     Args:
         out: the folder.
-        folders: those below it that files are written to, from where `out` is seen.
+        folders: those below it that files are written to, from where `out` is seen; made where they are missing.
 
     Raises:
-        OSError: The folder cannot be made or opened.
+        OSError: A folder cannot be made or opened.
     """
     if not folders:
         yield
@@ -32,8 +32,10 @@ def at_work(out: Path, folders: Collection[str]) -> Iterator[None]:
     out.mkdir(parents=True, exist_ok=True)
     folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        if _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            _tidy(folders)
+        alone = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for place in folders:
+            if not _made(place) and alone:
+                _tidy(place)
         _locked(folder, fcntl.LOCK_SH)
         yield
     finally:
@@ -48,9 +50,8 @@ def stage(place: str, text: str) -> str:
     """
     folder, _, name = place.rpartition("/")
     source = f"{folder}/.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
-    file = _new(source, folder)
     try:
-        with file:
+        with open(source, "xb") as file:
             file.write(text.encode())
     except OSError:
         Path(source).unlink(missing_ok=True)
@@ -58,13 +59,15 @@ def stage(place: str, text: str) -> str:
     return source
 
 
-def _new(source: str, folder: str) -> BinaryIO:
-    """The file, opened; its folder is made only where that shows it to be missing."""
+def _made(folder: str) -> bool:
+    """Makes the folder, with those above it; whether it was missing. To try costs less than to look first."""
     try:
-        return open(source, "xb")
+        os.mkdir(folder)
     except FileNotFoundError:
         os.makedirs(folder, exist_ok=True)
-        return open(source, "xb")
+    except FileExistsError:
+        return False
+    return True
 
 
 def _locked(folder: int, how: int) -> bool:
@@ -75,12 +78,11 @@ def _locked(folder: int, how: int) -> bool:
     return True
 
 
-def _tidy(folders: Iterable[str]) -> None:
-    """Takes away what a run that was killed had staged in these folders."""
-    for folder in folders:
-        try:
-            left = [name for name in os.listdir(folder) if _LEFT.fullmatch(name)]
-        except (FileNotFoundError, NotADirectoryError):  # to be made yet, or to be refused by whoever makes it
-            continue
-        for name in left:
-            Path(folder, name).unlink(missing_ok=True)
+def _tidy(folder: str) -> None:
+    """Takes away what a run that was killed had staged in a folder."""
+    try:
+        left = [name for name in os.listdir(folder) if _LEFT.fullmatch(name)]
+    except NotADirectoryError:  # to be refused by whoever writes into it
+        return
+    for name in left:
+        Path(folder, name).unlink(missing_ok=True)

@@ -52,9 +52,14 @@ def compare(out: Path, files: Mapping[str, str]) -> tuple[Change, ...]:
     Raises:
         TreeError: The folder cannot be read, or a symbolic link leads out of it.
     """
-    for folder in sorted(_folders_of(files)):
-        _refuse_link(f"{out}/{folder}")
-    changes = (_change(f"{out}/{path}", path, files[path]) for path in sorted(files))
+    absent: set[str] = set()
+    for folder in sorted(_folders_of(files)):  # each behind the one that it is in
+        if _above(folder) in absent or not _is_there(f"{out}/{folder}"):
+            absent.add(folder)
+    changes = (
+        Change(path, "create") if _above(path) in absent else _change(f"{out}/{path}", path, files[path])
+        for path in sorted(files)
+    )
     return tuple(change for change in changes if change)
 
 
@@ -128,25 +133,43 @@ def _read(place: str | Path, most: int) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno == errno.ELOOP and _is_link(Path(place)):
+        if error.errno == errno.ELOOP and _is_link(place):
             return b""
         raise _explained(error, place) from None
     raise TreeError(f"{place}: a pipe or a device stands where a file is needed", _AWAY)
 
 
-def _is_link(path: Path) -> bool:
+def _is_link(path: str | Path) -> bool:
+    """Whether a symbolic link stands there.
+
+    Raises:
+        FileNotFoundError: Nothing does.
+        TreeError: That cannot be found out.
+    """
     try:
-        return path.is_symlink()
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise _explained(error, path) from None
 
 
-def _refuse_link(folder: str) -> None:
-    if _is_link(Path(folder)):
+def _is_there(folder: str) -> bool:
+    """Whether the folder is there already.
+
+    Raises:
+        TreeError: A symbolic link is in its place.
+    """
+    try:
+        linked = _is_link(folder)
+    except FileNotFoundError:
+        return False
+    if linked:
         raise TreeError(
             f"{Path(folder)} is a symbolic link: what belongs below it would be written to another place",
             "remove the link, or choose another folder",
         )
+    return True
 
 
 def _configs(out: Path, folder: str) -> Iterator[str]:
