@@ -31,11 +31,12 @@ Whole processes on the example project: the fastest of {rounds} runs of each, ta
 
 {starts}
 
-## Many specs in one process
+## Many specs in one command
 
 `tpucfg render --out DIR --spec A --spec B …` on files in memory (tmpfs): every spec is read and checked, and configs of
 {sizes} sizes each are rendered, read again, compared and written. The start is included. A core second is a second of a
-core's time, whoever else the machine works for. The cheapest of {many_rounds} runs.
+core's time, in whichever process and whoever else the machine works for; memory is that of the largest process. The
+cheapest of {many_rounds} runs.
 
 {many}
 
@@ -76,7 +77,8 @@ def main() -> None:
     print(page, end="")
     if options.write:
         RESULTS.write_text(page + _of_others(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
-    missed = [f"{goal.command} against {goal.than}" for goal in cold_start.missed(starts)] + throughput.missed(many)
+    missed = [f"{goal.command} against {goal.than}" for goal in cold_start.missed(starts)]
+    missed += throughput.missed(many) + peers.missed(beside)
     if missed:
         print(f"missed: {'; '.join(missed)}", file=sys.stderr)
 

@@ -25,6 +25,8 @@ GOALS: Final = (
     Goal("tpucfg render --size v3-32", 'python -c "import typer, jinja2"', 1.5),
     Goal("tpucfg render --size v3-32", BARE, 10),
 )
+NEEDED: Final = "typer, jinja2, yaml, jsonschema_rs"
+"""The packages that a render imports: what it takes where this project's own code is free."""
 OTHERS: Final = (
     "tpucfg ladder",
     "tpucfg sizes --target gke",
@@ -42,7 +44,7 @@ def measure(tpucfg: Path, check_jsonschema: Path, rounds: int) -> dict[str, Cost
 def _commands(tpucfg: Path, check_jsonschema: Path) -> Iterator[tuple[str, Sequence[str]]]:
     python = str(tpucfg / "python")
     yield BARE, (python, "-c", "pass")
-    for modules in ("typer", "typer, jinja2"):
+    for modules in ("typer", "typer, jinja2", NEEDED):
         yield f'python -c "import {modules}"', (python, "-c", f"import {modules}")
     file_and_schema = ("--schemafile", "schema/tpucfg.schema.json", "tpucfg.yaml")
     yield "check-jsonschema", (str(check_jsonschema / "check-jsonschema"), *file_and_schema)
@@ -69,6 +71,10 @@ def report(costs: Mapping[str, Cost]) -> Iterator[str]:
         ratio = _ratio(costs, goal)
         shown = f"{ratio:.2f}" if ratio <= goal.at_most else f"**{ratio:.2f}**"
         yield f"| `{goal.command}` | {left:.0f} | `{goal.than}` | {right:.0f} | {shown} | {goal.at_most:g} |"
+    yield ""
+    needed = costs[f'python -c "import {NEEDED}"'].seconds
+    yield f"`import {NEEDED}`, the packages that a render needs, takes {needed * 1000:.0f} ms by itself: "
+    yield f"{needed / costs[BARE].seconds:.1f} × `{BARE}`."
     yield ""
     yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
     yield "|---|---:|---:|---:|"

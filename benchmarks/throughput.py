@@ -1,4 +1,4 @@
-"""Many specs in one process: how many configs a second, and how time and memory grow."""
+"""Many specs in one command: how many configs a second, and how time and memory grow."""
 
 import shutil
 import tempfile
@@ -64,7 +64,7 @@ def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
 
 
 def _core_seconds(cost: Cost) -> float:
-    """What decides here: the work is all arithmetic in one thread, so this is the time on a core that nobody shares."""
+    """What decides here: of all its processes, and so the time on one core that nobody shares."""
     return cost.cpu_seconds
 
 
