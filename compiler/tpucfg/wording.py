@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any, Final
 
-_PLAIN_WORD: Final = re.compile(r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"')
+_PLAIN_WORD: Final = r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"'
 _READ_OTHERWISE: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _LONGEST_PATH: Final = 80
 _ALIKE: Final = 0.6
 """Of difflib's ratio: from there on two words share most of their letters."""
-_SEPARATORS: Final = re.compile(r"[\s_.-]+")
-_WORDS: Final = re.compile(r"[A-Za-z0-9][\sA-Za-z0-9_.-]*")
+_SEPARATORS: Final = r"[\s_.-]+"
+_WORDS: Final = r"[A-Za-z0-9][\sA-Za-z0-9_.-]*"
 
 
 def dotted(path: Sequence[str | int], root: str = "the file") -> str:
@@ -90,7 +90,7 @@ def example(value: Any) -> str:
     """A value as somebody would write it into a spec, on one line."""
     if isinstance(value, str) and not value[:1].isdigit():
         return value
-    return _PLAIN_WORD.sub(_unquoted, json.dumps(value, ensure_ascii=False))
+    return re.sub(_PLAIN_WORD, _unquoted, json.dumps(value, ensure_ascii=False))
 
 
 def _unquoted(match: re.Match[str]) -> str:
@@ -136,9 +136,9 @@ def _repairs(text: str, key: bool) -> Iterator[str]:
         yield text.lstrip("-")
     text = text.strip()
     yield text
-    if _WORDS.fullmatch(text):
+    if re.fullmatch(_WORDS, text):
         lower = text.lower()
         yield from (lower, text.upper(), lower.removeprefix("tpu-"), re.sub(r"-[a-z]$", "", lower))
         for separator in "-_":
-            joined = _SEPARATORS.sub(separator, text).strip(separator)
+            joined = re.sub(_SEPARATORS, separator, text).strip(separator)
             yield from (joined, joined.lower())

@@ -8,7 +8,7 @@ from tpucfg.plan.model import Job
 from tpucfg.spec.document import Path
 from tpucfg.targets import Origin, target_named
 
-_STEP: Final = re.compile(r"\[([^]]+)\]|([^.[]+)")
+_STEP: Final = r"\[([^]]+)\]|([^.[]+)"
 
 
 def origin_of(target: str, path: Path) -> Origin | None:
@@ -22,7 +22,7 @@ def origin_of(target: str, path: Path) -> Origin | None:
 
 def steps_of(pattern: str) -> list[str]:
     """The steps of a pattern; a key that has dots itself stands in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
-    return [quoted or plain for quoted, plain in _STEP.findall(pattern)]
+    return [quoted or plain for quoted, plain in re.findall(_STEP, pattern)]
 
 
 def spec_path(origin: Origin, job: Job) -> Path:

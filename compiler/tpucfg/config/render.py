@@ -2,12 +2,14 @@
 
 import json
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.plan.model import Job
 from tpucfg.targets import Message, target_named
 from tpucfg.targets.common import merged
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 class Config(NamedTuple):
@@ -41,8 +43,7 @@ def digest(job: Job, message: Message) -> str:
     import hashlib
 
     resolved = [job.target, job.name, message]
-    canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return hashlib.sha256(_CANONICAL.encode(resolved).encode()).hexdigest()[:16]
 
 
 @cache

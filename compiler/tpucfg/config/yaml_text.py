@@ -13,7 +13,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+
 """Starts with a letter or a slash, so it is no number in any version; `:` only before more text."""
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
 """In any case; quoted even where only one version minds."""
-_FITS_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
+_FITS_BLOCK: Final = r"[!-~][ -~]*\n(?:[ -~]*\n)*"
 """Lines of printable ASCII, the first without an indent of its own: a literal block keeps them to the letter."""
 _ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
 """Characters beyond JSON's own escapes that some reader refuses, folds, or takes for white space."""
@@ -25,9 +25,11 @@ _JSON: Final = json.JSONEncoder(ensure_ascii=False)
 def to_yaml(value: Any, indent: int = 0) -> str:
     """The value behind a key at that indent: a scalar on the key's line, anything else below it."""
     if isinstance(value, dict) and value:
-        return "".join(f"\n{' ' * indent}{entry(key, item, indent)}" for key, item in value.items())
+        begin = "\n" + " " * indent
+        return "".join([begin + entry(key, item, indent) for key, item in value.items()])
     if isinstance(value, list) and value:
-        return "".join(f"\n{' ' * indent}-{_item(item, indent)}" for item in value)
+        begin = "\n" + " " * indent + "-"
+        return "".join([begin + _item(item, indent) for item in value])
     return f" {_scalar(value, indent)}"
 
 
@@ -45,7 +47,7 @@ def _item(value: Any, indent: int) -> str:
 
 
 def _scalar(value: Any, indent: int) -> str:
-    if isinstance(value, str) and "\n" in value and _FITS_BLOCK.fullmatch(value) and not value.endswith("\n\n"):
+    if isinstance(value, str) and "\n" in value and re.fullmatch(_FITS_BLOCK, value) and not value.endswith("\n\n"):
         pad = " " * max(indent, 2)
         return "|\n" + "\n".join(f"{pad}{line}" if line else "" for line in value[:-1].split("\n"))
     return scalar(value)
@@ -55,7 +57,9 @@ def scalar(value: Any) -> str:
     """A value without parts, on one line."""
     if isinstance(value, str):
         return _text(value)
-    return _float(value) if isinstance(value, float) else _JSON.encode(value)
+    if isinstance(value, float):
+        return _float(value)
+    return str(value) if type(value) is int else _JSON.encode(value)  # an integer's own digits, without an encoder
 
 
 @lru_cache(maxsize=4096)

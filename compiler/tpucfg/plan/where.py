@@ -38,11 +38,15 @@ def environment_findings(
     for slice_ in asked:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
-    free = [slice_ for slice_ in asked if slice_.zones and slice_.size not in environment.zones]
-    lacking = [slice_ for slice_ in free if not slice_.zones_in(environment.region)]
+    free = [
+        (slice_, slice_.zones_in(environment.region))
+        for slice_ in asked
+        if slice_.zones and slice_.size not in environment.zones
+    ]
+    lacking = [slice_ for slice_, zones in free if not zones]
     if lacking:
         yield _lacks(project, catalog, environment, ladder, lacking, len(lacking) == len(free), target)
-    doubtful = [(slice_, zones[0]) for slice_ in free if (zones := slice_.zones_in(environment.region))]
+    doubtful = [(slice_, zones[0]) for slice_, zones in free if zones]
     for _, group in groupby(doubtful, key=lambda it: (it[1].kind, it[1].source)):
         listed_there = list(group)
         if not listed_there[0][1].official:

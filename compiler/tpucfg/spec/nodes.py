@@ -24,7 +24,7 @@ MOST_VALUES: Final = 50_000
 """Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
 CONTROLS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff"
 """Control characters, surrogates and what is no character: YAML allows none of them, for a class of an expression."""
-_SMUGGLED: Final = re.compile(f"[{CONTROLS}\r]")
+_SMUGGLED: Final = f"[{CONTROLS}\r]"
 """What only an escape can bring in: YAML has it nowhere else, and no API field takes it."""
 _MERGE: Final = "<<"
 _YAML_TAGS: Final = "tag:yaml.org,2002:"
@@ -177,7 +177,7 @@ class Builder:
         """What makes a value or a key unreadable: a tag, or a character that only an escape can bring in."""
         if event.tag is not None:
             self._refuse_tag(event)
-        if event.style == '"' and (found := _SMUGGLED.search(event.value)):
+        if event.style == '"' and not event.value.isprintable() and (found := re.search(_SMUGGLED, event.value)):
             message = f"an escape stands for the character U+{ord(found[0]):04X}, which no name, path or flag takes"
             self._say("TPU011", message, event, help="delete the escape, or put the text in single quotes")
 

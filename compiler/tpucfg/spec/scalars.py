@@ -19,10 +19,9 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 _MAY_BE_MORE: Final = frozenset("-+.0123456789")
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
-_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_BASED: Final = r"0o[0-7]+|0x[0-9a-fA-F]+"
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_SIGNIFICANT: Final = re.compile("[1-9]")
-_NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 
 LONGEST_NUMBER: Final = 40
 """Digits of the longest number that is read: more than any count, rate or 64-bit identifier has."""
@@ -52,8 +51,8 @@ def resolve(text: str) -> Scalar:
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
     kind = int if _INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
-    if kind is None and not _BASED.fullmatch(text):
-        if _NOT_FINITE.fullmatch(text):
+    if kind is None and not re.fullmatch(_BASED, text):
+        if re.fullmatch(_NOT_FINITE, text):
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
     if len(text) > LONGEST_NUMBER:
@@ -65,7 +64,7 @@ def _number(text: str) -> Scalar:
     if value in (float("inf"), float("-inf")):
         message = f"{text} is beyond the range of a 64-bit floating-point number"
         raise NumberRefusedError(message, f"write a number below 1e308; {_TEXT}")
-    if value == 0 and _SIGNIFICANT.search(text.lower().partition("e")[0]):
+    if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
         message = f"{text} is too small for a 64-bit floating-point number"
         raise NumberRefusedError(message, f"write a number above 1e-308; {_TEXT}")
     return value
