@@ -79,13 +79,23 @@ def test_the_same_bytes_as_from_one_process(tmp_path: Path, format_: str) -> Non
     ],
 )
 def test_the_same_end_as_from_one_process(tmp_path: Path, wrong: dict[str, Any], status: int, said: str) -> None:
-    """A spec in the middle that cannot be rendered: those before it have their say, and nothing is written."""
+    """A spec in the middle that cannot be rendered: the others have their say, and nothing is written."""
     words = specs(tmp_path, **{"p-123": wrong})
     ends = [ended(start(tmp_path, "render", "--size", "v2-32", "--out", "out", *words, cores=n)) for n in (1, 2)]
     assert ends[0] == ends[1]
     assert ends[0][0] == status
     assert said in ends[0][2]
     assert "Traceback" not in ends[0][2]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("cores", [1, pytest.param(2, marks=SEVERAL)])
+def test_the_errors_of_all_specs_are_told(tmp_path: Path, cores: int) -> None:
+    """Nobody fixes one spec and runs a thousand again to hear of the next."""
+    words = specs(tmp_path, **{name: {"sizes": ["v9-8"]} for name in ("p-3", "p-123")})
+    status, out, err = ended(start(tmp_path, "render", "--out", "out", *words, cores=cores))
+    assert (status, out) == (1, "")
+    assert [line.split(":")[0] for line in err.splitlines() if "error[TPU020]" in line] == ["p-3.yaml", "p-123.yaml"]
     assert not (tmp_path / "out").exists()
 
 

@@ -67,7 +67,7 @@ def render(
 
 
 def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[Rendered]:
-    """What became of each spec; the errors and warnings are said as they come, and the first error ends it."""
+    """What became of each spec; the errors and warnings are said as they come, of all specs before an error ends it."""
     from tpucfg.cli.progress import progress
 
     made = []
@@ -76,8 +76,6 @@ def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[Rendere
         with closing(each(work, specs)) as each_made, progress("rendering", len(specs)) as step:
             for one in each_made:
                 say(one.findings, {one.spec: one.text})
-                if errors(one.findings):
-                    raise Stop(ERRORS)
                 made.append(one)
                 step()
     except SelectionError as error:
@@ -85,6 +83,8 @@ def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[Rendere
     except LostProcessError:
         message = "a process that rendered was ended by somebody else, and nothing was written"
         raise Stop(ERRORS, message, "where the machine is short of memory, render fewer specs at once") from None
+    if any(errors(one.findings) for one in made):
+        raise Stop(ERRORS)
     return made
 
 
