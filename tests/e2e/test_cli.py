@@ -192,6 +192,18 @@ def test_what_a_terminal_would_act_on(tpucfg: Run, arguments: tuple[str, ...], w
     assert all(char.isprintable() or char == "\n" for char in ended.stdout + ended.stderr)
 
 
+@pytest.mark.parametrize("asked", ["--q", "trainer", "workerPoolSpecs"])
+def test_why_says_the_spec_with_escapes(tpucfg: Run, tmp_path: Path, asked: str) -> None:
+    """A value of the spec is one line of text, whatever is in it."""
+    text = (tmp_path / "tpucfg.yaml").read_text()
+    args = r'"args": {"q": "a \u202e \u2028\nnext", "trainer": "${bucket}\u2028"},'
+    (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
+    ended = tpucfg("why", asked, "--size", "v2-8")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (r": a \u202e \u2028\u000anext" in ended.stdout) or asked == "trainer"
+    assert all(char.isprintable() or char == "\n" for char in ended.stdout)
+
+
 def test_why_of_a_mapping(tpucfg: Run) -> None:
     """Each value below it is a line with where it comes from; an argument's line is that of its flag."""
     ended = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
@@ -216,6 +228,17 @@ def test_why_of_what_is_not_there(tpucfg: Run, path: str, said: str) -> None:
     ended = tpucfg("why", path, "--size", "v2-8")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.endswith(said)
+
+
+def test_why_lists_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
+    """They can be asked for, so they are among what there is, and a misspelt one is found."""
+    text = (tmp_path / "tpucfg.yaml").read_text()
+    args = '"args": {"data_dir": "${bucket}/data", "hosts": "${hosts}"},'
+    (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
+    ended = tpucfg("why", "zzz", "--size", "v2-8")
+    assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in ended.stderr
+    assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
+    assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:

@@ -13,7 +13,7 @@ from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOptio
 from tpucfg.cli.workspace import check_spec, compiled_spec, project_of
 from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.plan import Job
-from tpucfg.plan.rung import figures, flag_of
+from tpucfg.plan.rung import figures, flag_of, program_args
 from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
 from tpucfg.spec.document import Path as Steps
 from tpucfg.spec.model import Project
@@ -71,7 +71,7 @@ def why(
     for reason in reasons:
         place = f"{reason.place}: " if reason.place else "  "
         address = catalog.sources[reason.source].url if reason.source in catalog.sources else reason.source
-        print(f"{place}{reason.text}" + (f"  ({address})" if address else ""))
+        print(printable(f"{place}{reason.text}") + (f"  ({address})" if address else ""))
 
 
 def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, asked: str) -> Iterator[Reason]:
@@ -90,7 +90,8 @@ def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, ask
             Reason(f"with its placeholders filled in: {arg}") for arg in job.args if arg.startswith(f"--{name}=")
         )
         return
-    path = _path(message, asked, tuple(keys))
+    flags = (arg.key for arg in program_args(project, job.size))
+    path = _path(message, asked, tuple(dict.fromkeys((*keys, *flags))))
     value = _at(message, path)
     if isinstance(value, str) and value.startswith("--") and value in job.args:
         yield from _reasons(project, catalog, job, message, value)
@@ -147,8 +148,11 @@ def dotted_whole(path: Steps) -> str:
     return ".".join(str(step) for step in path)
 
 
-def _path(message: Message, asked: str, figures_too: Sequence[str]) -> Steps:
-    """The path as keys and indices: `a.0.b` and `a[0].b` are the same. A key may have dots itself, as labels do."""
+def _path(message: Message, asked: str, others: Sequence[str]) -> Steps:
+    """The path as keys and indices: `a.0.b` and `a[0].b` are the same. A key may have dots itself, as labels do.
+
+    `others` is what could have been asked for beside the config's own keys.
+    """
     steps: list[str | int] = []
     rest = asked.replace("[", ".").replace("]", "")
     while rest or not steps:
@@ -157,7 +161,7 @@ def _path(message: Message, asked: str, figures_too: Sequence[str]) -> Steps:
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
             missing = rest.partition(".")[0]
-            known = known if steps else [*figures_too, *known]
+            known = known if steps else [*others, *known]
             near = nearest(missing, known)
             hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
             where = dotted(tuple(steps)) if steps else "the config"
