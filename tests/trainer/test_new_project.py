@@ -59,9 +59,34 @@ def test_trainer_takes_epochs_too(tmp_path: Path) -> None:
     (made.folder / "shown.py").write_text("import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n")
 
     (shown,) = made.run(made.flags("v2-8"), "shown").lines
-    assert "train_steps=None, epochs=3" in shown
+    assert "train_steps=None, epochs=Fraction(3, 1)" in shown
     process = made.start("shown", [*made.flags("v2-8"), "--train_steps=5"])
     assert "not allowed with argument --epochs" in process.communicate()[1]
+    assert process.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("epochs", "steps"),
+    [("2.5", 625), ("1e1", 2500), ("+1.1", 275), (".5", 125), ("5.", 1250), ("2.5001", 626), ("1e-300", 1)],
+)
+def test_every_number_of_epochs_makes_steps(tmp_path: Path, epochs: str, steps: int) -> None:
+    """What the spec takes for epochs the trainer takes too, and sees at least as many examples in as few steps."""
+    made = trainers.new(tmp_path / "mnist", "jax")
+    spec = made.folder / "tpucfg.yaml"
+    spec.write_text(spec.read_text().replace("train_steps: 200", f"epochs: {epochs}"))
+    shown = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
+    (made.folder / "shown.py").write_text(f"{shown}print(flags._replace(batch_size=240).steps(60_000))\n")
+
+    assert made.run(made.flags("v2-8"), "shown").lines == [str(steps)]
+
+
+@pytest.mark.parametrize("epochs", ["0", "0.0", "-1", "nan", "inf", "1e9999999", "1/2", "two", "0x10", ""])
+def test_no_number_of_epochs_is_refused(tmp_path: Path, epochs: str) -> None:
+    """What is no decimal number above 0 ends the trainer at once, in words."""
+    made = trainers.new(tmp_path / "mnist", "jax")
+    flags = [flag for flag in made.flags("v2-8") if not flag.startswith("--train_steps")]
+    process = made.start("trainer", [*flags, f"--epochs={epochs}"])
+    assert f"{epochs!r} is no number above 0" in process.communicate()[1]
     assert process.returncode == 2
 
 

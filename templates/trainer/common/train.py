@@ -23,7 +23,7 @@ def train(flags: Flags) -> None:
     """Train to the end, from the newest checkpoint where there is one, and print the figures as the last line."""
     replicas = Replicas(flags.hosts)
     examples, held_out = data.load(flags.data_dir)
-    steps = flags.train_steps or math.ceil((flags.epochs or 1) * len(examples.labels) / flags.batch_size)
+    steps = flags.steps(len(examples.labels))
     if flags.batch_size % replicas.count:
         raise SystemExit(f"--batch_size={flags.batch_size} cannot be shared out to {replicas.count} cores")
     first = _resumed(flags, replicas)
