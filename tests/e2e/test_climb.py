@@ -222,6 +222,16 @@ def test_record_from_a_file(climber: Run, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("value", ["-5", "0", "1e16"])
+def test_record_from_a_line_that_no_record_holds(climber: Run, tmp_path: Path, value: str) -> None:
+    """What the log says is told with its file and line, as a number that is none is."""
+    (tmp_path / "train.log").write_text(f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n')
+    ended = climber("record", "--size", "v2-8", "--from", "train.log")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "nothing was recorded: train.log:2: metrics.examples_per_second is " in ended.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def test_the_environment_may_be_left_out_where_one_has_the_size(climber: Run, tmp_path: Path) -> None:
     """With two that have it, the command asks which; the results of each are in a file of their own."""
     environments = {
@@ -414,6 +424,20 @@ def test_a_measurement_that_is_too_good_is_asked_about(climber: Run) -> None:
     measure(climber, "v2-32", 16000, 0.97)
     said = "v2-32 scales to 400% of v2-8: is examples_per_second that of the whole slice on both?\n"
     assert said in climber("status").stdout
+    assert said in measure(climber, "v2-32", 16000, 0.97)
+    assert said in measure(climber, "v2-8", 1000, 0.97)
+    assert said not in measure(climber, "v2-128", 16000, 0.97)
+
+
+def test_a_column_of_numbers_stays_one(climber: Run) -> None:
+    """A number with an exponent is a number: its column keeps its side, as text and as Markdown."""
+    measure(climber, "v2-8", 0.001, 0.97)
+    measure(climber, "v2-32", 1e6, 0.97)
+    header, first, second = climber("status").stdout.splitlines()[1:4]
+    end = header.index("scaling") + len("scaling")
+    assert second[:end].endswith("e+10%")
+    assert first[:end].endswith(" –")
+    assert climber("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
 
 
 def test_two_specs_in_one_folder(climber: Run, tmp_path: Path) -> None:

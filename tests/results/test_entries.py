@@ -66,7 +66,7 @@ def sink(entries: Sequence[Entry]) -> str:
 def found(log: str | bytes, wanted: Sequence[str] = BOTH) -> dict[str, float]:
     """What a log gives."""
     content = log if isinstance(log, bytes) else log.encode()
-    return dict(last_metrics(io.BytesIO(content), "train.json", wanted))
+    return dict(last_metrics(io.BytesIO(content), "train.json", wanted).metrics)
 
 
 def copied(entries: Sequence[Entry]) -> str:
@@ -158,7 +158,7 @@ def test_only_what_was_printed_is_a_measurement(form: Form, entry: Entry) -> Non
 def test_a_run_that_diverged_is_not_passed_over(service: Callable[[int, object], Entry]) -> None:
     """Cloud Logging writes a number that is none as text, and the entry before is not taken instead."""
     entries = [service(1, figures(1, accuracy="NaN")), service(0, figures(2))]
-    with pytest.raises(LogError, match=r'^train\.json:2: accuracy is "NaN", which is no finite number') as caught:
+    with pytest.raises(LogError, match=r"^train\.json:2: accuracy is NaN, which is no finite number") as caught:
         found(gcloud(entries))
     assert "diverged" in caught.value.help
 
@@ -200,6 +200,15 @@ def test_no_entries() -> None:
     with pytest.raises(LogError, match=r"^train\.json has no log entries") as caught:
         found("[]\n")
     assert "--freshness" in caught.value.help
+
+
+@pytest.mark.parametrize("form", [gcloud, compact])
+def test_entries_without_the_measurement(form: Form) -> None:
+    """It may be older than what was fetched: the help says how to fetch more."""
+    with pytest.raises(LogError, match=r"^train\.json has no line of JSON with ") as caught:
+        found(form([vertex(0, "starting")]))
+    assert "--freshness" in caught.value.help
+    assert "--limit" in caught.value.help
 
 
 def test_the_default_format_of_gcloud() -> None:

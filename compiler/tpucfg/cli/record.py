@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,6 +18,9 @@ from tpucfg.config.render import digest
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.spec.model import Project
 from tpucfg.wording import named, printable, shown
+
+if TYPE_CHECKING:
+    from tpucfg.results.log import Measured
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
@@ -58,14 +61,17 @@ def record(
         names = [job.environment.name for job, _ in compiled.messages]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
         raise Stop(USAGE, message, f"say which one, for example: --env {names[0]}")
+    places: Mapping[str, str] = {}
     if log is not None:
         looked_for = wanted or _looked_for(project_of(compiled), given)
         if not looked_for:
             raise Stop(
                 USAGE, "--from has nothing to look for: every metric is given", "leave --from out, or name one more"
             )
-        given = {**_from(log, looked_for), **given}
-    _append(compiled, given, run, spec)
+        read, place = _from(log, looked_for)
+        given = {**read, **given}
+        places = dict.fromkeys(read, f"{place}: ")
+    _append(compiled, given, run, spec, places)
     _say_next(compiled, catalog, spec)
 
 
@@ -100,7 +106,7 @@ def _looked_for(project: Project, given: Mapping[str, float]) -> list[str]:
     return [name for name in (THROUGHPUT, *gate) if name not in given]
 
 
-def _from(log: str, wanted: Sequence[str]) -> Mapping[str, float]:
+def _from(log: str, wanted: Sequence[str]) -> "Measured":
     from tpucfg.results.log import LogError, last_metrics
 
     try:
@@ -115,7 +121,10 @@ def _from(log: str, wanted: Sequence[str]) -> Mapping[str, float]:
         raise Stop(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
 
 
-def _append(compiled: Compiled, metrics: Mapping[str, float], run: str | None, spec: Path) -> None:
+def _append(
+    compiled: Compiled, metrics: Mapping[str, float], run: str | None, spec: Path, places: Mapping[str, str]
+) -> None:
+    """Write the record; `places` says of a metric that a log has where it stands."""
     from tpucfg.results.append import append, problems
     from tpucfg.results.store import StoreError
 
@@ -124,7 +133,8 @@ def _append(compiled: Compiled, metrics: Mapping[str, float], run: str | None, s
     if found := problems(made):
         again = " ".join(f"--metric {it.path[1]}=NUMBER" for it in found if len(it.path) > 1)
         hint = f"record what the run measured: {again}" if again else "name fewer of them, each with --metric"
-        raise Stop(ERRORS, f"nothing was recorded: {'; '.join(it.message for it in found)}", hint)
+        said = "; ".join(places.get(str(it.path[-1]), "") + it.message for it in found)
+        raise Stop(ERRORS, f"nothing was recorded: {said}", hint)
     try:
         path = append(spec.parent, job.environment.name, made)
     except StoreError as error:
@@ -135,7 +145,7 @@ def _append(compiled: Compiled, metrics: Mapping[str, float], run: str | None, s
 
 def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
     """What the record means for the climb."""
-    from tpucfg.results.advice import advice, outdated_below, unjudged
+    from tpucfg.results.advice import advice, doubts, outdated_below, unjudged
     from tpucfg.results.survey import survey
 
     ((job, _),) = compiled.messages
@@ -143,5 +153,5 @@ def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
     say(made.results.findings, {made.results.file: made.results.text})
     if job.size == job.environment.sizes[0]:
         print(*unjudged(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
-    for line in (*outdated_below(made, job.size), *advice(made, spec)):
+    for line in (*outdated_below(made, job.size), *doubts(made, job.size), *advice(made, spec)):
         print(line)

@@ -1,9 +1,12 @@
 """Tables as aligned text and as Markdown."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 _RIGHT: Final = frozenset("0123456789+-.,×% ()–")
+_EXPONENT: Final = re.compile(r"(?<=\d)e[-+]\d+")
+"""Of a number that is very large or very small, as 2.5e+07."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -35,4 +38,4 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
-    return all(set(cell) <= _RIGHT for cell in cells)
+    return all(set(_EXPONENT.sub("", cell)) <= _RIGHT for cell in cells)

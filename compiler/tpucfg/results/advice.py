@@ -50,10 +50,10 @@ def outdated_below(survey: Survey, size: str) -> Iterator[str]:
         yield f"{said}, was recorded for another config than the spec makes now"
 
 
-def doubts(survey: Survey) -> Iterator[str]:
-    """Measurements that are too good to be true."""
+def doubts(survey: Survey, size: str | None = None) -> Iterator[str]:
+    """Measurements that are too good to be true: all, or those in which one size has a part."""
     for it in survey.standings:
-        if it.below and it.efficiency and it.efficiency > TOO_GOOD:
+        if it.below and it.efficiency and it.efficiency > TOO_GOOD and size in (None, it.size, it.below.size):
             said = f"{it.size} scales to {percent(it.efficiency)} of {it.below.size}"
             yield f"{said}: is {THROUGHPUT} that of the whole slice on both?"
 

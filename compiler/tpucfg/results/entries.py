@@ -27,7 +27,8 @@ _LAID_OUT: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
 """How a list of entries begins, or an entry that is laid out over several lines."""
 _FOLLOWING: Final = re.compile(r"[^\s,]")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
-_DECODER: Final = json.JSONDecoder(parse_int=float)
+_DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
+"""NaN and its like stay words, as in what Cloud Logging gives; a float that is infinite was a number beyond floats."""
 
 
 class When(NamedTuple):
@@ -56,6 +57,12 @@ class CutOffError(Exception):
     def __init__(self, line: int) -> None:
         super().__init__(line)
         self.line = line
+
+
+def is_list(opening: str) -> bool:
+    """Whether a log that begins with this line is an array of entries, as gcloud prints it."""
+    begins = _LAID_OUT.match(opening)
+    return begins is not None and begins[1] is not None
 
 
 def printed(opening: str, rest: TextIO, words: Iterable[str]) -> Iterator[Printed]:

@@ -4,16 +4,28 @@ import json
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from math import isfinite
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
-from tpucfg.results.entries import LONGEST, CutOffError, Printed, printed
+from tpucfg.results.entries import LONGEST, CutOffError, Printed, is_list, printed
 from tpucfg.wording import listed, shown
 
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
-"""How Cloud Logging writes such numbers: https://protobuf.dev/programming-guides/json/."""
+"""How Python's JSON writes such numbers, and Cloud Logging: https://protobuf.dev/programming-guides/json/."""
 _NO_ENTRIES: Final = (
     "gcloud logging read looks back one day: add --freshness=30d, and see that its filter names the job"
 )
+_MORE_ENTRIES: Final = (
+    "if they are older than these entries, gcloud logging read looks back one day, and gives no more than --limit:"
+    " add --freshness=30d, and raise --limit"
+)
+
+
+class Measured(NamedTuple):
+    """What a log says was measured."""
+
+    metrics: Mapping[str, float]
+    place: str
+    """File and line, as a message begins."""
 
 
 class LogError(Exception):
@@ -24,7 +36,7 @@ class LogError(Exception):
         self.help = help
 
 
-def last_metrics(log: BinaryIO, name: str, wanted: Sequence[str]) -> Mapping[str, float]:
+def last_metrics(log: BinaryIO, name: str, wanted: Sequence[str]) -> Measured:
     """The metrics of the latest object that has them all; `name` is the log's in messages.
 
     Entries of Cloud Logging are compared by their time, and everything else by its place in the log.
@@ -39,7 +51,7 @@ def last_metrics(log: BinaryIO, name: str, wanted: Sequence[str]) -> Mapping[str
         text.detach()  # or it would close what is not its own
 
 
-def _last(log: TextIOWrapper, name: str, wanted: Sequence[str]) -> Mapping[str, float]:
+def _last(log: TextIOWrapper, name: str, wanted: Sequence[str]) -> Measured:
     found: Printed | None = None
     seen: dict[str, None] = {}
     opening = log.readline(LONGEST)
@@ -54,15 +66,19 @@ def _last(log: TextIOWrapper, name: str, wanted: Sequence[str]) -> Mapping[str, 
         raise LogError(f"{name}:{error.line}: the list of log entries is cut off, or broken", hint) from None
     if found is None:
         raise _nowhere(name, wanted, list(seen), opening.strip())
-    return {key: _finite(found.data[key], key, f"{name}:{found.line}") for key in wanted}
+    place = f"{name}:{found.line}"
+    return Measured({key: _finite(found.data[key], key, place) for key in wanted}, place)
 
 
 def _finite(value: Any, key: str, place: str) -> float:
     if isinstance(value, float) and isfinite(value):
         return value
-    if isinstance(value, float) or value in _NOT_FINITE:
+    if isinstance(value, float):
+        hint = "see how the trainer works it out, and let it print a number between -1e300 and 1e300"
+        raise LogError(f"{place}: {key} is a number out of range, beyond 1e308", hint)
+    if value in _NOT_FINITE:
         hint = "a run that diverged is not recorded: lower its learning rate, say, and run it again with another --run"
-        raise LogError(f"{place}: {key} is {shown(value)}, which is no finite number", hint)
+        raise LogError(f"{place}: {key} is {shown(value, quoted=False)}, which is no finite number", hint)
     hint = f"let the trainer print it as a number, without quotes: {{{json.dumps(key)}: 0.97}}"
     raise LogError(f"{place}: {key} is {shown(value)}, which is no number", hint)
 
@@ -72,6 +88,8 @@ def _nowhere(name: str, wanted: Sequence[str], seen: Sequence[str], opening: str
     hint = f"let the trainer print them as its last line, as JSON, or give them yourself: {instead}"
     if opening == "---":
         hint += "; if gcloud logging read printed this, let it print JSON: --format=json"
+    if is_list(opening):
+        hint += f"; {_MORE_ENTRIES}"
     if opening == "[]":
         return LogError(f"{name} has no log entries", _NO_ENTRIES)
     if len(seen) == len(wanted):
