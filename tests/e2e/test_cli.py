@@ -1,6 +1,7 @@
 """The command as a process: its exit status, and what goes where."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,30 @@ def test_why_lists_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in ended.stderr
     assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
+
+
+def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
+    """What can be printed is named, apart from the targets, which are many."""
+    for name in ("tpucfg", "record", "stack", "catalog"):
+        assert re.search(rf"\[NAME\] .*\b{name}\b", tpucfg("schema", "--help").stdout)
+        assert tpucfg("schema", name).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("us-central1-a",), "no size is offered in us-central1-a\nhelp: did you mean us-central1?\n"),
+        (("US-Central1",), "no size is offered in US-Central1\nhelp: did you mean us-central1?\n"),
+        (("mars",), "no size is offered in mars\nhelp: regions with TPUs: asia-east1, "),
+        (("mars", "--target", "vertex-ai"), "in mars for vertex-ai\nhelp: regions with TPUs for vertex-ai: asia-"),
+        (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
+    ],
+)
+def test_sizes_of_no_region(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+    """A zone, or a name that is nearly one, is answered with the region; any other with all there are."""
+    ended = tpucfg("sizes", "--region", *arguments)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert said in ended.stderr
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:

@@ -12,10 +12,15 @@ from tpucfg.wording import nearest
 
 def schema(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="The spec's, record, or a target's.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="tpucfg (the spec's), record, stack, catalog, or a target's name.",
+            show_default=False,
+        ),
     ] = "tpucfg",
 ) -> None:
-    """Print a JSON Schema: of the spec, of a record, or of a target's API message.
+    """Print a JSON Schema: of the spec, of a record, a stack file, the catalogue, or a target's API message.
 
     Example: tpucfg schema > tpucfg.schema.json
     """

@@ -9,7 +9,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.cli.exits import ERRORS, Stop
 from tpucfg.cli.options import TakenByOption, choice, format_option
 from tpucfg.cli.table import text_table
-from tpucfg.wording import json_text
+from tpucfg.wording import json_text, nearest, repaired, shown
 
 
 def sizes(
@@ -23,17 +23,21 @@ def sizes(
     """
     choice(format, ("text", "json"), "--format")
     catalog = Catalog()
-    chosen = [
-        slice_
-        for slice_ in catalog.all()
-        if (target is None or target in slice_.targets) and (region is None or region in slice_.regions())
-    ]
-    if not chosen:
-        known = sorted({name for slice_ in catalog.all() for name in slice_.regions()})
-        raise Stop(ERRORS, f"no size is offered in {region}", f"regions with TPUs: {', '.join(known)}")
+    taken = [slice_ for slice_ in catalog.all() if target is None or target in slice_.targets]
+    chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
+    if region is not None and not chosen:
+        raise _nowhere(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
     lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
     for line in lines:
         print(line)
+
+
+def _nowhere(region: str, target: str | None, known: Sequence[str]) -> Stop:
+    """A zone is answered with its region."""
+    near = repaired(region, known.__contains__) or nearest(region, known)
+    for_target = f" for {target}" if target else ""
+    hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
+    return Stop(ERRORS, f"no size is offered in {shown(region, quoted=False)}{for_target}", hint)
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:
