@@ -266,6 +266,24 @@ def test_sizes_of_no_region(tpucfg: Run, arguments: tuple[str, ...], said: str) 
     assert said in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ladder", "--spec", "tpucfg.yaml", "--spec", "other.yaml"),
+        ("why", "batch_size", "--spec=tpucfg.yaml", "--spec", "tpucfg.yaml"),
+        ("status", "--spec", "a", "--env", "dev", "--spec", "b"),
+        ("submit", "--spec", "a", "--spec", "b", "--spec", "c"),
+        ("record", "--size", "v2-8", "--metric", "a=1", "--spec", "a", "--spec", "b"),
+    ],
+)
+def test_a_second_spec_is_not_dropped(tpucfg: Run, arguments: tuple[str, ...]) -> None:
+    """A command that takes one spec refuses two, rather than to answer for the last alone."""
+    ended = tpucfg(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: leave one --spec\n"
+    assert ended.stderr == said
+
+
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
     """Whoever asks for a rung that is not there sees which there are."""
     assert "dev: v2-8, v2-32" in tpucfg("render", "--size", "v3-8").stderr

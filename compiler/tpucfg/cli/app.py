@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tpucfg import __version__
@@ -72,12 +72,24 @@ class _Commands(TyperGroup):
         return _command(cmd_name)
 
 
+class _Command(TyperCommand):
+    """Refuses a second --spec where one is taken: by itself the library would take the last and drop the others."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        specs = [param for param in self.params if param.name == "spec" and not getattr(param, "multiple", True)]
+        if specs and not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            if given.count(specs[0]) > 1:
+                raise Stop(USAGE, f"--spec is given more than once, and {self.name} takes one spec", "leave one --spec")
+        return super().parse_args(ctx, args)
+
+
 @cache
 def _command(name: str) -> Any:
     """Made once in a process: whoever runs many commands in one pays for the signatures once."""
     module = import_module(f"tpucfg.cli.{name}")
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, context_settings=getattr(module, "CONTEXT", None))(getattr(module, name))
+    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(getattr(module, name))
     return get_command(single)
 
 
