@@ -92,6 +92,21 @@ def test_renamed_spec_is_found_again(made: Repository, monkeypatch: pytest.Monke
         assert before.shown == "../tpucfg.yaml"
 
 
+def test_renamed_in_the_working_tree(made: Repository) -> None:
+    """A rename that git knows of before it is committed is found too, and no filter of the repository runs for it."""
+    made.git("config", "filter.spy.clean", f"touch {made.folder}/ran; cat")
+    made.git("mv", "tpucfg.yaml", "jobs.yaml")
+    (made.folder / ".gitattributes").write_text("*.yaml filter=spy\n")
+    made.edit((":1.0", ":1.1"), file="jobs.yaml")
+
+    with sides("HEAD", None, made.folder / "jobs.yaml", whole=True) as (before, after):
+        assert before.exists
+        assert after.exists
+        assert before.shown == str(made.spec)
+        assert ":1.0" in before.spec.read_text()
+    assert not (made.folder / "ran").exists()
+
+
 @pytest.mark.parametrize("head", ["HEAD", None])
 def test_missing_spec_is_an_empty_side(tmp_path: Path, head: str | None) -> None:
     """Before the commit that brought the spec, or before any commit, there is none, and that is no error."""
@@ -177,7 +192,9 @@ def test_partial_clone_fetches_nothing(made: Repository, tmp_path: Path) -> None
 
 def test_no_repository_and_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is said in a sentence."""
-    assert "is not in a git repository" in refusal("HEAD", None, tmp_path / "tpucfg.yaml")
+    said = refusal("HEAD", None, tmp_path / "tpucfg.yaml")
+    assert "is not in a git repository" in said
+    assert "two folders of configs are compared by: tpucfg diff" in said  # which review, too, can say
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "git is not installed" in refusal("HEAD", None, tmp_path / "tpucfg.yaml")
 

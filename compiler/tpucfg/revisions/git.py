@@ -29,8 +29,9 @@ _SET: Final = {
     "GIT_ALLOW_PROTOCOL": "",  # likewise, from the first on
     "GIT_TERMINAL_PROMPT": "0",
 }
-_EMPTY_HELP: Final = "name two folders of configs instead, or run it where the spec is under git"
-
+_NO_REPOSITORY: Final = (
+    "run it where the spec is under git; without git, two folders of configs are compared by: tpucfg diff ONE OTHER"
+)
 _FETCH: Final = (
     "this clone is a partial one, and nothing is fetched here; get the rest: git fetch --refetch --no-filter origin"
 )
@@ -114,7 +115,7 @@ def repository_of(folder: Path) -> Repository:
     except GitError as error:
         if "not a git repository" not in str(error):
             raise
-        raise RevisionError(f"{printable(str(folder))} is not in a git repository", _EMPTY_HELP) from None
+        raise RevisionError(f"{printable(str(folder))} is not in a git repository", _NO_REPOSITORY) from None
     return Repository(there, PurePosixPath(prefix, *gone.parts))
 
 

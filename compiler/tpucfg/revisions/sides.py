@@ -50,7 +50,7 @@ def opened(asked: Asked) -> Iterator[tuple[Side, Side]]:
         else:
             after = _side(repository, asked, asked.head, head, path, folders[1])
         before = _side(repository, asked, asked.base, base, path, folders[0])
-        if not before.exists and after.exists and (old := _renamed(repository, base, head, path)):
+        if not before.exists and after.exists and (old := _renamed(repository, asked, base, head, path)):
             before = _side(repository, asked, asked.base, base, old, folders[0])
         if not before.exists and not after.exists:
             raise RevisionError(
@@ -115,11 +115,17 @@ def _beside(repository: Repository, commit: str, inside: PurePosixPath, folder: 
     return list(dict.fromkeys(found))
 
 
-def _renamed(repository: Repository, base: str | None, head: str | None, path: PurePosixPath) -> PurePosixPath | None:
-    """What the spec was called in base, as git finds it; None where it is new."""
+def _renamed(
+    repository: Repository, asked: Asked, base: str | None, head: str | None, path: PurePosixPath
+) -> PurePosixPath | None:
+    """What the spec was called in base, as git finds it; None where it is new.
+
+    Of the working tree the index tells: to look at the files themselves, git would run the repository's filters.
+    """
     if base is None or head is None:
         return None
-    found = repository.git("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", base, head)
+    command, sides = (("diff-index", "--cached"), [base]) if asked.head is None else (("diff-tree", "-r"), [base, head])
+    found = repository.git(*command, "-z", "-M", "--diff-filter=R", "--name-status", *sides)
     parts = [os.fsdecode(name) for name in names(found)]
     pairs = zip(parts[1::3], parts[2::3], strict=True)  # behind a status such as R087
     return next((PurePosixPath(old) for old, new in pairs if new == str(path)), None)
