@@ -185,6 +185,19 @@ def test_environment_that_leaves_keeps_its_stack() -> None:
     assert remarks(spec(), two) == ["prod: a new environment, on vertex-ai in us-central1: v2-8, v2-32"]
 
 
+def test_protected_environment_that_leaves_is_grave() -> None:
+    """Pulumi refuses to destroy what is protected, so the command alone would not do: all steps are given."""
+    prod = {"project": "p-prod-1", "region": "us-central1", "protect": True}
+    (told,) = between(spec(environments={**SPEC["environments"], "prod": prod}), spec()).remarks
+
+    assert told.fact.grave
+    assert told.plain == (
+        "prod: leaves the spec while it is protected: its stack keeps every resource, and Pulumi refuses to destroy "
+        "it; to end it, bring it back with protect: false, run pulumi up --stack prod, then "
+        "pulumi destroy --run-program --stack prod, and take it out of the spec after that"
+    )
+
+
 def test_first_spec_is_its_figures() -> None:
     """Without a spec before there is nothing to compare, and no remark; every rung is shown with its figures."""
     assert remarks(None, spec()) == []

@@ -28,12 +28,25 @@ def _environment(name: str, before: Made, after: Made) -> Iterator[Fact]:
     if len(pairs) == 2:  # noqa: PLR2004 - both sides
         yield from _same_environment(*pairs)
     elif after.project is None or name not in after.project.environments:
-        said = "leaves the spec; its stack keeps every resource until somebody ends it with {}"
-        yield Fact(said, (f"pulumi destroy --stack {name}",))
+        yield _left(pairs[0][1])
     elif before.project is not None:
         _, environment = pairs[0]
         place = (environment.target, environment.region, listed(environment.sizes, _MOST_NAMES))
         yield Fact("a new environment, on {} in {}: {}", place)
+
+
+def _left(environment: Environment) -> Fact:
+    """An environment that is no longer in the spec: no program speaks for its stack from now on."""
+    name = environment.name
+    if not environment.protect:
+        said = "leaves the spec; its stack keeps every resource until somebody ends it with {}"
+        return Fact(said, (f"pulumi destroy --stack {name}",))
+    said = (
+        "leaves the spec while it is protected: its stack keeps every resource, and Pulumi refuses to destroy it; "
+        "to end it, bring it back with {}, run {}, then {}, and take it out of the spec after that"
+    )
+    steps = ("protect: false", f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}")
+    return Fact(said, steps, grave=True, brief="protected resources left behind")
 
 
 def _same_environment(old: tuple[Project, Environment], new: tuple[Project, Environment]) -> Iterator[Fact]:
