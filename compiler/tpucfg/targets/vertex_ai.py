@@ -4,6 +4,7 @@ Sources: https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu 
 https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec (the message).
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from tpucfg.wording import dotted, listed
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
+_REFERENCE: Final = re.compile(r"\$+(?=\()")
+"""What stands before a bracket, and would make a reference of it."""
 _BOOT_DISK_GB: Final = range(100, 64_001)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
@@ -98,7 +101,7 @@ def _machine(job: Job) -> dict[str, Any]:
 
 
 def _program(job: Job) -> dict[str, Any]:
-    env = [{"name": key, "value": value} for key, value in job.env]
+    env = [{"name": key, "value": escaped(value)} for key, value in job.env]
     if job.package:
         return given(
             executorImageUri=job.image,
@@ -108,6 +111,15 @@ def _program(job: Job) -> dict[str, Any]:
             env=env,
         )
     return given(imageUri=job.image, args=list(job.args), env=env)
+
+
+def escaped(text: str) -> str:
+    """A variable's value as Vertex AI has to be given it, which replaces `$(NAME)` and reads `$$(NAME)` as `$(NAME)`.
+
+    Nothing is said of a `$` before anything else, nor of arguments, so these stay as they are.
+    https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar
+    """
+    return _REFERENCE.sub(r"\g<0>\g<0>", text)
 
 
 def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
