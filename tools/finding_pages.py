@@ -38,18 +38,23 @@ _LEVELS: Final = {
     "warning": "A warning: it stops nothing.",
     "note": "A note: it stops nothing.",
 }
-_OF_THE_CLIMB: Final = "TPU100"
-"""From there on findings are about what was measured."""
-_CLOSED: Final = (
-    "An error: with a gate, no rung but the first is started until it is fixed. Everything is rendered all the same."
-)
+_NOT_OF_THE_SPEC: Final = {
+    "TPU100": "with a gate, no rung but the first is started until it is fixed.",
+    "TPU090": "`tpucfg infra` ends with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
+    "TPU084": "`tpucfg check --stack-outputs` ends with 1 until it is fixed.",
+    "TPU080": "`tpucfg check` ends with 1 until it is fixed.",
+}
+"""What an error does that is not about the spec or a config, by the first id of its kind, the last kind first."""
 _INTRO: Final = """\
 # Findings
 
 Everything that `tpucfg` has to say about a spec, a config or a stack is a finding: an id, a sentence with the value
 that was found and the numbers of the rule, the place, and the edit that ends it. `tpucfg explain ID` prints its page.
 
-- An **error** stops every command but `check`, which prints all findings and exits with 1. A **warning** stops nothing.
+- An **error** of a spec or a config stops every command but `check`, which prints all of them and exits with 1. A
+  **warning** stops nothing.
+- `check` looks at the stack files too (`TPU080` to `TPU083`), and not at the resources: what is wrong with those
+  (`TPU090` to `TPU095`) is said by `tpucfg infra` and `tpucfg review`, which run the stack program.
 - A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note that carries it.
 - `tpucfg check --format json|sarif|github` prints the same for programs, code scanning and the lines of a pull request.
 
@@ -84,11 +89,12 @@ def _part(mark: re.Match[str], rule: Rule) -> str:
 
 
 def _level(rule: Rule, _: str | None) -> Iterator[str]:
-    if rule.level == "error" and rule.id >= _OF_THE_CLIMB:
-        yield _CLOSED
-        return
+    elsewhere = next((does for first, does in _NOT_OF_THE_SPEC.items() if rule.id >= first), None)
+    level = _LEVELS[rule.level]
+    if elsewhere and rule.level == "error":
+        level = f"An error: {elsewhere} Everything is rendered all the same."
     allowed = " It is a matter of judgement: `allow` in the spec turns it into a note, with your reason."
-    yield _LEVELS[rule.level] + (allowed if rule.allowable else "")
+    yield level + (allowed if rule.allowable else "")
 
 
 def _example(rule: Rule, case: str | None) -> Iterator[str]:

@@ -85,6 +85,23 @@ def test_production_is_protected(tmp_path: Path) -> None:
     assert judged(tmp_path, bare, environment="prod", allow={"TPU094": "rebuilt nightly"}) == [("TPU094", "note")]
 
 
+@pytest.mark.parametrize(
+    ("retain", "forced", "end"),
+    [
+        (True, False, "the jobs lose it, though it stays behind with its objects"),
+        (False, True, "it is deleted with its objects"),
+        (False, False, "it is deleted, once it is empty"),
+    ],
+)
+def test_unprotected_bucket_says_its_end(tmp_path: Path, retain: bool, forced: bool, end: str) -> None:
+    """What a destroy does to a bucket of prod is said as it is: kept data stays behind, and only the rest goes."""
+    bucket = Resource(BUCKET, "data", {**GOOD, "forceDestroy": forced}, retain=retain)
+    project = project_of(tmp_path, "prod")
+    (found,) = resource_findings(EnvironmentResources(project.environments["prod"], (bucket,), {}), project)
+
+    assert found.message == f"storage.Bucket data of prod is not protected: one pulumi destroy, and {end}"
+
+
 def test_allowed_protection_is_not_idle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A check, which looks at no resources, does not say that an allowed finding about them did not occur."""
     spec = specs.write(tmp_path, specs.spec(env="prod", allow={"TPU094": "rebuilt nightly"}))

@@ -87,11 +87,11 @@ def homeless(resource: Resource, environment: Environment, place: Place) -> Iter
 
 
 def unprotected(resource: Resource, environment: Environment, place: Place) -> Iterator[Finding]:
-    """A bucket of production that one command would delete."""
+    """A bucket of production that one command would delete, or take out of the stack."""
     if environment.name in PRODUCTION and resource.kind == "storage.Bucket" and not resource.protect:
-        message = f"{_called(resource)} of {environment.name} is not protected: one pulumi destroy would be its end"
+        message = f"{_called(resource)} of {environment.name} is not protected: one pulumi destroy, and "
         hint = f"set environments.{environment.name}.protect: true"
-        yield Finding.of("TPU094", message, place, help=hint)
+        yield Finding.of("TPU094", message + _end(resource), place, help=hint)
 
 
 def basic_role(resource: Resource, environment: Environment, place: Place) -> Iterator[Finding]:
@@ -111,6 +111,13 @@ RULES: Final[tuple[Callable[[Resource, Environment, Place], Iterator[Finding]], 
     basic_role,
 )
 """Each looks at one resource of an environment."""
+
+
+def _end(resource: Resource) -> str:
+    """What destroying the stack does to a bucket that nothing protects."""
+    if resource.retain:
+        return "the jobs lose it, though it stays behind with its objects"
+    return f"it is deleted{' with its objects' if resource.inputs.get('forceDestroy') else ', once it is empty'}"
 
 
 def _called(resource: Resource) -> str:
