@@ -62,7 +62,8 @@ def _cloud_tpu(made: Repository) -> None:
 def _hostile(made: Repository) -> None:
     """Values that mean something to Markdown, to HTML and to whoever looks for mentions."""
     made.edit(
-        ("train/mnist:1.0", "train/mnist:```<script>|@team"),
+        ("train/mnist:1.0", "train/mnist:1.1"),
+        ("training:  ", "allow: {TPU041: '```<script>|@team'}\ntraining:  "),
         (
             "    data_dir: ${bucket}/data\n",
             "    data_dir: ${bucket}/data\n"  # noqa: ISC004
