@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import BufferedWriter, RawIOBase, TextIOWrapper
 from typing import Final, NoReturn
 
 _GARBAGE: Final = 200_000
@@ -46,6 +46,9 @@ def _open_streams() -> None:
         if stream is None:  # closed by whoever started the command, who wants to read nothing
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the process ends
         elif isinstance(stream, TextIOWrapper):
+            if isinstance(stream.buffer, RawIOBase):  # PYTHONUNBUFFERED: a half-written text would go unnoticed
+                stream = TextIOWrapper(BufferedWriter(stream.detach()), line_buffering=name == "stderr")
+                setattr(sys, name, stream)
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 

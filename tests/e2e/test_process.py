@@ -85,6 +85,38 @@ def test_a_full_disk(tpucfg: Run) -> None:
     assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: No space left on device\n")
 
 
+BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
+EITHER_WAY = pytest.mark.parametrize(
+    "environment", [BUFFERED, {**BUFFERED, "PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"]
+)
+
+
+@EITHER_WAY
+@pytest.mark.parametrize("words", [["render"], ["schema"], ["sizes"]], ids=" ".join)
+def test_a_disk_that_has_room_for_half(tmp_path: Path, words: list[str], environment: dict[str, str]) -> None:
+    """A text of which only the beginning could be written is an error, however Python was told to write."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
+    limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
+    with (tmp_path / "out").open("w") as out:
+        ended = subprocess.run(
+            limited, cwd=tmp_path, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: File too large\n")
+
+
+@EITHER_WAY
+def test_a_reader_that_leaves_in_the_middle(environment: dict[str, str]) -> None:
+    """It has read some of what a pipe does not hold at once."""
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=theirs
+    )
+    os.close(theirs)
+    assert os.read(ours, 10)
+    os.close(ours)
+    assert process.wait() == 141
+
+
 def test_ctrl_c(tmp_path: Path) -> None:
     """An interrupted command ends at once, without a word, with the status that shells expect."""
     read_end, write_end = os.pipe()

@@ -3,8 +3,8 @@
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,8 @@ _SERIAL: Final = count()
 def at_work(out: Path, folders: Collection[str]) -> Iterator[None]:
     """Whoever writes below a folder shares a lock on it; who finds nobody else there tidies up where it writes first.
 
+    Where something goes wrong, the folders that were made here are taken away again, if they are empty.
+
     Args:
         out: the folder.
         folders: those below it that files are written to, from where `out` is seen; made where they are missing.
@@ -29,44 +31,62 @@ def at_work(out: Path, folders: Collection[str]) -> Iterator[None]:
     if not folders:
         yield
         return
-    out.mkdir(parents=True, exist_ok=True)
-    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        alone = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for place in folders:
-            if not _made(place) and alone:
-                _tidy(place)
-        _locked(folder, fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(folder)
+    made: list[str] = []
+    with _taken_away(made):
+        _make(str(out), made)
+        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            alone = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for place in folders:
+                if not _make(place, made) and alone:
+                    _tidy(place)
+            _locked(folder, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(folder)
 
 
-def stage(place: str, text: str) -> str:
-    """A new file beside the place, with all of the text.
+def beside(place: str) -> str:
+    """Where a file is written before it is moved into its place: a path that nobody else makes."""
+    folder, _, name = place.rpartition("/")
+    return f"{folder}/.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
+
+
+def write(path: str, text: str) -> None:
+    """A new file with all of the text.
 
     Raises:
-        OSError: It cannot be written; nothing is left of it.
+        OSError: It cannot be written; a part of it may be there.
     """
-    folder, _, name = place.rpartition("/")
-    source = f"{folder}/.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
+    with open(path, "xb") as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def _taken_away(made: Sequence[str]) -> Iterator[None]:
+    """Of the folders that were made, those that are empty, unless all went well."""
     try:
-        with open(source, "xb") as file:
-            file.write(text.encode())
-    except OSError:
-        Path(source).unlink(missing_ok=True)
+        yield
+    except BaseException:
+        for folder in reversed(made):
+            with suppress(OSError):
+                os.rmdir(folder)
         raise
-    return source
 
 
-def _made(folder: str) -> bool:
+def _make(folder: str, made: list[str]) -> bool:
     """Makes the folder, with those above it; whether it was missing. To try costs less than to look first."""
     try:
-        os.mkdir(folder)
-    except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)
+        try:
+            os.mkdir(folder)
+        except FileNotFoundError:
+            if not (above := os.path.dirname(folder)):
+                raise
+            _make(above, made)
+            os.mkdir(folder)
     except FileExistsError:
         return False
+    made.append(folder)
     return True
 
 

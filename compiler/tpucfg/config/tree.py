@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.config.staging import at_work, stage
+from tpucfg.config.staging import at_work, beside, write
 from tpucfg.paths import is_file, matching
 
 _CONFIG: Final = re.compile(r"config\.(?:yaml|json)")
@@ -76,21 +76,27 @@ def apply(out: Path, changes: Sequence[Change], files: Mapping[str, str]) -> Non
     Raises:
         TreeError: Something could not be written; what was staged is taken away again.
     """
-    staged: dict[str, str] = {}
     try:
         with at_work(out, {_above(f"{out}/{change.path}") for change in changes}):
-            for change in changes:
-                if change.kind != "remove":
-                    place = f"{out}/{change.path}"
-                    staged[stage(place, files[change.path])] = place
-            for source in list(staged):
-                os.replace(source, staged[source])
-                del staged[source]
+            _write(out, [change.path for change in changes if change.kind != "remove"], files)
             for change in changes:
                 if change.kind == "remove":
                     _remove(out, change.path)
     except OSError as error:
         raise _explained(error, out) from None
+
+
+def _write(out: Path, paths: Iterable[str], files: Mapping[str, str]) -> None:
+    """All of them beside their places, then all into their places."""
+    staged: dict[str, str] = {}
+    try:
+        for path in paths:
+            source = beside(place := f"{out}/{path}")
+            staged[source] = place  # before it is written, as Ctrl-C may come in the middle
+            write(source, files[path])
+        for source in list(staged):
+            os.replace(source, staged[source])
+            del staged[source]
     finally:
         for source in staged:
             Path(source).unlink(missing_ok=True)

@@ -163,10 +163,10 @@ _LOST: Final = ("Connection refused", "Resource monitor has terminated")
 
 
 def _never_began(heard: Sequence[events.EngineEvent], said: Sequence[str]) -> bool:
-    """Whether the engine and the program missed each other, so that nothing was done and nothing is known."""
+    """Whether the engine and the program missed each other, so that nothing was done beyond looking."""
     lost = any(words in line for line in said for words in _LOST)
-    begun = (event.resource_pre_event for event in heard if event.resource_pre_event)
-    return lost and all(event.metadata.type == _STACK for event in begun)
+    begun = [_step(event.resource_pre_event.metadata) for event in heard if event.resource_pre_event]
+    return lost and all(step.type == _STACK or step.operation == "refresh" for step in begun)
 
 
 def create_stack(
