@@ -147,7 +147,7 @@ def test_stale_files_of_one_project_only(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
     """It is not removed to make room."""
     (tmp_path / FIRST).mkdir(parents=True)
-    with pytest.raises(TreeError, match="a folder stands where a file is needed"):
+    with pytest.raises(TreeError, match=r"^\S+/config.yaml: a folder stands where a file is needed"):
         compare(tmp_path, FILES)
 
 

@@ -3,8 +3,10 @@
 import json
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,11 @@ from tpucfg.cli.app import COMMANDS
 KILLS: Final = 200
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
 MEGABYTES: Final = 200
+AS_A_SHELL_STARTS_IT: Final = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 HAS_NAMESPACES: Final = bool(shutil.which("unshare")) and not subprocess.call(
     ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL
 )
@@ -52,6 +59,30 @@ def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
     assert ended.returncode == 0, ended.stderr
     seen: dict[str, int] = json.loads(ended.stdout)
     return seen
+
+
+def test_a_render_that_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C at any moment: no file that was begun stays, and no folder that holds nothing."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
+    whole = 0
+    for moment in range(40):
+        process = subprocess.Popen(
+            [sys.executable, "-c", AS_A_SHELL_STARTS_IT, *COMMAND, "render", "--out", "out"],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(0.1 + moment * 0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+        assert process.returncode in (0, 130), said
+        assert b"Traceback" not in said
+        assert all(Path(name).name == "config.yaml" for name in files(tmp_path / "out"))
+        assert not [folder for folder in (tmp_path / "out").rglob("*") if folder.is_dir() and not any(folder.iterdir())]
+        whole += process.returncode == 0
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert whole < 40
 
 
 def test_a_render_that_is_killed(tmp_path: Path) -> None:

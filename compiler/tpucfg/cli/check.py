@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,6 +15,9 @@ from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats import FORMATS, counted, format_named
 from tpucfg.spec.model import Project
 from tpucfg.wording import printable
+
+_NAMED: Final = 8
+"""Specs: of more of them, the line that sums up tells the number."""
 
 
 def check(
@@ -76,7 +79,7 @@ def _specs(
                 *(it for it in of_results if (it.id, it.place) not in known),
             ]  # two specs may share a folder
             sources |= texts | records
-    names = ", ".join(str(path) for path in paths)
+    names = ", ".join(str(path) for path in paths) if len(paths) <= _NAMED else f"{len(paths)} specs"
     return found, sources, f"{names}, {configs} config{'s' if configs != 1 else ''}"
 
 

@@ -98,6 +98,17 @@ def format_option(names: str, help: str = "How to print.") -> Any:
     return typer.Option("--format", metavar=names, help=help, autocompletion=complete)
 
 
+def folder_named(text: str) -> Path:
+    """The folder of that name.
+
+    Raises:
+        Stop: It has none, as where a shell's variable is empty: the current folder is a point.
+    """
+    if not text:
+        raise Stop(USAGE, "--out is empty, and names no folder", "give a folder, or . for the current one")
+    return Path(text)
+
+
 def selection(
     env: list[str] | None = None, size: list[str] | None = None, target: str | None = None, run: str | None = None
 ) -> Selection:

@@ -20,6 +20,7 @@ from tpucfg.cli.options import (
     SpecsOption,
     TargetOption,
     choice,
+    folder_named,
     format_option,
     selection,
 )
@@ -28,6 +29,7 @@ from tpucfg.config.rendered import Format, Rendered, rendered
 from tpucfg.findings import errors
 from tpucfg.plan import Selection, SelectionError
 from tpucfg.processes import LostProcessError, each
+from tpucfg.wording import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +44,23 @@ def render(
     target: TargetOption = None,
     run: RunOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write DIR/<env>/<size>/config.yaml.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write DIR/<env>/<size>/config.yaml; of several specs, below DIR/<name>/.",
+            parser=folder_named,
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="With --out: write nothing, exit 3 where a file would change.")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="With --out: remove the configs that no job makes any more.")
+        bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs makes.")
     ] = False,
-    format: Annotated[str, format_option("yaml|json", "How to print or write.")] = "yaml",
+    format: Annotated[
+        str, format_option("yaml|json", "How to print or write; as JSON, each job is a document.")
+    ] = "yaml",
 ) -> None:
     """Print or write the configs of the selected jobs, each checked before anything is written.
 
@@ -115,7 +125,9 @@ def _folders(made: list[Rendered]) -> list[str]:
     names = [one.project for one in made]
     for name, count in Counter(names).items():
         if count > 1:
-            raise Stop(USAGE, f"{count} of the specs are called {name}: they would write the same files")
+            same = listed([one.spec for one in made if one.project == name])
+            message = f"{count} of the specs are called {name}, so they would write the same files: {printable(same)}"
+            raise Stop(USAGE, message, "change the name in one of them, or render them into folders of their own")
     return [f"{name}/" for name in names]
 
 

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -31,7 +31,7 @@ def at_work(out: Path, folders: Collection[str]) -> Iterator[None]:
     if not folders:
         yield
         return
-    made: list[str] = []
+    made: set[str] = set()
     with _taken_away(made):
         _make(str(out), made)
         folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
@@ -63,19 +63,20 @@ def write(path: str, text: str) -> None:
 
 
 @contextmanager
-def _taken_away(made: Sequence[str]) -> Iterator[None]:
+def _taken_away(made: Collection[str]) -> Iterator[None]:
     """Of the folders that were made, those that are empty, unless all went well."""
     try:
         yield
     except BaseException:
-        for folder in reversed(made):
+        for folder in sorted(made, key=len, reverse=True):
             with suppress(OSError):
                 os.rmdir(folder)
         raise
 
 
-def _make(folder: str, made: list[str]) -> bool:
+def _make(folder: str, made: set[str]) -> bool:
     """Makes the folder, with those above it; whether it was missing. To try costs less than to look first."""
+    made.add(folder)  # before it is there, as Ctrl-C may come in between
     try:
         try:
             os.mkdir(folder)
@@ -85,8 +86,8 @@ def _make(folder: str, made: list[str]) -> bool:
             _make(above, made)
             os.mkdir(folder)
     except FileExistsError:
+        made.discard(folder)
         return False
-    made.append(folder)
     return True
 
 

@@ -24,10 +24,10 @@ _REASONS: Final = {
     errno.EACCES: ("permission denied", "choose a folder that you may write to"),
     errno.EPERM: ("permission denied", "choose a folder that you may write to"),
     errno.EROFS: ("the file system is read-only", "choose another folder"),
-    errno.ENOTDIR: ("a file stands where a folder is needed", _AWAY),
-    errno.EEXIST: ("a file stands where a folder is needed", _AWAY),
     errno.EISDIR: ("a folder stands where a file is needed", _AWAY),
 }
+_BLOCKED: Final = (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
+"""What the system says where something that is no folder is in the way."""
 
 
 class TreeError(Exception):
@@ -206,4 +206,15 @@ def _remove(out: Path, path: str) -> None:
 
 def _explained(error: OSError, place: str | Path) -> TreeError:
     reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder"))
-    return TreeError(f"{error.filename2 or error.filename or place}: {reason}", hint)
+    named = error.filename2 or error.filename
+    at = named if isinstance(named, str) else str(place)  # where a file was open already, its number is named
+    if error.errno in _BLOCKED and (found := _in_the_way(at)):
+        kind = "a link that leads nowhere" if found.is_symlink() else "a file"
+        return TreeError(f"{found}: {kind} stands where a folder is needed", _AWAY)
+    return TreeError(f"{at}: {reason}", hint)
+
+
+def _in_the_way(path: str) -> Path | None:
+    """The first on the way to a path that is there and is no folder."""
+    way = (*reversed(Path(path).parents), Path(path))
+    return next((step for step in way if os.path.lexists(step) and not step.is_dir()), None)
