@@ -47,7 +47,7 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the process ends
         elif isinstance(stream, TextIOWrapper):
             if isinstance(stream.buffer, RawIOBase):  # PYTHONUNBUFFERED: a half-written text would go unnoticed
-                stream = TextIOWrapper(BufferedWriter(stream.detach()), line_buffering=name == "stderr")
+                stream = TextIOWrapper(BufferedWriter(stream.detach()), line_buffering=True)
                 setattr(sys, name, stream)
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 

@@ -62,7 +62,7 @@ def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
 
 
 def test_a_render_that_is_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C at any moment: no file that was begun stays, and no folder that holds nothing."""
+    """Ctrl-C at any moment of the writing: no file that was begun stays, and no folder that holds nothing."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
     whole = 0
     for moment in range(40):
@@ -73,7 +73,9 @@ def test_a_render_that_is_interrupted(tmp_path: Path) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        time.sleep(0.1 + moment * 0.01)
+        while process.poll() is None and not (tmp_path / "out").exists():
+            time.sleep(0.0002)
+        time.sleep(moment * 0.001)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
         assert process.returncode in (0, 130), said

@@ -60,7 +60,7 @@ def init(
     except tree.TreeError as error:
         raise Stop(ERRORS, str(error), error.help) from None
     for path in made:
-        print(f"create {printable(str(folder_ / path))}")
+        print(f"create {printable(str(folder_ / path))}", flush=True)
     if above := _repository_above(folder_):
         said = f"GitHub runs no workflow in {folder_ / '.github'}: move it to {above / '.github'}, and give it the spec"
         print(f"tpucfg: {printable(said)}", file=sys.stderr)

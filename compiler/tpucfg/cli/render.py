@@ -134,5 +134,6 @@ def _folders(made: list[Rendered]) -> list[str]:
 def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
     below = "" if out == Path() else f"{out}/"
     sys.stdout.write("".join(f"{change.kind} {below}{change.path}\n" for change in changes))
+    sys.stdout.flush()  # what sums it up comes after it, wherever both go
     same = total - sum(change.kind != "remove" for change in changes)
     print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)
