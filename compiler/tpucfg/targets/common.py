@@ -87,6 +87,8 @@ def names_fit(
     `longest` says how many characters a job of that size may have. The id of a run makes a name longer still; the rules
     of the target's message see to that.
     """
+    if not slices:  # no size of the environment is known, which another rule says
+        return
     names = [job_name(name=project.name, environment=environment.name, size=it.size, run=None) for it in slices]
     name, slice_ = max(zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - longest(pair[1]))
     if (excess := len(name) - longest(slice_)) > 0:
