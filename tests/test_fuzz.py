@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from benchmarks.__main__ import FUZZ
-from fuzz.cases import Case
+from fuzz.cases import Case, Entry
 from fuzz.kinds import KINDS, make
 from fuzz.report import HEADING, RESULTS
 from fuzz.running import Tally, merged, numbered, run_all
@@ -38,6 +38,17 @@ def test_an_input_is_named_by_its_number() -> None:
         assert made == make(3, number, kind)
         assert Case.from_json(made.to_json()) == made
         assert made.kind == kind
+
+
+def test_an_input_makes_nothing_elsewhere(tmp_path: Path) -> None:
+    """Behind a link that leads out of its folder nothing is made, be it to a neighbour or to the root of all."""
+    (tmp_path / "base").mkdir()
+    (tmp_path / "neighbour").mkdir()
+    links = [Entry("far", "link", os.fsencode(tmp_path / "neighbour")), Entry("up", "link", b"../" * 6 + b"neighbour")]
+    behind = [Entry(f"{link.path}/made", sort) for link in links for sort in ("file", "folder", "link", "pipe")]
+    folder = Case("tree", 0, (*links, *behind, Entry("made", "file")), ()).lay_out(tmp_path / "base")
+    assert sorted(path.name for path in folder.iterdir()) == ["far", "made", "up"]
+    assert list((tmp_path / "neighbour").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple, Self
 
 LARGE: Final = 1 << 29
 """Bytes of a large file; as they are all zero it takes no room, but whoever reads it whole does."""
+_DEEP: Final = "1/2/3/4"
+"""As many folders as a link or a name of any kind goes up, and one more."""
 Sort = Literal["file", "folder", "link", "pipe", "large"]
 
 
@@ -42,17 +44,25 @@ class Case(NamedTuple):
         entries = tuple(Entry(path, sort, content.encode("latin-1")) for path, sort, content in data["entries"])
         return cls(data["kind"], data["salt"], entries, tuple(data["words"]))
 
-    def lay_out(self, folder: Path) -> None:
-        """Makes the folder hold this and nothing else."""
-        for old in list(folder.iterdir()):
+    def lay_out(self, base: Path) -> Path:
+        """The folder that holds this and nothing else, deep in another folder: what leads out of it leads into that.
+
+        An entry behind a link that leads out of both is left out: nothing is made where it leads.
+        """
+        for old in list(base.iterdir()):
             _remove(old)
+        folder = base / _DEEP
+        folder.mkdir(parents=True)
         for path, sort, content in self.entries:
             place = folder / path
             try:
+                if not place.parent.resolve().is_relative_to(base.resolve()):
+                    continue
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _make(place, sort, content)
-            except OSError:
+            except (OSError, RuntimeError):
                 continue  # two entries exclude each other, or the name is none: what was first stays
+        return folder
 
 
 def _make(place: Path, sort: Sort, content: bytes) -> None:

@@ -108,9 +108,8 @@ def run_all(cases: Iterable[Case]) -> Tally:
 
 def tried(case: Case, folder: Path, shell: Shell) -> str:
     """Why the input fails; empty where it does not."""
-    case.lay_out(folder)
     try:
-        with chdir(folder):
+        with chdir(case.lay_out(folder)):
             prove(case, shell)
     except (Exception, HungError):  # noqa: BLE001 - any at all is what is looked for
         return traceback.format_exc(limit=-12)

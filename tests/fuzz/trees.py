@@ -35,7 +35,7 @@ _LEADS_TO: Final = (
         b".",
         b"..",
     ),
-    *(b"/dev/null", b"/dev/zero", b"/proc/self/environ", b"nowhere", b"/", b"../out"),
+    *(b"/dev/null", b"/dev/zero", b"/proc/self/environ", b"nowhere", b"/proc", b"../out"),
 )
 _MADE: Final = b"# Made by tpucfg 0.1.0: x\na: 1\n"
 _CHOICES: Final = (
