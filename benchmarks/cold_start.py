@@ -73,7 +73,7 @@ def report(costs: Mapping[str, Cost]) -> Iterator[str]:
         yield f"| `{goal.command}` | {left:.0f} | `{goal.than}` | {right:.0f} | {shown} | {goal.at_most:g} |"
     yield ""
     needed = costs[f'python -c "import {NEEDED}"'].seconds
-    yield f"`import {NEEDED}`, the packages that a render needs, takes {needed * 1000:.0f} ms by itself: "
+    yield f"`import {NEEDED}`, the packages that a render needs, takes {needed * 1000:.0f} ms by itself:"
     yield f"{needed / costs[BARE].seconds:.1f} × `{BARE}`."
     yield ""
     yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
