@@ -1,7 +1,7 @@
 """`tpucfg sizes`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -9,7 +9,10 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.cli.exits import ERRORS, Stop
 from tpucfg.cli.options import TakenByOption, choice, format_option
 from tpucfg.cli.table import text_table
-from tpucfg.wording import json_text, nearest, repaired, shown
+from tpucfg.wording import json_text, listed, nearest, repaired, shown
+
+_MOST_ZONES: Final = 4
+"""As many as a line holds."""
 
 
 def sizes(
@@ -53,8 +56,7 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iter
 
 def _row(slice_: Slice, region: str | None) -> list[str]:
     zones = [zone for zone in slice_.zones if region in (None, zone.region)]
-    shown = [zone.name + ("" if zone.official else "*") for zone in zones]
-    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""  # noqa: PLR2004 - as many as a line holds
+    names = [zone.name + ("" if zone.official else "*") for zone in zones]
     return [
         slice_.size,
         str(slice_.chips),
@@ -64,7 +66,7 @@ def _row(slice_: Slice, region: str | None) -> list[str]:
         _known(slice_.hbm_gib),
         _known(slice_.peak_tflops),
         ", ".join(slice_.targets),
-        ", ".join(shown[:4]) + more if shown else "not known",
+        listed(names, _MOST_ZONES) if names else "not known",
     ]
 
 

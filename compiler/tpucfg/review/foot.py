@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.review.markdown import code, prose
 from tpucfg.review.model import Review
+from tpucfg.wording import listed
 
 _INSTALL: Final = "pip install 'tpucfg[infra]'"
 _MOST_NAMES: Final = 16
@@ -49,5 +50,4 @@ def _program_of_head(review: Review) -> str:
 
 
 def _environments(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(code, names[:_MOST_NAMES])) + more
+    return listed([code(name) for name in names], _MOST_NAMES)
