@@ -7,8 +7,8 @@ import pulumi_gcp as gcp
 from pulumi import Input, Output, Resource
 
 from bucket import logical_name
-from family import Family
 from identity import Agent
+from resource_options import Family
 from settings import Settings
 
 OBJECT_USER: Final = "roles/storage.objectUser"

@@ -5,7 +5,7 @@ from typing import Final
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from family import Family
+from resource_options import Family
 from settings import Settings
 
 TMP_PREFIX: Final = "tmp/"

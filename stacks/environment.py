@@ -8,8 +8,8 @@ from pulumi import Output, Resource, ResourceOptions
 
 from access import grant_access
 from bucket import make_bucket
-from family import Family
 from identity import TPU_API, agent_names, make_account, make_agent
+from resource_options import Family
 from settings import Settings
 
 _EVERYWHERE: Final = ("storage.googleapis.com", "iam.googleapis.com")

@@ -11,7 +11,7 @@ import pulumi_gcp as gcp
 from pulumi import Output, Resource
 
 import ml_service
-from family import Family
+from resource_options import Family
 from settings import Settings
 
 TPU_API: Final = "tpu.googleapis.com"

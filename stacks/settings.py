@@ -12,18 +12,16 @@ from typing import Any, Final
 import pulumi
 
 from tpucfg.catalog import Catalog
-from tpucfg.config.compile import compile_project
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
-from tpucfg.infra.accounts import kubernetes_account, named_account, workload_account
 from tpucfg.plan import Selection
-from tpucfg.plan.names import account_id
-from tpucfg.plan.whole import bucket_of
-from tpucfg.spec.load import from_document
-from tpucfg.spec.model import Environment, Project
-from tpucfg.spec.reader import read_file
-from tpucfg.targets.common import account_fits
+from tpucfg.plan.naming import account_id, bucket_of, kubernetes_account, named_account, workload_account
+from tpucfg.render.pipeline import compile_project
+from tpucfg.spec.parse import project_from_document
+from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.common import long_account_id
+from tpucfg.yamldoc.reader import read_file
 
 HERE: Final = Path(__file__).resolve().parent
 SOFT_DELETE_DAYS: Final = 7
@@ -130,7 +128,7 @@ def _soft_delete_days(environment: Environment) -> int:
 def _stop_at_errors(project: Project, environment: Environment, *, makes_account: bool) -> None:
     """A stack checks its own environment and no other: another team's mistake does not stop this one's bucket."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
-    found = [*compiled.findings, *(account_fits(project, environment, environment.target) if makes_account else ())]
+    found = [*compiled.findings, *(long_account_id(project, environment, environment.target) if makes_account else ())]
     _stop(list(dict.fromkeys(errors(found))), {project.document.file: project.document.text})
 
 
@@ -143,7 +141,7 @@ def _project(path: Path, root: Path, stack: str) -> Project:
             f"{said}. Without the spec the stack {stack} has nothing to make",
             f"write its path, as seen from {root}: pulumi config set spec PATH --stack {stack}",
         )
-    project, found = from_document(document)
+    project, found = project_from_document(document)
     if project is None:
         _stop(errors(found), {shown: document.text})
         raise AssertionError  # without an error there is a project

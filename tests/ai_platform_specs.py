@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from tpucfg.catalog import Catalog
-from tpucfg.config.compile import Compiled, compile_project
 from tpucfg.findings import Finding
 from tpucfg.plan import Selection
-from tpucfg.spec.load import from_document
-from tpucfg.spec.reader import read_text
+from tpucfg.render.pipeline import CompiledSpec, compile_project
+from tpucfg.spec.parse import project_from_document
+from tpucfg.yamldoc.reader import read_text
 
 SPEC: dict[str, Any] = {
     "version": 1,
@@ -70,15 +70,15 @@ def container(**changes: Any) -> dict[str, Any]:
     return {**SPEC, "trainer": merged({**CONTAINER, "args": SPEC["trainer"]["args"]}, changes)}
 
 
-def compiled(data: dict[str, Any], run: str | None = None) -> Compiled:
+def compiled(data: dict[str, Any], run: str | None = None) -> CompiledSpec:
     """Return what a spec compiles to; JSON is YAML."""
-    project, found = from_document(read_text(json.dumps(data, indent=1), "tpucfg.yaml"))
+    project, found = project_from_document(read_text(json.dumps(data, indent=1), "tpucfg.yaml"))
     assert project is not None, found
     return compile_project(project, Catalog(), Selection(run=run))
 
 
 def at(finding: Finding, data: dict[str, Any]) -> str:
     """Return what stands at the place of a finding, of a list the bracket that opens it."""
-    place = finding.place
-    line = json.dumps(data, indent=1).splitlines()[place.line - 1]
-    return line[place.column - 1 : place.end_column - 1 if place.line == place.end_line else None]
+    location = finding.location
+    line = json.dumps(data, indent=1).splitlines()[location.line - 1]
+    return line[location.column - 1 : location.end_column - 1 if location.line == location.end_line else None]

@@ -16,15 +16,15 @@ from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
-from tpucfg.config.check import document_findings
-from tpucfg.config.compile import compile_project
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
+from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.infra.rules import resource_findings
-from tpucfg.spec.document import Document
-from tpucfg.spec.load import examine, load
-from tpucfg.spec.surroundings import package_findings
+from tpucfg.render.pipeline import compile_project
+from tpucfg.render.validate import config_findings
+from tpucfg.spec.parse import load_project, parse_project
+from tpucfg.spec.semantic_rules import package_findings
+from tpucfg.yamldoc.document import Document
 
 BAD: Final = Path(__file__).parent / "bad"
 CATALOG: Final = Catalog()
@@ -64,7 +64,7 @@ def checked(file: Path, *more: str) -> tuple[int, str, str]:
 
 def _judged(file: Path) -> tuple[int, str]:
     """What `tpucfg infra` says about resources. It would get them from the stack program, which needs Pulumi."""
-    project, _ = load(Path(file.name))
+    project, _ = load_project(Path(file.name))
     assert project
     (entry,) = json.loads((file.parent / "resources.json").read_text())
     resources = tuple(Resource(**resource) for resource in entry["resources"])
@@ -87,8 +87,8 @@ def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
     """All findings about a text that stands, or would stand, in the file of a case."""
     kind, _, target = file.stem.partition(".")
     if kind == "config":
-        return document_findings(document, target, CATALOG)
-    project, found = examine(document)
+        return config_findings(document, target, CATALOG)
+    project, found = parse_project(document)
     if project is None:
         return found
     return compile_project(project, CATALOG, beside=[*found, *package_findings(project, file.parent)]).findings

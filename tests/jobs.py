@@ -12,12 +12,12 @@ from typing import Any, Final
 import pytest
 
 from tpucfg.catalog import Catalog
-from tpucfg.config.compile import Compiled, compile_project
 from tpucfg.plan import Job, Selection, plan
-from tpucfg.spec.load import from_document
-from tpucfg.spec.model import Project
-from tpucfg.spec.reader import read_text
-from tpucfg.targets import Message
+from tpucfg.render.pipeline import CompiledSpec, compile_project
+from tpucfg.spec.parse import project_from_document
+from tpucfg.spec.project import Project
+from tpucfg.targets import RequestBody
+from tpucfg.yamldoc.reader import read_text
 
 CATALOG: Final = Catalog()
 IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
@@ -43,7 +43,7 @@ def project(target: str, *sizes: str, **more: Any) -> Project:
         "targets": {target: more.pop("options", {})},
         **more,
     }
-    made, found = from_document(read_text(json.dumps(spec, indent=1), "tpucfg.yaml"))
+    made, found = project_from_document(read_text(json.dumps(spec, indent=1), "tpucfg.yaml"))
     assert made is not None, found
     return made
 
@@ -54,12 +54,12 @@ def job(target: str, size: str, *, run: str | None = None, **more: Any) -> Job:
     return made
 
 
-def compiled(target: str, *sizes: str, run: str | None = None, **more: Any) -> Compiled:
+def compiled(target: str, *sizes: str, run: str | None = None, **more: Any) -> CompiledSpec:
     """The whole project with its findings."""
     return compile_project(project(target, *sizes, **more), CATALOG, Selection(run=run))
 
 
-def leaves(message: Message | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def leaves(message: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The path of every value that has no parts."""
     items = message.items() if isinstance(message, dict) else enumerate(message)
     for key, value in items:
@@ -69,7 +69,7 @@ def leaves(message: Message | list[Any], path: tuple[str | int, ...] = ()) -> It
             yield (*path, key)
 
 
-def parts(jobset: Message) -> tuple[dict[str, Any], dict[str, Any]]:
+def parts(jobset: RequestBody) -> tuple[dict[str, Any], dict[str, Any]]:
     """The one job of a JobSet, and its pod."""
     (replicated,) = jobset["spec"]["replicatedJobs"]
     work = replicated["template"]["spec"]

@@ -7,7 +7,7 @@ from typing import Final
 
 _SCRIPT: Final = """\
 import resource, sys
-from tpucfg.results.log import LogError, last_metrics
+from tpucfg.results.log_metrics import LogError, last_metrics
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     last_metrics(sys.stdin.buffer, "-", ["accuracy"])

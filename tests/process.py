@@ -6,7 +6,7 @@ from collections.abc import Callable
 from subprocess import CompletedProcess
 from typing import Final
 
-from making import ROOT
+from spec_factory import ROOT
 
 COMMAND: Final = (sys.executable, "-m", "tpucfg")
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "COLUMNS": "80"}

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 from ruamel.yaml import YAML
 
-from tpucfg.spec.document import Node, Path
-from tpucfg.spec.reader import read_text
+from tpucfg.yamldoc.document import KeyPath, Node
+from tpucfg.yamldoc.reader import read_text
 
 
 def by_pyyaml(text: str) -> Any:
@@ -36,7 +36,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value)
 
 
-def below(path: Path, node: Node | None) -> Iterator[tuple[Path, Node]]:
+def below(path: KeyPath, node: Node | None) -> Iterator[tuple[KeyPath, Node]]:
     """The node and all nodes below it, with their paths."""
     assert node is not None
     yield path, node

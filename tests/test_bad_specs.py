@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from autofix import repaired
 from badspecs import BAD, arguments, cases, checked, file_of, findings_of, is_alone
-from repairing import repaired
 from tpucfg.findings import RULES, Finding
-from tpucfg.spec.reader import read_file, read_text
+from tpucfg.yamldoc.reader import read_file, read_text
 
 CASES = list(cases())
 EVERY_ERROR = pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
@@ -60,12 +60,12 @@ def test_places_are_in_the_text(file: Path) -> None:
     """Every place is a stretch of the file, and findings come in the order of their places."""
     found = findings_of(read_file(file, file.name), file)
     rows = file.read_bytes().decode(errors="replace").removeprefix("\ufeff").splitlines() or [""]
-    assert [it.place for it in found] == sorted(it.place for it in found)
-    for place in [place for it in found for place in (it.place, *(other for other, _ in it.related))]:
-        assert place.file == file.name
-        assert 1 <= place.line <= place.end_line <= len(rows) + 1
-        assert 1 <= place.column <= len(rows[place.line - 1]) + 1
-        assert (place.line, place.column) <= (place.end_line, place.end_column)
+    assert [it.location for it in found] == sorted(it.location for it in found)
+    for location in [location for it in found for location in (it.location, *(other for other, _ in it.related))]:
+        assert location.file == file.name
+        assert 1 <= location.line <= location.end_line <= len(rows) + 1
+        assert 1 <= location.column <= len(rows[location.line - 1]) + 1
+        assert (location.line, location.column) <= (location.end_line, location.end_column)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)

@@ -17,7 +17,7 @@ from fuzz.kinds import KINDS, make
 from fuzz.report import HEADING, RESULTS
 from fuzz.running import Tally, merged, numbered, run_all
 from fuzz.trying import Ended, assert_ended_well
-from making import ROOT
+from spec_factory import ROOT
 
 COUNT: Final = 5_000
 BATCHES: Final = 20

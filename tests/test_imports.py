@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT, WITHOUT, spec
+from spec_factory import ROOT, WITHOUT, spec
 
 NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypothesis", "ruamel"}
 """No command has a use for them."""

@@ -9,7 +9,7 @@ import pytest
 
 from badspecs import BAD, cases, file_of, findings_of, is_alone
 from tpucfg.findings import Finding
-from tpucfg.spec.reader import read_file, read_text
+from tpucfg.yamldoc.reader import read_file, read_text
 
 BASE: Final[dict[str, Any]] = read_file(BAD / "TPU002-empty-file" / "fixed.yaml").data
 STRUCTURE: Final = ("TPU004", "TPU005", "TPU006", "TPU007", "TPU008", "TPU009")

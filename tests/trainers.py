@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from making import ROOT, configs
+from spec_factory import ROOT, configs
 from tpucfg.cli.app import run
 
 TENSORFLOW: Final = ROOT / ".venv" / "tensorflow" / "bin" / "python"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from apischema import Schema, discovery, jobset, words
+from apischema import Schema, discovery, jobset, patterns
 
 SCHEMA_DIR = Path(__file__).resolve().parent.parent / "schema"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -27,7 +27,7 @@ def schemas() -> dict[str, Schema]:
     made = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
     made["gke"] = jobset.schema()
     return {
-        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **words.worded(body)}
+        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.worded(body)}
         for name, body in made.items()
     }
 

@@ -22,19 +22,19 @@ NEEDED: Final = ("mkdocs.yml", "CHANGELOG.md")
 """Beside docs/."""
 
 
-def build(place: Path) -> Path:
+def build(location: Path) -> Path:
     """The site, built in an empty folder; what zensical says goes to the standard error.
 
     Raises:
         subprocess.CalledProcessError: A page has a mistake that zensical sees.
     """
-    shutil.copytree(ROOT / "docs", place / "docs")
+    shutil.copytree(ROOT / "docs", location / "docs")
     for name in NEEDED:
-        shutil.copy(ROOT / name, place)
+        shutil.copy(ROOT / name, location)
     command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict"]
-    subprocess.run(command, cwd=place, stdout=sys.stderr.fileno(), check=True)
-    site_copies.mark(place / SITE)
-    return place / SITE
+    subprocess.run(command, cwd=location, stdout=sys.stderr.fileno(), check=True)
+    site_copies.mark(location / SITE)
+    return location / SITE
 
 
 def main() -> int:

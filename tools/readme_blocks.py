@@ -156,18 +156,18 @@ def differences(page: Path) -> Iterator[Difference]:
                 yield Difference(page, step, printed, status)
 
 
-def _copied_checkout(place: Path) -> Path:
+def _copied_checkout(location: Path) -> Path:
     """A copy of what git would commit, as a repository of its own."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, place / name)
+            (location / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, location / name)
     author = ("-c", "user.name=reader", "-c", "user.email=reader@example.com")
     for words in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*author, "commit", "-qm", "start")):
-        subprocess.run(["git", *words], cwd=place, check=True, capture_output=True)
-    return place
+        subprocess.run(["git", *words], cwd=location, check=True, capture_output=True)
+    return location
 
 
 def _run(command: str, here: Path, home: Path, checkout: Path) -> tuple[list[str], int, Path]:

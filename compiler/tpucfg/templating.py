@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tpucfg.resources import folder
+from tpucfg.package_data import data_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ def environment(**filters: Callable[..., str]) -> "Environment":
     from jinja2 import Environment, StrictUndefined
 
     made = Environment(
-        loader=_loader(folder("templates")),
+        loader=_loader(data_folder("templates")),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
         trim_blocks=True,

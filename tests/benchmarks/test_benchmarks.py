@@ -101,7 +101,7 @@ def test_each_tool_makes_ten_configs_that_the_service_takes(tool: peers.Tool, va
     """Nobody is measured who makes fewer, or something else."""
     configs = made(tool, variants)
     assert len(configs) == 10
-    assert all(schemas.valid("vertex-ai", config) for config in configs)
+    assert all(schemas.is_valid("vertex-ai", config) for config in configs)
 
 
 def _sorted(config: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from tpucfg.catalog.load import DATA
+from tpucfg.catalog.catalog import DATA
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())

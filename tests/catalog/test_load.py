@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tpucfg.catalog import Catalog
-from tpucfg.catalog.load import DATA
+from tpucfg.catalog.catalog import DATA
 
 CATALOG = Catalog()
 

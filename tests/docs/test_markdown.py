@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT
+from spec_factory import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _FENCE = re.compile(r"(?P<indent> *)```")

@@ -8,15 +8,15 @@ import reference
 import yaml
 from refpages import prose
 from refpages.keys import Key, keys
-from refpages.said import form_of, type_of
+from refpages.schema_text import form_of, type_of
 
-from making import ROOT
+from spec_factory import ROOT
 from tpucfg import schemas
 from tpucfg.cli.app import COMMANDS
-from tpucfg.spec.load import examine
-from tpucfg.spec.reader import read_file
+from tpucfg.spec.parse import parse_project
+from tpucfg.yamldoc.reader import read_file
 
-KEYS = [*keys(schemas.load("tpucfg"))]
+KEYS = [*keys(schemas.load_schema("tpucfg"))]
 SPEC = (reference.PAGES / "spec.md").read_text(encoding="utf-8")
 COMMANDS_PAGE = (reference.PAGES / "commands.md").read_text(encoding="utf-8")
 
@@ -61,7 +61,9 @@ def test_the_examples_are_the_spec_that_they_say(tmp_path: Path) -> None:
         assert value == key.schema["examples"][0]
         path = tmp_path / "tpucfg.yaml"
         path.write_text(block, encoding="utf-8")
-        wrong = [it for it in examine(read_file(path)).findings if it.id in {"TPU002", "TPU004", "TPU006", "TPU007"}]
+        wrong = [
+            it for it in parse_project(read_file(path)).findings if it.id in {"TPU002", "TPU004", "TPU006", "TPU007"}
+        ]
         assert wrong == []
 
 

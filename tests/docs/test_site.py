@@ -6,7 +6,7 @@ from pathlib import Path
 import check_site
 import pytest
 
-from making import ROOT
+from spec_factory import ROOT
 from tpucfg.findings import RULES
 
 

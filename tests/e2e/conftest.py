@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from making import spec
 from process import COMMAND, ENVIRONMENT, Run
+from spec_factory import spec
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from jobs import program
-from making import CATALOG, spec
 from process import COMMAND, ENVIRONMENT, Run
-from tpucfg.results import Example
-from tpucfg.results.read import read_lines
+from spec_factory import CATALOG, spec
+from tpucfg.results import ExampleRecord
+from tpucfg.results.record_file import parse_records
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
 SIZES = ["v2-8", "v2-32", "v2-128"]
@@ -482,7 +482,7 @@ def test_what_is_recorded_is_checked(climber: Run, tmp_path: Path) -> None:
     text = (tmp_path / "results" / "dev.jsonl").read_text()
     first, second = text.splitlines()
     assert first == second
-    assert len(read_lines(text, "dev.jsonl", Example("mnist", "v2-8")).records) == 2
+    assert len(parse_records(text, "dev.jsonl", ExampleRecord("mnist", "v2-8")).records) == 2
     assert CATALOG.find("v2-8")
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from loopback import serving
 from tpucfg.catalog import Catalog
-from tpucfg.config.compile import compile_project, render_all
-from tpucfg.spec.load import from_document
-from tpucfg.spec.reader import read_text
+from tpucfg.render.pipeline import compile_project, render_configs
+from tpucfg.spec.parse import project_from_document
 from tpucfg.targets import target_named
+from tpucfg.yamldoc.reader import read_text
 
 pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
 
@@ -80,9 +80,9 @@ def service() -> Iterator[Service]:
 @pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
 def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
     """The job that reaches the service through a pipe is the config to the letter, with the id of the command."""
-    project, found = from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
+    project, found = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
     assert project is not None, found
-    (config,) = render_all(compile_project(project, Catalog()))
+    (config,) = render_configs(compile_project(project, Catalog()))
     command = target_named("ai-platform").submission(config.job).start
     token = tmp_path / "token"
     token.write_text("no-token")

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from making import spec
 from process import COMMAND, ENVIRONMENT
+from spec_factory import spec
 
 MANY: Final = 200
 CORES: Final = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT
 from process import Run
+from spec_factory import ROOT
 
 SPEC = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT, spec
 from process import COMMAND, ENVIRONMENT, Run
+from spec_factory import ROOT, spec
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[[[", b"a: &a [*a]", b"\x00", b"{" * 10_000])

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from jobs import program
-from making import spec
 from process import COMMAND, ENVIRONMENT
+from spec_factory import spec
 from tpucfg.targets import TARGETS
 
 HOSTILE: Final = (

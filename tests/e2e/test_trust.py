@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from making import ROOT
 from process import COMMAND, ENVIRONMENT
+from spec_factory import ROOT
 
 WATCH = """
 import os, sys

@@ -121,18 +121,18 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     python = next(_pythons(minor), sys.executable if sys.version_info[:2] == (3, minor) else None)
     if python is None:
         pytest.skip(f"python3.{minor} is not on this machine")
-    place = tmp_path_factory.mktemp("installed")
-    subprocess.run([python, "-m", "venv", str(place / "venv")], check=True)
-    pip = [str(place / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
+    location = tmp_path_factory.mktemp("installed")
+    subprocess.run([python, "-m", "venv", str(location / "venv")], check=True)
+    pip = [str(location / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
     subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
-    here = place / "project"
+    here = location / "project"
     here.mkdir()
     shutil.copy(ROOT / "tpucfg.yaml", here)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(place / "venv/bin" / program), *arguments]
+        command = [str(location / "venv/bin" / program), *arguments]
         return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
 
     return run_there

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from making import ROOT, spec
 from process import COMMAND, ENVIRONMENT
+from spec_factory import ROOT, spec
 from tpucfg.cli.app import COMMANDS
 
 KILLS: Final = 200
@@ -53,7 +53,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
     """What was seen when the commands were killed again and again."""
-    words = [sys.executable, "-m", "killing", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
+    words = [sys.executable, "-m", "crash_runner", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'compiler'}:{ROOT / 'tests'}"}
     ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tpucfg.catalog import Catalog
-from tpucfg.config.compile import Compiled, compile_project, render_all
 from tpucfg.plan import Job, plan
-from tpucfg.spec.load import load
-from tpucfg.spec.surroundings import package_findings
+from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
+from tpucfg.spec.parse import load_project
+from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.targets import target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -39,9 +39,9 @@ PUBLISHED = [
 """The guide's command with this project's names, and with the config, which the guide does without."""
 
 
-def compiled(path: Path) -> Compiled:
+def compiled(path: Path) -> CompiledSpec:
     """Return what an example compiles to where it lies."""
-    project, found = load(path)
+    project, found = load_project(path)
     assert project is not None, found
     assert found == ()
     return compile_project(project, Catalog(), beside=package_findings(project, path.parent))
@@ -49,7 +49,7 @@ def compiled(path: Path) -> Compiled:
 
 def planned(path: Path) -> tuple[Job, ...]:
     """Return an example's jobs."""
-    project, found = load(path)
+    project, found = load_project(path)
     assert project is not None, found
     return plan(project, Catalog()).jobs
 
@@ -66,7 +66,7 @@ def test_an_example_checks_clean(path: Path) -> None:
     left = [(it.id, it.message) for it in result.findings if it.level != "note"]
     missing = "trainer.package is official, and there is no such folder beside the spec"
     assert left == ([("TPU053", missing)] if path.parent.name == "ai-platform-mnist" else [])
-    assert len(list(render_all(result))) == len(result.plan.jobs)
+    assert len(list(render_configs(result))) == len(result.plan.jobs)
 
 
 def test_there_are_specs_for_every_target() -> None:
@@ -77,7 +77,7 @@ def test_there_are_specs_for_every_target() -> None:
 
 def test_the_published_mnist_job_is_submitted_as_published() -> None:
     """The command is the guide's: bucket, package, module, versions, tier, region, and three flags for the program."""
-    ((job, message),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").messages
+    ((job, message),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").request_bodies
     assert list(target_named(job.target).submission(job).start.argv) == PUBLISHED
     assert message == {
         "trainingInput": {

@@ -10,20 +10,20 @@ from jsonschema import Draft202012Validator
 from badspecs import cases, checked, file_of, is_checked
 from sarif_part import WRITTEN
 from tpucfg import __version__
-from tpucfg.findings import Finding, Place
-from tpucfg.findings.formats import FORMATS, counted, format_named
+from tpucfg.findings import Finding, Location
+from tpucfg.findings.formats import FORMATS, format_counts, format_named
 
 SOURCE = "version: 1\nname: MNIST\nsizes: [v3-8, v3-32]\nenvironments:\n  dev:\n    region: us-central1\n"
 SIZE = Finding.of(
     "TPU021",
     "v3-32 is not offered in us-central1",
-    Place("a.yaml", 3, 15, 3, 20),
+    Location("a.yaml", 3, 15, 3, 20),
     help="leave v3-32 out",
     details=("europe-west4 offers every rung", "the list: https://example.com/a,b"),
-    related=((Place("a.yaml", 6, 13, 6, 24), "the region of dev"),),
+    related=((Location("a.yaml", 6, 13, 6, 24), "the region of dev"),),
 )
-NAME = Finding.of("TPU007", "name is MNIST", Place("a.yaml", 2, 7, 2, 12), help="did you mean mnist?")
-STEPS = Finding.of("TPU042", "50% of the steps are left", Place("b/ü.yaml", 1, 1, 1, 2))
+NAME = Finding.of("TPU007", "name is MNIST", Location("a.yaml", 2, 7, 2, 12), help="did you mean mnist?")
+STEPS = Finding.of("TPU042", "50% of the steps are left", Location("b/ü.yaml", 1, 1, 1, 2))
 
 
 def text(*findings: Finding, source: str = SOURCE, colour: bool = False) -> str:
@@ -64,7 +64,7 @@ def test_nothing_to_say() -> None:
 
 def test_two_places_in_one_line() -> None:
     """The line is shown once; each place has its own underline, the finding's first."""
-    found = SIZE._replace(details=(), help="", related=((Place("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
+    found = SIZE._replace(details=(), help="", related=((Location("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
     assert text(found) == dedent("""\
         a.yaml:3:15: error[TPU021]: v3-32 is not offered in us-central1
           |
@@ -76,13 +76,13 @@ def test_two_places_in_one_line() -> None:
 
 def test_a_place_in_another_file() -> None:
     """It is named, not shown."""
-    found = NAME._replace(help="", related=((Place("b.yaml", 9, 2, 9, 3), "makes it so"),))
+    found = NAME._replace(help="", related=((Location("b.yaml", 9, 2, 9, 3), "makes it so"),))
     assert text(found).splitlines()[-1] == "  = b.yaml:9:2: makes it so"
 
 
 def test_line_numbers_of_several_digits() -> None:
     """The margin is as wide as the widest number, of the related places too."""
-    found = NAME._replace(related=((Place("a.yaml", 12, 1, 12, 2), "there"),))
+    found = NAME._replace(related=((Location("a.yaml", 12, 1, 12, 2), "there"),))
     assert text(found, source=SOURCE + "\n" * 5 + "x: 1\n") == dedent("""\
         a.yaml:2:7: error[TPU007]: name is MNIST
            |
@@ -109,14 +109,14 @@ def test_line_numbers_of_several_digits() -> None:
 )
 def test_the_underline_stands_below_its_value(line: str, start: int, end: int, shown: str) -> None:
     """Wide and combining characters count as a terminal shows them, others that it would act on as a blank."""
-    found = NAME._replace(place=Place("a.yaml", 1, start, 1, end), help="")
+    found = NAME._replace(location=Location("a.yaml", 1, start, 1, end), help="")
     rows = text(found, source=f"{line}\n").splitlines()[2:]
     assert "\n".join(row[4:] for row in rows) == shown
 
 
 def test_a_long_line_is_cut_around_the_place() -> None:
     """Both cuts are marked, and the underline still stands below the value."""
-    found = NAME._replace(place=Place("a.yaml", 1, 501, 1, 506), help="")
+    found = NAME._replace(location=Location("a.yaml", 1, 501, 1, 506), help="")
     row, underline = text(found, source="x" * 500 + "VALUE" + "y" * 500).splitlines()[2:]
     assert row.startswith("1 | …xxx")
     assert row.endswith("yyy…")
@@ -126,7 +126,7 @@ def test_a_long_line_is_cut_around_the_place() -> None:
 
 def test_a_value_over_several_lines() -> None:
     """Its first line is underlined to the end."""
-    found = NAME._replace(place=Place("a.yaml", 5, 3, 6, 24), help="")
+    found = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), help="")
     assert text(found).splitlines()[2:] == ["5 |   dev:", "  |   ^^^^"]
 
 
@@ -138,7 +138,7 @@ def test_line_ends_of_other_systems() -> None:
 
 def test_a_place_behind_the_end_of_the_text() -> None:
     """The sentence stands alone."""
-    found = NAME._replace(place=Place("a.yaml", 99, 1, 99, 2), help="")
+    found = NAME._replace(location=Location("a.yaml", 99, 1, 99, 2), help="")
     assert text(found) == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
     assert text(found, source="") == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
 
@@ -158,10 +158,10 @@ def test_no_control_character_reaches_the_terminal() -> None:
     found = Finding.of(
         "TPU007",
         hostile,
-        Place(f"a{hostile}.yaml", 1, 1, 1, 2),
+        Location(f"a{hostile}.yaml", 1, 1, 1, 2),
         help=hostile,
         details=(hostile,),
-        related=((Place("b.yaml"), hostile),),
+        related=((Location("b.yaml"), hostile),),
     )
     printed = format_named("text").report([found], {})
     assert all(line.isprintable() for line in printed.splitlines())
@@ -213,7 +213,7 @@ def test_json() -> None:
 
 def test_github() -> None:
     """A workflow command a line, with what GitHub would take for its own signs escaped."""
-    wide = NAME._replace(place=Place("a.yaml", 5, 3, 6, 24), level="note")
+    wide = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), level="note")
     assert format_named("github").report([SIZE, STEPS, wide], {}) == (
         "::error file=a.yaml,line=3,endLine=3,col=15,endColumn=19,title=TPU021::v3-32 is not offered in us-central1"
         "%0Aeurope-west4 offers every rung%0Athe list: https://example.com/a,b%0Ahelp: leave v3-32 out\n"
@@ -224,7 +224,7 @@ def test_github() -> None:
 
 def test_github_escapes_what_would_end_a_property() -> None:
     """A file's name cannot bring in a property or a second command."""
-    found = NAME._replace(place=Place("a,b:c%\n::error.yaml", 1, 1, 1, 2))
+    found = NAME._replace(location=Location("a,b:c%\n::error.yaml", 1, 1, 1, 2))
     (line,) = format_named("github").report([found], {}).splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25%0A%3A%3Aerror.yaml,line=1,")
 
@@ -239,7 +239,7 @@ def sarif(*findings: Finding) -> Any:
 
 def test_sarif_of_a_file_whose_name_is_no_text() -> None:
     """A name may be any bytes, and an address is made of them."""
-    (result,) = sarif(SIZE._replace(place=SIZE.place._replace(file="\udcff \x1b.yaml"), related=()))["results"]
+    (result,) = sarif(SIZE._replace(location=SIZE.location._replace(file="\udcff \x1b.yaml"), related=()))["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "%FF%20%1B.yaml"
 
 
@@ -327,8 +327,8 @@ def test_every_format_takes_everything_in_the_corpus(name: str) -> None:
 def test_counted() -> None:
     """The summary line, in words."""
     note = SIZE.allowed("quota granted")
-    assert counted([]) == "no findings"
-    assert counted([SIZE]) == "1 error"
-    assert counted([SIZE, NAME, STEPS]) == "2 errors and 1 warning"
-    assert counted([SIZE, STEPS, STEPS, note]) == "1 error, 2 warnings and 1 note"
-    assert counted([note]) == "1 note"
+    assert format_counts([]) == "no findings"
+    assert format_counts([SIZE]) == "1 error"
+    assert format_counts([SIZE, NAME, STEPS]) == "2 errors and 1 warning"
+    assert format_counts([SIZE, STEPS, STEPS, note]) == "1 error, 2 warnings and 1 note"
+    assert format_counts([note]) == "1 note"

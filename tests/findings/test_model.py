@@ -6,10 +6,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.findings import RULES, Finding, Place, collect, errors
+from tpucfg.findings import RULES, Finding, Location, collect, errors
 
 IDS = st.sampled_from(sorted(RULES))
-PLACES = st.builds(Place, st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4)
+PLACES = st.builds(Location, st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4)
 FINDINGS = st.lists(
     st.builds(Finding, IDS, st.sampled_from(["error", "warning", "note"]), st.sampled_from("xyz"), PLACES), max_size=8
 )
@@ -17,14 +17,14 @@ FINDINGS = st.lists(
 
 def test_the_level_is_the_rules_own_unless_the_case_has_another() -> None:
     """A warning of a rule that is usually an error says so itself."""
-    assert Finding.of("TPU021", "x", Place("a")).level == "error"
-    assert Finding.of("TPU042", "x", Place("a")).level == "warning"
-    assert Finding.of("TPU021", "x", Place("a"), level="warning").level == "warning"
+    assert Finding.of("TPU021", "x", Location("a")).level == "error"
+    assert Finding.of("TPU042", "x", Location("a")).level == "warning"
+    assert Finding.of("TPU021", "x", Location("a"), level="warning").level == "warning"
 
 
 def test_what_is_allowed_is_a_note_with_the_reason() -> None:
     """It keeps its sentence and its facts, and no longer says what to do."""
-    allowed = Finding.of("TPU021", "x", Place("a"), help="move", details=("a list",)).allowed("quota granted")
+    allowed = Finding.of("TPU021", "x", Location("a"), help="move", details=("a list",)).allowed("quota granted")
     assert (allowed.level, allowed.message, allowed.help) == ("note", "x", "")
     assert allowed.details == ("a list", "allowed by the spec: quota granted")
 
@@ -38,10 +38,10 @@ def test_the_order_of_findings_is_that_of_their_places(findings: list[Finding], 
     assert said == collect(findings)
     assert set(said) == set(findings)
     assert len(set(said)) == len(said)
-    assert [it.place for it in said] == sorted(it.place for it in said)
+    assert [it.location for it in said] == sorted(it.location for it in said)
     gravity = {"error": 0, "warning": 1, "note": 2}
     for before, after in pairwise(said):
-        assert (before.place, gravity[before.level]) <= (after.place, gravity[after.level])
+        assert (before.location, gravity[before.level]) <= (after.location, gravity[after.level])
 
 
 @given(FINDINGS)

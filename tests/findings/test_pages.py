@@ -8,10 +8,10 @@ import pytest
 
 from tpucfg.cli.app import run
 from tpucfg.findings import RULES
-from tpucfg.plan.warnings import BATCH_GREW, FEWEST_STEPS, LARGEST_WARMUP
-from tpucfg.spec.nodes import DEEPEST, MOST_VALUES
+from tpucfg.plan.rules.scaling_warnings import LARGE_BATCH_GROWTH, MAX_WARMUP_SHARE, MIN_STEPS
 from tpucfg.spec.placeholders import PLACEHOLDERS
-from tpucfg.spec.reader import LARGEST_FILE
+from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
+from tpucfg.yamldoc.reader import MAX_FILE_BYTES
 
 WITHOUT_EXAMPLE = {"TPU079"}
 """No spec, config or stack brings it about: only a template that was changed."""
@@ -57,10 +57,10 @@ def test_links_lead_somewhere(id_: str) -> None:
 
 def test_the_numbers_in_the_pages_are_those_of_the_rules() -> None:
     """Thresholds and bounds are written out in the prose, and follow the code."""
-    assert all(f"{bound:,}" in text_of("TPU010") for bound in (LARGEST_FILE, MOST_VALUES, DEEPEST))
-    assert f"{BATCH_GREW} times and more" in text_of("TPU041")
-    assert f"fewer than {FEWEST_STEPS} are left" in text_of("TPU042")
-    assert LARGEST_WARMUP * 4 == 1
+    assert all(f"{bound:,}" in text_of("TPU010") for bound in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH))
+    assert f"{LARGE_BATCH_GROWTH} times and more" in text_of("TPU041")
+    assert f"fewer than {MIN_STEPS} are left" in text_of("TPU042")
+    assert MAX_WARMUP_SHARE * 4 == 1
     assert "more than a quarter of the run" in text_of("TPU043")
     assert all(f"${{{name}}}" in text_of("TPU009") for name in PLACEHOLDERS)
 

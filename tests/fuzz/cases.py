@@ -54,29 +54,29 @@ class Case(NamedTuple):
         folder = base / _DEEP
         folder.mkdir(parents=True)
         for path, sort, content in self.entries:
-            place = folder / path
+            location = folder / path
             try:
-                if not place.parent.resolve().is_relative_to(base.resolve()):
+                if not location.parent.resolve().is_relative_to(base.resolve()):
                     continue
-                place.parent.mkdir(parents=True, exist_ok=True)
-                _make(place, sort, content)
+                location.parent.mkdir(parents=True, exist_ok=True)
+                _make(location, sort, content)
             except (OSError, RuntimeError):
                 continue  # two entries exclude each other, or the name is none: what was first stays
         return folder
 
 
-def _make(place: Path, sort: Sort, content: bytes) -> None:
+def _make(location: Path, sort: Sort, content: bytes) -> None:
     if sort == "folder":
-        place.mkdir(exist_ok=True)
+        location.mkdir(exist_ok=True)
     elif sort == "link":
-        place.symlink_to(os.fsdecode(content))
+        location.symlink_to(os.fsdecode(content))
     elif sort == "pipe":
-        os.mkfifo(place)
+        os.mkfifo(location)
     elif sort == "large":
-        with place.open("xb") as file:
+        with location.open("xb") as file:
             file.truncate(LARGE)
     else:
-        with place.open("xb") as file:
+        with location.open("xb") as file:
             file.write(content)
 
 

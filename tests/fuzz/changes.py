@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from tpucfg.spec.reader import read_bytes
+from tpucfg.yamldoc.reader import read_bytes
 
 NOTHING: Final[tuple[Any, ...]] = (None, "", " ", [], {}, [[]], [None], {"": None}, {"a": {}}, {"v2-8": {}})
 NUMBERS: Final = (True, False, 0, -1, 1, 8, 10**15, 2**63, 2**64, 10**30, 0.5, -0.0, 1e-300, 1e300)
@@ -164,7 +164,7 @@ def _change_node(rng: random.Random, data: Any) -> None:
         at = rng.randrange(len(holder[key]) + 1)
         holder[key] = holder[key][:at] + rng.choice(HOSTILE) + holder[key][at:]
     else:
-        holder[key] = _copy(rng.choice([*VALUES, *(value[place] for value, place in holders)]))
+        holder[key] = _copy(rng.choice([*VALUES, *(value[location] for value, location in holders)]))
 
 
 def written(rng: random.Random, data: Any) -> bytes:

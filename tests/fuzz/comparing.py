@@ -12,14 +12,14 @@ from fuzz.texts import SPEC, Made
 from fuzz.trees import seen
 from fuzz.trying import UNMENTIONED, Shell, assert_shown, judged
 from tpucfg.catalog import Catalog
-from tpucfg.diff.sides import both
+from tpucfg.diff.compiled_revisions import compile_revisions
+from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Selection
-from tpucfg.review.as_json import json_text
-from tpucfg.review.comment import comment
-from tpucfg.review.gather import Programs, gathered
-from tpucfg.review.preview import read_preview
-from tpucfg.revisions.model import Side
-from tpucfg.spec.reader import read_bytes
+from tpucfg.review.build import Programs, build_review
+from tpucfg.review.json_report import json_text
+from tpucfg.review.markdown.comment import comment
+from tpucfg.review.preview.reader import read_preview
+from tpucfg.yamldoc.reader import read_bytes
 
 LONGEST_COMMENT: Final = 65_536
 """Characters that GitHub takes: https://github.com/orgs/community/discussions/27190."""
@@ -36,12 +36,12 @@ def make_folders(rng: Random) -> Made:
     contents = [content for content, _ in rng.sample(corpus.configs(), 3)]
     entries = []
     for side in ("before", "after"):
-        for place in rng.sample(_PLACES, 3):
+        for location in rng.sample(_PLACES, 3):
             content = rng.choice(contents)
             content = changed(rng, content) if rng.random() < 0.3 else content
             data = read_bytes(content, "x").data
             content = written(rng, otherwise(rng, data)) if data and rng.random() < 0.3 else content
-            entries.append(Entry(f"{side}/{place}", "file", content))
+            entries.append(Entry(f"{side}/{location}", "file", content))
         if rng.random() < 0.3:
             entries.append(Entry(f"{side}/odd.yaml", rng.choice(_ODD), b"../../x"))
     return tuple(entries), ("--format", rng.choice(_FORMATS))
@@ -77,10 +77,13 @@ def prove_preview(case: Case, _: Random, tpucfg: Shell) -> None:
     preview = case.entries[-1].content
 
     def told() -> tuple[str, str]:
-        sides = (Side("main", Path("base.yaml"), SPEC, exists=True), Side("HEAD", Path(SPEC), SPEC, exists=True))
-        before, after = both(sides, Catalog(), Selection())
+        sides = (
+            Snapshot("main", Path("base.yaml"), SPEC, exists=True),
+            Snapshot("HEAD", Path(SPEC), SPEC, exists=True),
+        )
+        before, after = compile_revisions(sides, Catalog(), Selection())
         read = read_preview("dev", "dev.json", preview)
-        made = gathered(before, after, Programs({}, {}), {"dev": read}, lambda *_: ())
+        made = build_review(before, after, Programs({}, {}), {"dev": read}, lambda *_: ())
         return comment(made), json_text(made)
 
     text, data = tpucfg.timed("review", told)

@@ -10,10 +10,10 @@ from fuzz import corpus
 from fuzz.cases import Case, Entry
 from fuzz.changes import changed, commented, otherwise, written
 from fuzz.trying import Ended, Shell, judged
-from tpucfg.config.yaml_text import scalar
 from tpucfg.findings.formats import FORMATS
-from tpucfg.spec.reader import read_bytes
 from tpucfg.targets import TARGETS
+from tpucfg.yamldoc.reader import read_bytes
+from tpucfg.yamldoc.writer import yaml_scalar
 
 Made = tuple[tuple[Entry, ...], tuple[str, ...]]
 
@@ -111,12 +111,12 @@ def _block(data: Any, indent: str = "") -> list[str]:
     rows = []
     pairs = data.items() if isinstance(data, dict) else (("-", item) for item in data)
     for key, value in pairs:
-        head = f"{indent}{scalar(key)}:" if isinstance(data, dict) else f"{indent}-"
+        head = f"{indent}{yaml_scalar(key)}:" if isinstance(data, dict) else f"{indent}-"
         if isinstance(value, dict | list) and value:
             rows += [head, *_block(value, below)]
         else:
             # A number as JSON has it too: the configs have it as it is written.
-            rows.append(f"{head} {scalar(value) if isinstance(value, str) else json.dumps(value)}")
+            rows.append(f"{head} {yaml_scalar(value) if isinstance(value, str) else json.dumps(value)}")
     return rows
 
 

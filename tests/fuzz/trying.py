@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.cli.app import run
 from tpucfg.findings import RULES
-from tpucfg.wording import lines
+from tpucfg.text_format import lines
 
 _T = TypeVar("_T")
 SLOWEST: Final = 2.0
@@ -127,8 +127,8 @@ def judged(ended: Ended, texts: dict[str, bytes]) -> list[dict[str, Any]]:
             assert text.isprintable(), finding
         assert finding["message"], finding
         assert finding["help"] or finding["level"] != "error", f"an error without an edit that ends it: {finding}"
-        for place in (finding, *finding["related"]):
-            _assert_there(place, rows)
+        for location in (finding, *finding["related"]):
+            _assert_there(location, rows)
     assert len({json.dumps(finding) for finding in found}) == len(found), "a finding is there twice"
     assert (ended.status == 1) == any(finding["level"] == "error" for finding in found), ended
     return found
@@ -138,13 +138,13 @@ def _rows(content: bytes) -> list[str]:
     return lines(content.decode("utf-8-sig", "replace"))
 
 
-def _assert_there(place: dict[str, Any], rows: dict[str, list[str]]) -> None:
-    assert place["file"] in rows, place
-    there = rows[place["file"]]
-    line, column = place["line"], place["column"]
-    assert 1 <= line <= max(len(there), 1), place
-    assert 1 <= column <= len(there[line - 1]) + 1, place
-    assert (line, column) <= (place["end_line"], place["end_column"]), place
+def _assert_there(location: dict[str, Any], rows: dict[str, list[str]]) -> None:
+    assert location["file"] in rows, location
+    there = rows[location["file"]]
+    line, column = location["line"], location["column"]
+    assert 1 <= line <= max(len(there), 1), location
+    assert 1 <= column <= len(there[line - 1]) + 1, location
+    assert (line, column) <= (location["end_line"], location["end_column"]), location
 
 
 @contextmanager

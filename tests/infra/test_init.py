@@ -8,7 +8,7 @@ import pytest
 
 from repositories import Repository
 from tpucfg.cli.app import run
-from tpucfg.spec.reader import read_text
+from tpucfg.yamldoc.reader import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("vertex-ai", "cloud-tpu", "gke", "ai-platform")

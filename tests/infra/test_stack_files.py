@@ -7,9 +7,9 @@ import pytest
 import specs
 
 from tpucfg.infra import stack_files
-from tpucfg.resources import folder
-from tpucfg.spec.load import load
-from tpucfg.spec.reader import read_text
+from tpucfg.package_data import data_folder
+from tpucfg.spec.parse import load_project
+from tpucfg.yamldoc.reader import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,12 +80,12 @@ def test_misspelt_key_names_the_one_that_was_meant() -> None:
     [finding] = stack_files.document_findings(document, "tpucfg")
 
     assert finding.help == "did you mean tpucfg:bucketMembers?"
-    assert (finding.place.line, finding.place.column) == (2, 3)
+    assert (finding.location.line, finding.location.column) == (2, 3)
 
 
 def test_schema_code_and_project_file_have_the_same_keys() -> None:
     """What the schema admits, what the code knows and what Pulumi.yaml declares with type and text are one list."""
-    patterns = json.loads((folder("schema") / "stack.schema.json").read_text())["properties"]["config"]
+    patterns = json.loads((data_folder("schema") / "stack.schema.json").read_text())["properties"]["config"]
     admitted = [pattern.rpartition("?")[2].rstrip("$") for pattern in patterns["patternProperties"]]
     declared = read_text((ROOT / "Pulumi.yaml").read_text(), "Pulumi.yaml").data["config"]
 
@@ -103,9 +103,9 @@ def test_stack_without_an_environment_or_a_spec_is_found(tmp_path: Path) -> None
     for name, config in texts.items():
         (tmp_path / "stacks" / f"Pulumi.{name}.yaml").write_text(f"config:\n  {config}\n")
 
-    found, sources = stack_files.beside_findings(spec, load(spec)[0])
+    found, sources = stack_files.stack_file_findings(spec, load_project(spec)[0])
 
-    named = {(Path(finding.place.file).name, finding.id) for finding in found}
+    named = {(Path(finding.location.file).name, finding.id) for finding in found}
     assert named == {("Pulumi.prod.yaml", "TPU082"), ("Pulumi.gone.yaml", "TPU083")}
     assert len(sources) == 4
 
@@ -113,9 +113,9 @@ def test_stack_without_an_environment_or_a_spec_is_found(tmp_path: Path) -> None
 def test_spec_without_a_pulumi_project_has_no_stacks(tmp_path: Path) -> None:
     """A spec beside no Pulumi.yaml, or beside one that Pulumi could not read, is checked alone."""
     spec = specs.write(tmp_path, specs.spec())
-    assert stack_files.beside_findings(spec, None) == ([], {})
+    assert stack_files.stack_file_findings(spec, None) == ([], {})
     (tmp_path / "Pulumi.yaml").write_text("- nothing\n")
-    assert stack_files.beside_findings(spec, None) == ([], {})
+    assert stack_files.stack_file_findings(spec, None) == ([], {})
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "\u202e"])
@@ -125,8 +125,8 @@ def test_the_name_of_a_stack_file_is_somebody_else_s(tmp_path: Path, name: str) 
     (tmp_path / f"Pulumi.{name}.yaml").write_text("config:\n  tpucfg:spec: tpucfg.yaml\n")
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text((ROOT / "tpucfg.yaml").read_text())
-    project, _ = load(spec)
-    (found,) = stack_files.beside_findings(spec, project)[0]
+    project, _ = load_project(spec)
+    (found,) = stack_files.stack_file_findings(spec, project)[0]
     assert found.id == "TPU082"
     assert found.message.isprintable()
     assert found.help.isprintable()
@@ -143,5 +143,5 @@ def test_a_path_that_cannot_be_followed(tmp_path: Path, key: str) -> None:
     (tmp_path / "Pulumi.dev.yaml").write_text(
         json.dumps({"config": {"tpucfg:spec": "tpucfg.yaml", **({} if own else {key: long})}})
     )
-    found, _ = stack_files.beside_findings(spec, load(spec)[0])
+    found, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
     assert [finding.id for finding in found] == ([] if own else ["TPU083"])

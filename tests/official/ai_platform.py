@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import httplib2
-from apitools.base.protorpclite.messages import Error, Message
+from apitools.base.protorpclite.request_bodies import Error, Message
 from apitools.base.py import encoding
 from googleapiclient.discovery import build
 
@@ -40,17 +40,17 @@ def _of_types(data: object) -> list[str]:
         job = encoding.PyValueToMessage(_types().GoogleCloudMlV1Job, data)
     except (Error, TypeError, ValueError, AttributeError) as refusal:
         return [f"{type(refusal).__name__}: {refusal}"]
-    return [f"not known: {place}" for place in _put_aside(job, "")]
+    return [f"not known: {location}" for location in _put_aside(job, "")]
 
 
-def _put_aside(message: Message, place: str) -> Iterator[str]:
+def _put_aside(message: Message, location: str) -> Iterator[str]:
     """Yield the places of what the message could not hold."""
-    yield from (f"{place}{name}" for name in message.all_unrecognized_fields())
+    yield from (f"{location}{name}" for name in message.all_unrecognized_fields())
     for field in message.all_fields():
         value = getattr(message, field.name)
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Message):
-                yield from _put_aside(item, f"{place}{field.name}.")
+                yield from _put_aside(item, f"{location}{field.name}.")
 
 
 def _of_builder(data: object) -> list[str]:

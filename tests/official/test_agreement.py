@@ -69,27 +69,27 @@ class Against:
             if "$ref" in inner:
                 yield from self.protobuf(self.resolved(inner), official[name].message_type)
 
-    def crd(self, schema: dict[str, Any], published: dict[str, Any], place: str) -> Iterator[str]:
+    def crd(self, schema: dict[str, Any], published: dict[str, Any], location: str) -> Iterator[str]:
         """Yield where types, fields, required fields and enums differ from a CustomResourceDefinition's."""
         ours = self.resolved(schema)
         kind = ["integer", "string"] if "x-kubernetes-int-or-string" in published else published["type"]
         if ours.get("type", "string") != kind or ours.get("enum", []) != sorted(
             published.get("enum", ours.get("enum", []))
         ):
-            yield f"{place}: {kind}"
+            yield f"{location}: {kind}"
         elif "items" in published:
-            yield from self.crd(ours["items"], published["items"], f"{place}[]")
+            yield from self.crd(ours["items"], published["items"], f"{location}[]")
         elif "additionalProperties" in published:
-            yield from self.crd(ours["additionalProperties"], published["additionalProperties"], f"{place}{{}}")
+            yield from self.crd(ours["additionalProperties"], published["additionalProperties"], f"{location}{{}}")
         elif "properties" in published:
             fields: dict[str, Any] = published["properties"]
-            yield from (f"{place}.{name}" for name in fields.keys() ^ ours["properties"].keys())
+            yield from (f"{location}.{name}" for name in fields.keys() ^ ours["properties"].keys())
             yield from (
-                f"{place}.{name} required"
+                f"{location}.{name} required"
                 for name in set(published.get("required", [])) ^ set(ours.get("required", []))
             )
             for name in fields.keys() & ours["properties"].keys():
-                yield from self.crd(ours["properties"][name], fields[name], f"{place}.{name}")
+                yield from self.crd(ours["properties"][name], fields[name], f"{location}.{name}")
 
 
 def _odd_values(schema: dict[str, Any], field: FieldDescriptor) -> set[str]:

@@ -13,9 +13,9 @@ import pytest
 
 import official
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.config.compile import compile_project, render_all
-from tpucfg.spec.load import from_document
-from tpucfg.spec.reader import read_text
+from tpucfg.render.pipeline import compile_project, render_configs
+from tpucfg.spec.parse import project_from_document
+from tpucfg.yamldoc.reader import read_text
 
 IMAGE = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 PACKAGE = {"package": "gs://my-bucket/trainer-0.1.tar.gz", "module": "trainer.task"}
@@ -79,9 +79,9 @@ def _spec(target: str, slice_: Slice, kind: str, region: str) -> dict[str, Any]:
 
 
 def _text(spec: Mapping[str, Any]) -> str:
-    project, findings = from_document(read_text(json.dumps(spec), "tpucfg.yaml"))
+    project, findings = project_from_document(read_text(json.dumps(spec), "tpucfg.yaml"))
     assert project is not None, findings
-    (config,) = render_all(compile_project(project, Catalog()))
+    (config,) = render_configs(compile_project(project, Catalog()))
     return config.text
 
 

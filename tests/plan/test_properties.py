@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from making import CATALOG, configs, planned, project, spec
+from spec_factory import CATALOG, configs, planned, project, spec
 from tpucfg.plan import Rung, ladder, plan
-from tpucfg.spec.model import Project
+from tpucfg.spec.project import Project
 
 SIZES = [found for found in CATALOG.all() if found.cores <= 4096]
 

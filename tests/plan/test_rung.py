@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from making import CATALOG, WITHOUT, planned, project, spec
+from spec_factory import CATALOG, WITHOUT, planned, project, spec
 from tpucfg.plan import Rung, ladder
 
 

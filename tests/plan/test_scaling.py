@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tpucfg.plan.scaling import RATES, SIGNIFICANT, decimal_text, is_square, scale_learning_rate, scale_steps
+from tpucfg.plan.scaling import RATES, SIGNIFICANT_DIGITS, decimal_text, is_square, scale_learning_rate, scale_steps
 
 SCALES = st.fractions(Fraction(1, 20_000), 20_000, max_denominator=20_000)
 RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).filter(lambda text: Fraction(text) > 0)
@@ -50,8 +50,8 @@ def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, 
     found, power = Fraction(text), 2 if rule == "sqrt" else 1
     exact = Fraction(rate) ** power * (1 if rule == "keep" else scale)
     if found**power != exact:
-        assert len(text.replace(".", "").strip("0")) <= SIGNIFICANT
-        half = Fraction(10) ** (Decimal(text).adjusted() - SIGNIFICANT + 1) / 2
+        assert len(text.replace(".", "").strip("0")) <= SIGNIFICANT_DIGITS
+        half = Fraction(10) ** (Decimal(text).adjusted() - SIGNIFICANT_DIGITS + 1) / 2
         assert (found - half) ** power <= exact <= (found + half) ** power
 
 

@@ -17,25 +17,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import ROOT, spec
+from spec_factory import ROOT, spec
 from tpucfg import results
-from tpucfg.results import Example
-from tpucfg.results.append import append, line_of, problems
-from tpucfg.results.model import Record
-from tpucfg.results.read import read_lines
-from tpucfg.results.store import LARGEST_FILE, LARGEST_LINE, StoreError
+from tpucfg.results import ExampleRecord
+from tpucfg.results.record import Record
+from tpucfg.results.record_file import (
+    MAX_FILE_BYTES,
+    RecordFileError,
+    append_record,
+    parse_records,
+    record_line,
+    record_problems,
+)
+from tpucfg.results.record_parser import MAX_LINE_LENGTH
 
-EXAMPLE = Example("mnist", "v2-8")
+EXAMPLE = ExampleRecord("mnist", "v2-8")
 RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "143f2d0788729193", "a1")
 WRITER = """
 import sys
 from pathlib import Path
-from tpucfg.results.append import append
-from tpucfg.results.model import Record
+from tpucfg.results.record_file import append_record
+from tpucfg.results.record import Record
 folder, name, count, length = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 print("ready", flush=True)
 for number in range(count):
-    append(folder, "dev", Record(name, "v2-8", {f"m{at}_{'x' * 50}": number for at in range(length)}))
+    append_record(folder, "dev", Record(name, "v2-8", {f"m{at}_{'x' * 50}": number for at in range(length)}))
 """
 
 
@@ -57,8 +63,8 @@ def text_of(folder: Path) -> str:
 
 def test_a_line_is_the_same_for_the_same_record(tmp_path: Path) -> None:
     """Keys are sorted, whole numbers have no point, and there is no time, host or path in it."""
-    path = append(tmp_path, "dev", RECORD)
-    append(tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0}))
+    path = append_record(tmp_path, "dev", RECORD)
+    append_record(tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0}))
     assert path == tmp_path / "results" / "dev.jsonl"
     assert text_of(tmp_path) == (
         '{"job": "143f2d0788729193", "metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, '
@@ -78,13 +84,13 @@ def test_a_line_is_the_same_for_the_same_record(tmp_path: Path) -> None:
 def test_what_is_written_is_read(metrics: dict[str, float]) -> None:
     """Every record that the schema takes comes back as it was, on a line that is not too long."""
     record = RECORD._replace(metrics={**metrics, "examples_per_second": 1.5})
-    if problems(record):
+    if record_problems(record):
         assert len(record.metrics) > 50
         return
-    line = line_of(record)
-    assert len(line) <= LARGEST_LINE
-    found = read_lines(line, "results/dev.jsonl", EXAMPLE)
-    assert [it._replace(place=None) for it in found.records] == [record]
+    line = record_line(record)
+    assert len(line) <= MAX_LINE_LENGTH
+    found = parse_records(line, "results/dev.jsonl", EXAMPLE)
+    assert [it._replace(location=None) for it in found.records] == [record]
 
 
 def test_the_longest_record_is_not_too_long() -> None:
@@ -95,21 +101,24 @@ def test_the_longest_record_is_not_too_long() -> None:
         size="v5litepod-256",
         metrics={f"{at:x>63}": -1.2345678901234567e-300 for at in range(50)},
     )
-    assert not problems(record)
-    assert len(line_of(record)) <= LARGEST_LINE
+    assert not record_problems(record)
+    assert len(record_line(record)) <= MAX_LINE_LENGTH
 
 
-@pytest.mark.parametrize("left", ['{"metrics": {"examples_per', line_of(RECORD).rstrip("\n")])
+@pytest.mark.parametrize("left", ['{"metrics": {"examples_per', record_line(RECORD).rstrip("\n")])
 def test_a_last_line_without_its_end_is_kept(tmp_path: Path, left: str) -> None:
     """The next record begins on a line of its own; nothing is deleted, and what is torn is said by name."""
-    append(tmp_path, "dev", RECORD)
+    append_record(tmp_path, "dev", RECORD)
     with (tmp_path / "results" / "dev.jsonl").open("a") as file:
         file.write(left)
-    append(tmp_path, "dev", RECORD)
-    assert text_of(tmp_path) == f"{line_of(RECORD)}{left}\n{line_of(RECORD)}"
-    found = results.read(tmp_path, "dev", EXAMPLE)
+    append_record(tmp_path, "dev", RECORD)
+    assert text_of(tmp_path) == f"{record_line(RECORD)}{left}\n{record_line(RECORD)}"
+    found = results.read_records(tmp_path, "dev", EXAMPLE)
     whole = left.endswith("}")
-    assert (len(found.records), [it.place.line for it in found.findings]) == (3 if whole else 2, [] if whole else [2])
+    assert (len(found.records), [it.location.line for it in found.findings]) == (
+        3 if whole else 2,
+        [] if whole else [2],
+    )
 
 
 def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
@@ -118,7 +127,7 @@ def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
     writers = [writer(tmp_path, name, 150) for name in names]
     reads = 0
     while any(it.poll() is None for it in writers):
-        assert results.read(tmp_path, "dev", EXAMPLE).findings == ()
+        assert results.read_records(tmp_path, "dev", EXAMPLE).findings == ()
         reads += 1
     assert [it.communicate()[1] for it in writers] == [""] * 4
     assert reads > 1
@@ -134,13 +143,13 @@ def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
         running = writer(tmp_path, "killed", 100_000)
         assert running.stdout
         assert running.stdout.readline() == "ready\n"
-        before = len(results.read(tmp_path, "dev", EXAMPLE).records)
-        while len(results.read(tmp_path, "dev", EXAMPLE).records) == before:
+        before = len(results.read_records(tmp_path, "dev", EXAMPLE).records)
+        while len(results.read_records(tmp_path, "dev", EXAMPLE).records) == before:
             time.sleep(0.001)
         running.send_signal(signal.SIGKILL)
         running.communicate()
-        append(tmp_path, "dev", RECORD)
-        found = results.read(tmp_path, "dev", EXAMPLE)
+        append_record(tmp_path, "dev", RECORD)
+        found = results.read_records(tmp_path, "dev", EXAMPLE)
         assert found.findings == ()
         assert found.records[-1].name == "mnist"
         (tmp_path / "results" / "dev.jsonl").unlink()
@@ -148,7 +157,7 @@ def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
 
 def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
     """A write that stops short is taken back: the file is what it was. A limit on its size stands in for the disk."""
-    append(tmp_path, "dev", RECORD)
+    append_record(tmp_path, "dev", RECORD)
     before = text_of(tmp_path)
     script = (
         f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50},) * 2)\n"
@@ -178,11 +187,11 @@ def test_a_place_that_may_not_be_written(what: str) -> None:
         folder = Path(name)
         folder.chmod(0o755)
         if what != ".":
-            append(folder, "dev", RECORD)
+            append_record(folder, "dev", RECORD)
         (folder / what).chmod(0o555)
         before = sorted(folder.rglob("*"))
-        with as_nobody(), pytest.raises(StoreError, match="permission denied") as caught:
-            append(folder, "dev" if what != "results" else "other", RECORD)
+        with as_nobody(), pytest.raises(RecordFileError, match="permission denied") as caught:
+            append_record(folder, "dev" if what != "results" else "other", RECORD)
         assert caught.value.help.startswith("give yourself the right")
         assert sorted(folder.rglob("*")) == before
         (folder / what).chmod(0o755)
@@ -214,8 +223,8 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, kind: str) -> None:
         (here / "results" / "dev.jsonl").symlink_to(elsewhere / "target")
         if kind == "file":
             (elsewhere / "target").write_text("mine\n")
-    with pytest.raises(StoreError, match="symbolic link"):
-        append(here, "dev", RECORD)
+    with pytest.raises(RecordFileError, match="symbolic link"):
+        append_record(here, "dev", RECORD)
     assert [it.read_text() for it in elsewhere.iterdir()] == (["mine\n"] if kind == "file" else [])
 
 
@@ -226,10 +235,10 @@ def test_something_else_in_the_place(tmp_path: Path, kind: str) -> None:
         (tmp_path / "results").write_text("mine\n")
     else:
         (tmp_path / "results").mkdir()
-        place = tmp_path / "results" / "dev.jsonl"
-        place.mkdir() if kind == "folder" else os.mkfifo(place)
-    with pytest.raises(StoreError) as caught:
-        append(tmp_path, "dev", RECORD)
+        location = tmp_path / "results" / "dev.jsonl"
+        location.mkdir() if kind == "folder" else os.mkfifo(location)
+    with pytest.raises(RecordFileError) as caught:
+        append_record(tmp_path, "dev", RECORD)
     assert str(tmp_path / "results") in str(caught.value)
     assert caught.value.help
 
@@ -237,15 +246,15 @@ def test_something_else_in_the_place(tmp_path: Path, kind: str) -> None:
 def test_a_file_does_not_grow_beyond_what_is_read(tmp_path: Path) -> None:
     """The record that would make the file unreadable is refused, and the others stay."""
     (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "dev.jsonl").write_text("\n" * (LARGEST_FILE - 10))
-    with pytest.raises(StoreError, match="grow beyond"):
-        append(tmp_path, "dev", RECORD)
-    assert results.read(tmp_path, "dev", EXAMPLE).findings == ()
+    (tmp_path / "results" / "dev.jsonl").write_text("\n" * (MAX_FILE_BYTES - 10))
+    with pytest.raises(RecordFileError, match="grow beyond"):
+        append_record(tmp_path, "dev", RECORD)
+    assert results.read_records(tmp_path, "dev", EXAMPLE).findings == ()
 
 
 def test_a_file_that_is_replaced_while_its_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As git does at a checkout: the record goes into the file that now has the name, and not into the old one."""
-    path = append(tmp_path, "dev", RECORD)
+    path = append_record(tmp_path, "dev", RECORD)
     held = path.open()
     fcntl.flock(held, fcntl.LOCK_EX)
 
@@ -255,17 +264,17 @@ def test_a_file_that_is_replaced_while_its_lock_is_waited_for(tmp_path: Path, mo
         held.close()
 
     monkeypatch.setattr(time, "sleep", replace)  # it is called when the lock was found taken
-    append(tmp_path, "dev", RECORD)
-    assert text_of(tmp_path) == line_of(RECORD)
+    append_record(tmp_path, "dev", RECORD)
+    assert text_of(tmp_path) == record_line(RECORD)
 
 
 def test_a_stopped_writer_is_not_waited_for_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever finds the file locked waits, and says so in the end."""
-    monkeypatch.setattr("tpucfg.results.store._PATIENCE_SECONDS", 0.05)
-    append(tmp_path, "dev", RECORD)
+    monkeypatch.setattr("tpucfg.results.record_file._PATIENCE_SECONDS", 0.05)
+    append_record(tmp_path, "dev", RECORD)
     with (tmp_path / "results" / "dev.jsonl").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(StoreError, match="locked"):
-            append(tmp_path, "dev", RECORD)
-    append(tmp_path, "dev", RECORD)
-    assert text_of(tmp_path) == line_of(RECORD) * 2
+        with pytest.raises(RecordFileError, match="locked"):
+            append_record(tmp_path, "dev", RECORD)
+    append_record(tmp_path, "dev", RECORD)
+    assert text_of(tmp_path) == record_line(RECORD) * 2

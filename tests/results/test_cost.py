@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from making import CATALOG
-from tpucfg.results import Record, standings
+from spec_factory import CATALOG
+from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
-from tpucfg.spec.model import Number
+from tpucfg.spec.project import Number
 
 PRICE = {"v2": Number(Fraction(3, 2), "1.5")}
 SIZES = ("v2-8", "v2-32", "v2-128")
@@ -22,7 +22,7 @@ def made(
         for size in sizes
         if size.replace("-", "_") in throughput
     }
-    return costs(standings(slices, records, None), [examples] * len(slices), PRICE)
+    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICE)
 
 
 def test_measured_and_forecast() -> None:

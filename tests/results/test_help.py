@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from making import spec
 from process import COMMAND, ENVIRONMENT
+from spec_factory import spec
 from tpucfg.cli.app import run
 
 NAMES: Final = ("lm", "true", "null", "nan", "e", "con", "a--b", "x-9", "n" * 30)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from making import ROOT
 from recorded_previews import FOLDER
 from repositories import Repository, project
+from spec_factory import ROOT
 from tpucfg.cli.app import run
 from tpucfg.cli.options import SPEC
 
@@ -373,7 +373,7 @@ def test_program_prints_beside_the_comment(
     "first",
     [
         "import os\nos._exit(0)\n",
-        "import tpucfg.review.comment as it\nit.comment = lambda _: 'all is well'\nraise SystemExit(0)\n",
+        "import tpucfg.review.markdown.comment as it\nit.comment = lambda _: 'all is well'\nraise SystemExit(0)\n",
     ],
     ids=["silences", "forges"],
 )
@@ -402,12 +402,12 @@ def test_spec_elsewhere_is_named(
     capsys.readouterr()
 
     said = []
-    for place, spec in (
+    for location, spec in (
         (made.folder, "a--> b/tpucfg.yaml"),
         (folder, "tpucfg.yaml"),
         (tmp_path, f"{folder}/tpucfg.yaml"),
     ):
-        monkeypatch.chdir(place)
+        monkeypatch.chdir(location)
         assert run(["review", "--base", "HEAD", "--spec", spec]) == 0
         said.append(capsys.readouterr().out)
 

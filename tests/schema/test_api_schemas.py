@@ -62,47 +62,47 @@ def test_one_slip_anywhere_is_refused(target: str, path: Path) -> None:
     """A field in another spelling, a wrong enum value, a null or a wrong type is refused at every level."""
     ask, schema, config = takes(target), schema_of(target), read(path)
     slips = list(_slips(config, schema))
-    taken = [f"{'.'.join(map(str, place))}: {what}" for place, what, slip in slips if ask(slip)]
+    taken = [f"{'.'.join(map(str, location))}: {what}" for location, what, slip in slips if ask(slip)]
     assert slips
     assert taken == []
 
 
 def _slips(config: Any, schema: dict[str, Any]) -> Iterator[tuple[Place, str, Any]]:
-    for place, key, field in _fields(config, schema, schema, ()):
-        value = _at(config, place)[key]
+    for location, key, field in _fields(config, schema, schema, ()):
+        value = _at(config, location)[key]
         for name in sorted({f"{key}x", key.upper(), re.sub("([A-Z])", r"_\1", key).lower()} - {key}):
-            yield (*place, key), f"named {name}", _changed(config, place, key, {name: value})
+            yield (*location, key), f"named {name}", _changed(config, location, key, {name: value})
         values: list[object] = [None, {"nonsense": {}}, [[1]], *(["NONSENSE"] if "enum" in field else [])]
         for wrong in values:
-            yield (*place, key), f"is {wrong}", _changed(config, place, key, {key: wrong})
+            yield (*location, key), f"is {wrong}", _changed(config, location, key, {key: wrong})
 
 
 def _fields(
     value: Any,
     part: dict[str, Any],
     schema: dict[str, Any],
-    place: Place,
+    location: Place,
 ) -> Iterator[tuple[Place, str, dict[str, Any]]]:
     """Yield the place, the name and the schema of every field in a config; the keys of a map are no fields."""
     message = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _fields(item, message["items"], schema, (*place, index))
+            yield from _fields(item, message["items"], schema, (*location, index))
     elif isinstance(value, dict) and "properties" in message:
         for key, item in value.items():
-            yield place, key, message["properties"][key]
-            yield from _fields(item, message["properties"][key], schema, (*place, key))
+            yield location, key, message["properties"][key]
+            yield from _fields(item, message["properties"][key], schema, (*location, key))
 
 
-def _at(config: Any, place: Place) -> Any:
-    for step in place:
+def _at(config: Any, location: Place) -> Any:
+    for step in location:
         config = config[step]
     return config
 
 
-def _changed(config: Any, place: Place, key: str, field: dict[str, Any]) -> Any:
+def _changed(config: Any, location: Place, key: str, field: dict[str, Any]) -> Any:
     changed = copy.deepcopy(config)
-    holder = _at(changed, place)
+    holder = _at(changed, location)
     del holder[key]
     holder.update(field)
     return changed

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import SPEC, compiled, ids, loaded, planned, spec, the
-from tpucfg.spec.placeholders import PLACEHOLDERS, fill
+from spec_factory import SPEC, compiled, ids, loaded, planned, spec, the
+from tpucfg.spec.placeholders import PLACEHOLDERS, fill_placeholders
 
 VALUES = {name: f"<{name}>" for name in PLACEHOLDERS}
 ALL = " ".join(f"${{{name}}}" for name in PLACEHOLDERS)
@@ -66,7 +66,7 @@ def test_they_are_filled_in_everywhere_they_may_stand() -> None:
 )
 def test_filling_in(text: str, filled: str) -> None:
     """`${name}` is looked up, `$${` is `${`, and the signs of every other language are text."""
-    assert fill(text, VALUES) == filled
+    assert fill_placeholders(text, VALUES) == filled
 
 
 @given(st.lists(st.sampled_from(["$${", *VALUES, *"{} :x"]), max_size=12))
@@ -74,7 +74,9 @@ def test_filling_in_is_one_pass(parts: list[str]) -> None:
     """A value that looks like a placeholder, or like anything else, arrives as it is: nothing is filled in twice."""
     hostile = {name: f"${{{name}}} $${{ {{{{ 7 * 7 }}}} $(id)" for name in VALUES}
     text = "".join(f"${{{part}}}" if part in VALUES else part for part in parts)
-    assert fill(text, hostile) == "".join("${" if part == "$${" else hostile.get(part, part) for part in parts)
+    assert fill_placeholders(text, hostile) == "".join(
+        "${" if part == "$${" else hostile.get(part, part) for part in parts
+    )
 
 
 WRONG = {
@@ -127,7 +129,7 @@ def test_all_that_are_wrong_are_said_at_once() -> None:
     """Each is one finding at its own place, also where two stand in one value."""
     _, found = loaded(spec(trainer__args={"a": "${x1}${x2}", "b": ["ok", "${x3}", "${size"]}))
     assert len(found) == 4
-    assert len({finding.place for finding in found}) == 4
+    assert len({finding.location for finding in found}) == 4
 
 
 NOWHERE_ELSE = {

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
-from making import ROOT, loaded, spec, the
-from mutating import CORPUS, mutated
+from spec_factory import ROOT, loaded, spec, the
+from strategies import CORPUS, mutated
 from tpucfg import schemas
-from tpucfg.schemas.strict import validator
+from tpucfg.schemas.error_context import strict_validator
 
 Schema = Mapping[str, Any]
-SCHEMA: Schema = schemas.load("tpucfg")
+SCHEMA: Schema = schemas.load_schema("tpucfg")
 NAMES = ["tpucfg", "vertex-ai", "ai-platform", "cloud-tpu", "gke"]
 
 
@@ -100,7 +100,7 @@ def test_patterns_are_about_the_whole_text(pattern: str) -> None:
 
 def explained(name: str, data: Any) -> bool:
     """What jsonschema says, which is asked for reasons only where the quick validator says no."""
-    return not list(validator(name).iter_errors(data))
+    return not list(strict_validator(name).iter_errors(data))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nothing_hides_behind_a_line_break(path: str, end: str) -> None:
     for key in above:
         inner = inner[key]
     inner[last] += end
-    assert not schemas.valid("tpucfg", data)
+    assert not schemas.is_valid("tpucfg", data)
     assert not explained("tpucfg", data)
 
 
@@ -123,7 +123,7 @@ def test_both_validators_agree_on_the_corpus() -> None:
     """Every file of the repository that is a spec or a config gets one answer from both."""
     assert len(CORPUS) > 40
     for name, data in CORPUS:
-        assert schemas.valid(name, data) == explained(name, data), (name, data)
+        assert schemas.is_valid(name, data) == explained(name, data), (name, data)
 
 
 @given(mutated())
@@ -142,7 +142,7 @@ def test_both_validators_agree_on_the_corpus() -> None:
 def test_both_validators_agree(case: tuple[str, Any]) -> None:
     """The quick one says yes exactly where the explaining one has nothing to explain, whatever stands in a file."""
     name, data = case
-    assert schemas.valid(name, data) == explained(name, data)
+    assert schemas.is_valid(name, data) == explained(name, data)
 
 
 @given(mutated())
@@ -152,8 +152,8 @@ def test_both_validators_agree(case: tuple[str, Any]) -> None:
 def test_whatever_does_not_fit_has_its_reasons(case: tuple[str, Any]) -> None:
     """A no comes with at least one finding: a sentence of one line, a place, and never two for one place."""
     name, data = case
-    problems = schemas.problems(name, data, schemas.SPEC if name == "tpucfg" else schemas.CONFIG)
-    assert bool(problems) != schemas.valid(name, data)
+    problems = schemas.schema_problems(name, data, schemas.SPEC if name == "tpucfg" else schemas.CONFIG)
+    assert bool(problems) != schemas.is_valid(name, data)
     assert len({(problem.path, problem.at_key) for problem in problems}) == len(problems)
     for problem in problems:
         assert problem.message.isprintable()

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-import making
+import spec_factory
 
 PROJECT, NUMBER = "acme-dev", 123456789012
 
@@ -14,7 +14,7 @@ def spec(environment: dict[str, Any] | None = None, *, env: str = "dev", **top: 
     """A spec with one environment; the first argument changes the environment, the others the top."""
     environments = {env: {"project": PROJECT, "region": "us-central1", **(environment or {})}}
     image = "us-docker.pkg.dev/acme-dev/train/mnist:1.0"
-    return making.spec(sizes=["v2-8"], environments=environments, trainer={"image": image}) | top
+    return spec_factory.spec(sizes=["v2-8"], environments=environments, trainer={"image": image}) | top
 
 
 def write(folder: Path, data: dict[str, Any]) -> Path:

@@ -10,14 +10,14 @@ import specs
 
 from tpucfg.catalog import Catalog
 from tpucfg.infra import stack_files
-from tpucfg.infra.outputs import expected
-from tpucfg.infra.program import ProgramError, run_program
+from tpucfg.infra.mock_runner import ProgramError, run_program
+from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.infra.rules import resource_findings
+from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.plan import plan
-from tpucfg.spec.load import load
-from tpucfg.spec.model import Project
-from tpucfg.spec.structure import OWN_LABELS
+from tpucfg.spec.parse import load_project
+from tpucfg.spec.project import Project
+from tpucfg.spec.semantic_rules import RESERVED_LABELS
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
@@ -26,7 +26,7 @@ V5E = {"sizes": ["v5litepod-4"], "training": {"tuned_on": "v5litepod-4", "batch_
 
 def project_at(path: Path) -> Project:
     """The project in a spec that has to hold."""
-    project, found = load(path)
+    project, found = load_project(path)
     assert project, found
     return project
 
@@ -85,7 +85,7 @@ def test_real_stack_keeps_every_rule(stack: str, preview: bool) -> None:
 
     assert [resource.kind for resource in one.resources].count("storage.Bucket") == 1
     assert not resource_findings(one, project)
-    for name, (value, _) in expected(project, project.environments[stack]).items():
+    for name, (value, _) in expected_outputs(project, project.environments[stack]).items():
         assert one.outputs[name] == value
 
 
@@ -118,7 +118,7 @@ def test_bucket_is_regional_closed_and_labelled(tmp_path: Path) -> None:
     assert bucket.inputs["uniformBucketLevelAccess"] is True
     assert bucket.inputs["publicAccessPrevention"] == "enforced"
     assert bucket.inputs["labels"] == {"tpucfg-project": "mnist", "tpucfg-environment": "dev", "team": "vision"}
-    assert set(bucket.inputs["labels"]) == {*OWN_LABELS, "team"}
+    assert set(bucket.inputs["labels"]) == {*RESERVED_LABELS, "team"}
     assert bucket.retain
     assert not bucket.inputs["forceDestroy"]
 

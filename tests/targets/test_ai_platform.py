@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, spec
-from tpucfg.config.compile import render_all
-from tpucfg.config.origin import origin_of
 from tpucfg.findings import errors
 from tpucfg.plan import Job
-from tpucfg.targets import Message, target_named
+from tpucfg.render.pipeline import render_configs
+from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.interface import origin_of
 
 
-def message_of(data: dict[str, Any]) -> Message:
+def message_of(data: dict[str, Any]) -> RequestBody:
     """Return the message of a spec's only job."""
     result = compiled(data)
     assert not errors(result.findings), result.findings
-    ((_, message),) = result.messages
+    ((_, message),) = result.request_bodies
     return message
 
 
@@ -87,18 +87,18 @@ def test_labels_are_in_the_config() -> None:
 )
 def test_versions_are_text_in_the_config(data: dict[str, Any], quoted: list[str]) -> None:
     """A version is in quotes: gcloud takes a bare 2.2 for a number and refuses it."""
-    (config,) = render_all(compiled(data))
+    (config,) = render_configs(compiled(data))
     assert all(line in config.text for line in quoted)
 
 
-def all_jobs() -> Iterator[tuple[Job, Message]]:
+def all_jobs() -> Iterator[tuple[Job, RequestBody]]:
     """Yield the jobs of every machine with every kind of trainer."""
     uploaded = spec(trainer={"package": "gs://b/trainer.tar.gz"})
     for data in (spec(), uploaded, container()):
         for machine in OF_MACHINE:
             labelled = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
             changed = {**data, "environments": labelled, "targets": {"ai-platform": {"machine": machine}}}
-            yield from compiled(changed).messages
+            yield from compiled(changed).request_bodies
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -115,7 +115,7 @@ def test_every_field_says_where_it_comes_from() -> None:
     jobs = list(all_jobs())
     assert len(jobs) == 9
     written = {path for _, message in jobs for path in leaves(message)}
-    found = {path: origin_of("ai-platform", path) for path in written}
+    found = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
     assert [path for path, origin in found.items() if origin is None] == []
     assert set(found.values()) == set(target_named("ai-platform").ORIGINS.values())
 
@@ -123,5 +123,5 @@ def test_every_field_says_where_it_comes_from() -> None:
 def test_the_template_says_where_the_package_comes_from() -> None:
     """A config for a package says that gcloud takes it by flag; one for containers has nothing to say."""
     said = "# gcloud takes the package from its flags"
-    (package,), (containers,) = (list(render_all(compiled(data))) for data in (spec(), container()))
+    (package,), (containers,) = (list(render_configs(compiled(data))) for data in (spec(), container()))
     assert (said in package.text, said in containers.text) == (True, False)

@@ -146,12 +146,14 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("data", "id_", "place", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    ("data", "id_", "location", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_what_the_service_does_not_take_is_one_error(data: dict[str, Any], id_: str, place: str, message: str) -> None:
+def test_what_the_service_does_not_take_is_one_error(
+    data: dict[str, Any], id_: str, location: str, message: str
+) -> None:
     """A spec that asks for what the service lacks is one error, at the value or key at fault, that says what to do."""
     (finding,) = errors(compiled(data).findings)
-    assert (finding.id, at(finding, data)) == (id_, place)
+    assert (finding.id, at(finding, data)) == (id_, location)
     assert finding.message.startswith(message)
     assert finding.help
 
@@ -186,7 +188,7 @@ def test_the_end_of_the_service_is_said_where_an_environment_chooses_it() -> Non
     data = spec(target="vertex-ai", environments=own)
     (finding,) = compiled(data).findings
     assert finding.id == "TPU060"
-    assert finding.place.line > json.dumps(data, indent=1).splitlines().index(' "environments": {')
+    assert finding.location.line > json.dumps(data, indent=1).splitlines().index(' "environments": {')
 
 
 def test_an_allowed_region_renders() -> None:
@@ -194,4 +196,4 @@ def test_an_allowed_region_renders() -> None:
     data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
     result = compiled(data)
     assert [(it.level, it.id) for it in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
-    assert result.messages[0][1]["trainingInput"]["region"] == "asia-east1"
+    assert result.request_bodies[0][1]["trainingInput"]["region"] == "asia-east1"

@@ -7,8 +7,8 @@ import pytest
 
 from ai_platform_specs import OF_MACHINE, at, merged
 from tpucfg.catalog import Catalog
-from tpucfg.config.check import document_findings
-from tpucfg.spec.reader import read_text
+from tpucfg.render.validate import config_findings
+from tpucfg.yamldoc.reader import read_text
 
 GUIDE_CONFIGS = {
     "basic": "trainingInput: {scaleTier: BASIC_TPU}",
@@ -45,7 +45,7 @@ trainingInput:
 @pytest.mark.parametrize("name", GUIDE_CONFIGS)
 def test_the_guides_own_configs_pass(name: str) -> None:
     """A config as the guide prints it, which leaves region and runtime to the flags, has no finding."""
-    assert document_findings(read_text(GUIDE_CONFIGS[name], "config.yaml"), "ai-platform", Catalog()) == ()
+    assert config_findings(read_text(GUIDE_CONFIGS[name], "config.yaml"), "ai-platform", Catalog()) == ()
 
 
 def custom(**changes: Any) -> dict[str, Any]:
@@ -122,11 +122,11 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "field", "place"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN])
-def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, Any], field: str, place: str) -> None:
+@pytest.mark.parametrize(("config", "field", "location"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN])
+def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, Any], field: str, location: str) -> None:
     """A config that fits the API's schema, whoever wrote it, has one error, at the field that the service minds."""
-    (finding,) = document_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
-    assert (finding.id, finding.level, at(finding, config)) == ("TPU074", "error", place)
+    (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
+    assert (finding.id, finding.level, at(finding, config)) == ("TPU074", "error", location)
     assert finding.message.partition(":")[0].endswith(field)
     assert finding.help
 
@@ -143,11 +143,11 @@ def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, A
 )
 def test_a_config_and_a_spec_go_by_the_same_lists(config: dict[str, Any], id_: str) -> None:
     """Region, runtime and Python are refused in a config under the ids that they have in a spec."""
-    (finding,) = document_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
+    (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
     assert finding.id == id_
 
 
 def test_a_zero_is_a_field_left_out() -> None:
     """`parameterServerCount: 0` asks for nothing and is not refused."""
     config = json.dumps(custom(parameterServerCount=0))
-    assert document_findings(read_text(config, "config.yaml"), "ai-platform", Catalog()) == ()
+    assert config_findings(read_text(config, "config.yaml"), "ai-platform", Catalog()) == ()

@@ -15,7 +15,7 @@ CUSTOM = "--scale-tier=CUSTOM --master-machine-type=n1-highcpu-16 --region=us-ce
 
 def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
     """Return the commands of a spec's only job."""
-    ((job, _),) = compiled(data, run).messages
+    ((job, _),) = compiled(data, run).request_bodies
     return target_named("ai-platform").submission(job)
 
 

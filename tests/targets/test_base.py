@@ -10,7 +10,7 @@ import pytest
 from jobs import program
 from loopback import address, serving
 from tpucfg.targets import Command
-from tpucfg.targets.base import AUTHORIZATION
+from tpucfg.targets.interface import AUTHORIZATION
 
 SECRET = "ya29.token-of-the-test"  # noqa: S105 - no secret of anything
 

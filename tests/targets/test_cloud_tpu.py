@@ -4,8 +4,8 @@ from pathlib import Path
 
 from jobs import CATALOG, gcloud_refusal, job, leaves
 from tpucfg import schemas
-from tpucfg.config.origin import origin_of
-from tpucfg.targets import Message, cloud_tpu
+from tpucfg.targets import RequestBody, cloud_tpu, target_named
+from tpucfg.targets.interface import origin_of
 
 EUROPE = {"region": "europe-west4"}
 OPTIONS = {
@@ -16,7 +16,7 @@ OPTIONS = {
 }
 
 
-def without_script(message: Message) -> tuple[Message, str]:
+def without_script(message: RequestBody) -> tuple[RequestBody, str]:
     """The message, and the script apart from it."""
     rest = deepcopy(message)
     script = rest["tpu"]["nodeSpec"][0]["node"].pop("metadata")["startup-script"]
@@ -25,7 +25,7 @@ def without_script(message: Message) -> tuple[Message, str]:
 
 def test_a_multi_host_slice() -> None:
     """v3-32 in europe-west4 is one node in the zone that has it, run by the environment's own account."""
-    message, script = without_script(cloud_tpu.message(job("cloud-tpu", "v3-32", environment=EUROPE)))
+    message, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v3-32", environment=EUROPE)))
     assert script.startswith("#!/bin/bash\n")
     assert message == {
         "tpu": {
@@ -52,7 +52,7 @@ def test_every_option() -> None:
     """Account, runtime, network, labels and a reservation of the same zone go where the API has them."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
     made = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
-    message, _ = without_script(cloud_tpu.message(made))
+    message, _ = without_script(cloud_tpu.request_body(made))
     zone = "projects/my-project/locations/us-west4-a"
     assert message == {
         "tpu": {
@@ -79,21 +79,21 @@ def test_every_option() -> None:
 
 def test_spot_is_an_empty_message() -> None:
     """Spot capacity is asked for by an empty message at the top, as gcloud does."""
-    assert cloud_tpu.message(job("cloud-tpu", "v2-8", options={"spot": True}))["spot"] == {}
+    assert cloud_tpu.request_body(job("cloud-tpu", "v2-8", options={"spot": True}))["spot"] == {}
 
 
 def test_a_whole_reservation_name_stays() -> None:
     """A reservation that is written out, say of another project, is not changed."""
     name = "projects/other/locations/us-central1-b/reservations/theirs"
-    assert cloud_tpu.message(job("cloud-tpu", "v2-8", options={"reservation": name}))["reservationName"] == name
+    assert cloud_tpu.request_body(job("cloud-tpu", "v2-8", options={"reservation": name}))["reservationName"] == name
 
 
 def test_every_field_has_an_origin() -> None:
     """`tpucfg why` can answer for every field that is ever written."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
     for options in (OPTIONS, {"spot": True}):
-        message = cloud_tpu.message(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
-        unknown = [path for path in leaves(message) if origin_of("cloud-tpu", path) is None]
+        message = cloud_tpu.request_body(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
+        unknown = [path for path in leaves(message) if origin_of(target_named("cloud-tpu").ORIGINS, path) is None]
         assert unknown == []
 
 
@@ -103,8 +103,8 @@ def test_every_size_fits_schema_and_rules() -> None:
     assert {slice_.generation for slice_ in taken} == {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
     for slice_ in taken:
         zone = slice_.zones[0]
-        made = cloud_tpu.message(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
-        assert schemas.valid("cloud-tpu", made)
+        made = cloud_tpu.request_body(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
+        assert schemas.is_valid("cloud-tpu", made)
         assert list(cloud_tpu.rules(made, CATALOG)) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from jobs import CATALOG, compiled, job
 from tpucfg import schemas
-from tpucfg.targets import Message, cloud_tpu
+from tpucfg.targets import RequestBody, cloud_tpu
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_zone_of_the_spec_is_used() -> None:
     }
     result = compiled("cloud-tpu", "v2-8", **more)
     assert [it.id for it in result.findings if it.level == "error"] == []
-    ((_, message),) = result.messages
+    ((_, message),) = result.request_bodies
     assert message["tpu"]["nodeSpec"][0]["parent"] == "projects/my-project/locations/us-west9-b"
 
 
@@ -94,17 +94,17 @@ def test_a_run_that_makes_the_name_too_long() -> None:
         assert [it.id for it in result.findings if it.level == "error"] == expected
 
 
-def changed(path: str, value: Any) -> Message:
+def changed(path: str, value: Any) -> RequestBody:
     """A good message with one field of the node spec or of the top set, or deleted where the value is None."""
-    message = cloud_tpu.message(job("cloud-tpu", "v2-8"))
+    message = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
     *above, last = path.split(".")
-    place: Any = message
+    location: Any = message
     for step in above:
-        place = place[int(step) if step.isdecimal() else step]
+        location = location[int(step) if step.isdecimal() else step]
     if value is None:
-        del place[last]
+        del location[last]
     else:
-        place[last] = value
+        location[last] = value
     return message
 
 
@@ -133,15 +133,15 @@ NODE = "tpu.nodeSpec.0.node"
 def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
     """A config that fits the schema is refused where the service would refuse it, at the field."""
     message = changed(path, value)
-    assert schemas.valid("cloud-tpu", message)
+    assert schemas.is_valid("cloud-tpu", message)
     (problem,) = cloud_tpu.rules(message, CATALOG)
     assert expected in problem.message
 
 
 @pytest.mark.parametrize("other", [{"guaranteed": {}}, {"reservationName": "projects/p/locations/z/reservations/r"}])
-def test_spot_excludes(other: Message) -> None:
+def test_spot_excludes(other: RequestBody) -> None:
     """Spot capacity is neither guaranteed nor reserved."""
-    message = cloud_tpu.message(job("cloud-tpu", "v2-8")) | {"spot": {}}
+    message = cloud_tpu.request_body(job("cloud-tpu", "v2-8")) | {"spot": {}}
     assert list(cloud_tpu.rules(message, CATALOG)) == []
     (problem,) = cloud_tpu.rules(message | other, CATALOG)
     assert problem.id == "TPU074"
@@ -154,7 +154,7 @@ def test_spot_excludes(other: Message) -> None:
 def test_a_shape_that_is_not_offered(kind: str, topology: str, said: str | None) -> None:
     """Only a generation whose shapes are all known can refuse one: of v4 some are not."""
     node = {"acceleratorConfig": {"type": kind, "topology": topology}, "runtimeVersion": "tpu-ubuntu2204-base"}
-    message: Message = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
+    message: RequestBody = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
     found = [problem.message for problem in cloud_tpu.rules(message, CATALOG)]
     assert len(found) == (said is not None)
     assert all(str(said) in text for text in found)

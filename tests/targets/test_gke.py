@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jobs import CATALOG, IMAGE, job, leaves, parts, project
 from tpucfg import schemas
-from tpucfg.config.origin import origin_of
-from tpucfg.targets import SubmissionError, gke
+from tpucfg.targets import SubmissionError, gke, target_named
+from tpucfg.targets.interface import origin_of
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}
@@ -19,7 +19,7 @@ EAST = {"region": "us-east5", "kube_context": CONTEXT}
 
 def test_a_single_host() -> None:
     """v6e-1 is one pod with one chip, which asks for no node pool of its own."""
-    assert gke.message(job("gke", "v6e-1", environment=EAST)) == {
+    assert gke.request_body(job("gke", "v6e-1", environment=EAST)) == {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "mnist-dev-v6e-1", "namespace": "default"},
@@ -71,7 +71,7 @@ def test_a_single_host() -> None:
 
 def test_every_option() -> None:
     """Queue, labels, namespace, account, reservation, variables and a run go where Kubernetes has them."""
-    message = gke.message(
+    message = gke.request_body(
         job(
             "gke",
             "v6e-16",
@@ -110,7 +110,7 @@ def test_every_option() -> None:
 )
 def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hosts: int, chips: int) -> None:
     """Each generation has its label and topology, one pod a host, and a pod asks for all chips of its host."""
-    message = gke.message(job("gke", size, environment={"region": region}))
+    message = gke.request_body(job("gke", size, environment={"region": region}))
     work, pod = parts(message)
     selector = pod["nodeSelector"]
     assert selector == {
@@ -133,7 +133,7 @@ def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hos
 )
 def test_machine_of_a_2x4_slice(size: str, machine: str, hosts: int, chips: int, pinned: str | None) -> None:
     """A 2x4 slice on two small hosts names their machine type, as its pods would fit a large host too."""
-    message = gke.message(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
+    message = gke.request_body(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
     work, pod = parts(message)
     assert (work["parallelism"], pod["containers"][0]["resources"]["limits"]) == (hosts, {"google.com/tpu": chips})
     assert pod["nodeSelector"].get("node.kubernetes.io/instance-type") == pinned
@@ -142,7 +142,7 @@ def test_machine_of_a_2x4_slice(size: str, machine: str, hosts: int, chips: int,
 def test_no_pod_is_privileged_or_on_the_hosts_network() -> None:
     """No size gets a privileged container, a host's network, or a host's folder."""
     for slice_ in (it for it in CATALOG.all() if "gke" in it.targets):
-        _, pod = parts(gke.message(job("gke", slice_.size)))
+        _, pod = parts(gke.request_body(job("gke", slice_.size)))
         assert "hostNetwork" not in pod
         assert "securityContext" not in pod["containers"][0]
         assert [volume for volume in pod["volumes"] if "hostPath" in volume] == []
@@ -157,16 +157,16 @@ def test_every_size_fits_schema_and_rules() -> None:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
             options = {"queue": "q", "reservation": "r"}
-            made = gke.message(job("gke", slice_.size, environment=labels, options=options, overrides=override))
-            assert schemas.valid("gke", made)
+            made = gke.request_body(job("gke", slice_.size, environment=labels, options=options, overrides=override))
+            assert schemas.is_valid("gke", made)
             assert list(gke.rules(made, CATALOG)) == []
-            assert [path for path in leaves(made) if origin_of("gke", path) is None] == []
+            assert [path for path in leaves(made) if origin_of(target_named("gke").ORIGINS, path) is None] == []
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
     """The queue's label comes from the target's settings, any other label from the environment."""
-    queue = origin_of("gke", ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
-    team = origin_of("gke", ("metadata", "labels", "team"))
+    queue = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
+    team = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "team"))
     assert queue is not None
     assert team is not None
     assert (queue.what, team.what) == ("targets.gke.queue", "environments.<env>.labels")
@@ -197,7 +197,7 @@ def test_arguments_reach_the_container_unchanged(text: str) -> None:
 def test_arguments_and_variables_are_escaped() -> None:
     """`$(X)` in a flag and in a variable is written `$$(X)`."""
     trainer = {"args": {"title": "costs $5 $(X)"}, "env": {"A": "$(B)"}}
-    _, pod = parts(gke.message(job("gke", "v6e-1", trainer=trainer)))
+    _, pod = parts(gke.request_body(job("gke", "v6e-1", trainer=trainer)))
     assert pod["containers"][0]["args"][0] == "--title=costs $$5 $$(X)"
     assert pod["containers"][0]["env"] == [{"name": "A", "value": "$$(B)"}]
 
@@ -220,7 +220,7 @@ def test_without_a_context_nothing_is_submitted() -> None:
     """Without a kube_context there is no command at all, and the finding stands at the environment."""
     with pytest.raises(SubmissionError) as caught:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
-    finding = caught.value.problem.found_in(project("gke", "v6e-16").document)
+    finding = caught.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
     assert finding.message == "dev names no kube_context, and a job is not sent to whatever cluster is current"
     assert finding.help.startswith("set environments.dev.kube_context")

@@ -8,7 +8,7 @@ import pytest
 
 from jobs import CATALOG, compiled, job, parts
 from tpucfg import schemas
-from tpucfg.targets import Message, gke
+from tpucfg.targets import RequestBody, gke
 from tpucfg.targets.gke_rules import longest_name
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -64,23 +64,23 @@ def test_a_label_that_only_google_takes() -> None:
     (found,) = [it for it in result.findings if it.level == "error"]
     assert 'metadata.labels.team: "vision-" makes no label' in found.message
     lines = result.plan.project.document.text.splitlines()
-    assert '"labels"' in lines[found.place.line - 1]
+    assert '"labels"' in lines[found.location.line - 1]
 
 
-def changed(path: str, value: Any, size: str = "v6e-16") -> Message:
+def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
     """A good message with one field set, or deleted for None. `M`, `J`, `P`, `C`: message, job, pod, container."""
-    message = deepcopy(gke.message(job("gke", size)))
+    message = deepcopy(gke.request_body(job("gke", size)))
     work, pod = parts(message)
     roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": message}
     root, *above, last = path.split("/")
-    place = roots[root]
+    location = roots[root]
     for step in above:
-        place = place[int(step) if step.isdecimal() else step]
+        location = location[int(step) if step.isdecimal() else step]
     key = last.replace("|", "/")
     if value is None:
-        del place[key]
+        del location[key]
     else:
-        place[key] = value
+        location[key] = value
     return message
 
 
@@ -113,11 +113,11 @@ SHAPE = "P/nodeSelector/cloud.google.com|gke-tpu-topology"
 def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
     """A config that fits the schema is refused where a cluster would refuse it, or never run it."""
     message = changed(path, value)
-    assert schemas.valid("gke", message)
+    assert schemas.is_valid("gke", message)
     assert any(expected in problem.message for problem in gke.rules(message, CATALOG))
 
 
-def taken() -> Iterator[Message]:
+def taken() -> Iterator[RequestBody]:
     """What a cluster takes, though this tool would write it otherwise."""
     yield changed("J/completionMode", None)
     yield changed("C/resources/requests", None)
@@ -135,5 +135,5 @@ def taken() -> Iterator[Message]:
 def test_what_is_taken_of_a_config() -> None:
     """Nothing is refused that a cluster takes: two containers with half the chips each, say, or a host's network."""
     for message in taken():
-        assert schemas.valid("gke", message)
+        assert schemas.is_valid("gke", message)
         assert list(gke.rules(message, CATALOG)) == []

@@ -31,7 +31,7 @@ def test_values_are_never_references(text: str) -> None:
 def test_variables_are_escaped_and_arguments_are_not() -> None:
     """Only of variables does Google say that references are expanded; a dollar alone is none."""
     trainer = {"args": {"title": "costs $5 $(X)"}, "env": {"A": "$(B)", "C": "$5 $$(D)"}}
-    program = vertex_ai.message(job("vertex-ai", "v2-8", trainer=trainer))["workerPoolSpecs"][0]["containerSpec"]
+    program = vertex_ai.request_body(job("vertex-ai", "v2-8", trainer=trainer))["workerPoolSpecs"][0]["containerSpec"]
 
     assert program["args"][0] == "--title=costs $5 $(X)"
     assert program["env"] == [{"name": "A", "value": "$$(B)"}, {"name": "C", "value": "$5 $$$$(D)"}]

@@ -7,9 +7,9 @@ import pytest
 from packaging.requirements import Requirement
 
 import trainers
-from making import ROOT, project
+from spec_factory import ROOT, project
 from tpucfg.cli.app import run
-from tpucfg.starter import TRAINERS
+from tpucfg.scaffold import TRAINERS
 
 KINDS = [(framework, target) for framework, targets in TRAINERS.items() for target in targets]
 each_kind = pytest.mark.parametrize(("framework", "target"), KINDS, ids=[f"{one}-{other}" for one, other in KINDS])

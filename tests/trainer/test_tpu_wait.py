@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from making import ROOT
+from spec_factory import ROOT
 
 TPU: Final = ROOT / "templates" / "trainer" / "tensorflow" / "tpu.py"
 CONFIG: Final = {"tpu_node_name": "node-1", "zone": "us-central1-b", "project": "my-project"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from github_comments import BOT, NONE, Comments
-from making import ROOT
-from tpucfg.review.comment import marker
+from spec_factory import ROOT
+from tpucfg.review.markdown.comment import marker
 
 SCRIPT = ROOT / ".github" / "actions" / "comment" / "comment.sh"
 MARKER = "<!-- tpucfg-review -->"

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from loopback import answering
-from making import ROOT
+from spec_factory import ROOT
 
 MARKER = "<!-- tpucfg-review -->"
 pytestmark = pytest.mark.skipif(

@@ -12,8 +12,8 @@ import yaml
 
 from github_comments import NONE, Comments
 from github_runner import Job
-from making import ROOT
 from pull_request import WORKFLOW, Proposal, reviewed
+from spec_factory import ROOT
 from tpucfg import __version__
 from tpucfg.cli.app import run
 

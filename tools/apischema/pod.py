@@ -168,19 +168,19 @@ def _refuses_none(blank: object, attribute: str) -> bool:
     return False
 
 
-def _type(place: str, kind: str, waiting: list[str]) -> Schema:
+def _type(location: str, kind: str, waiting: list[str]) -> Schema:
     if container := _CONTAINER.match(kind):
-        inner = _type(place, container[1], waiting)
+        inner = _type(location, container[1], waiting)
         return {"type": "array", "items": inner} if kind.startswith("list") else map_of(inner)
-    if scalar := _said_here(place) or _SCALARS.get(kind):
+    if scalar := _said_here(location) or _SCALARS.get(kind):
         return dict(scalar)
     waiting.append(kind)
     return {"$ref": f"#/$defs/{name_of(kind)}"}
 
 
-def _said_here(place: str) -> Schema | None:
-    if place in QUANTITIES:
+def _said_here(location: str) -> Schema | None:
+    if location in QUANTITIES:
         return QUANTITY
-    if place in ENUMS:
-        return {"type": "string", "enum": ENUMS[place].split()}
-    return {"type": "string", "pattern": PATTERNS[place]} if place in PATTERNS else None
+    if location in ENUMS:
+        return {"type": "string", "enum": ENUMS[location].split()}
+    return {"type": "string", "pattern": PATTERNS[location]} if location in PATTERNS else None

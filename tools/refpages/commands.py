@@ -7,7 +7,7 @@ from typing import Any, Final
 from typer.main import get_command
 
 from refpages import GENERATED, prose
-from tpucfg.cli import exits
+from tpucfg.cli import exit_codes as exits
 from tpucfg.cli.app import COMMANDS, app
 
 _INTRO: Final = """\

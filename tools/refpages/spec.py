@@ -8,7 +8,7 @@ import yaml
 
 from refpages import GENERATED, prose
 from refpages.keys import Key, Schema, keys
-from refpages.said import form_of, type_of
+from refpages.schema_text import form_of, type_of
 from tpucfg.spec.placeholders import PLACEHOLDERS
 
 _INTRO: Final = """\

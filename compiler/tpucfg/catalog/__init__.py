@@ -4,7 +4,7 @@ The facts live in `data/`, one file per generation. Adding a size or a generatio
 no code knows a size by name.
 """
 
-from tpucfg.catalog.load import Catalog
-from tpucfg.catalog.model import Generation, Machine, Refusal, Slice, Source, Zone
+from tpucfg.catalog.catalog import Catalog
+from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Zone
 
 __all__ = ["Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]

@@ -12,8 +12,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tpucfg import __version__
-from tpucfg.cli.exits import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, Stop
-from tpucfg.wording import nearest, printable_lines, shown
+from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit
+from tpucfg.text_format import format_value, nearest, printable_lines
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Begin": {
@@ -62,13 +62,13 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:  # which the library would end with the status that stands for errors here
-            raise Stop(BROKEN_PIPE) from None
+            raise CommandExit(BROKEN_PIPE) from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
         if cmd_name not in COMMANDS:
             near = nearest(cmd_name, [*COMMANDS])
             hint = f"did you mean {near}?" if near else "all are listed by: tpucfg --help"
-            raise Stop(USAGE, f"there is no command {shown(cmd_name, quoted=False)}", hint)
+            raise CommandExit(USAGE, f"there is no command {format_value(cmd_name, quoted=False)}", hint)
         return _command(cmd_name)
 
 
@@ -80,7 +80,9 @@ class _Command(TyperCommand):
         if specs and not ctx.resilient_parsing:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             if given.count(specs[0]) > 1:
-                raise Stop(USAGE, f"--spec is given more than once, and {self.name} takes one spec", "leave one --spec")
+                raise CommandExit(
+                    USAGE, f"--spec is given more than once, and {self.name} takes one spec", "leave one --spec"
+                )
         return super().parse_args(ctx, args)
 
 
@@ -134,7 +136,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         try:
             status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
-        except Stop as stop:
+        except CommandExit as stop:
             stop.say()
             status = stop.status
         sys.stdout.flush()  # here, where it can still be said that the disk is full

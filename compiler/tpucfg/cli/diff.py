@@ -9,21 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import DIFFERENT, ERRORS, USAGE, Stop
-from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, TargetOption, choice, format_option, selection
-from tpucfg.cli.workspace import say
-from tpucfg.diff.configs import difference
-from tpucfg.diff.model import Difference
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.load_spec import print_findings
+from tpucfg.cli.options import (
+    SPEC,
+    EnvOption,
+    SizeOption,
+    SpecOption,
+    TargetOption,
+    format_option,
+    require_choice,
+    selection,
+)
+from tpucfg.diff.change import Difference
+from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
-from tpucfg.paths import is_folder
+from tpucfg.fs import is_directory
 from tpucfg.plan import SelectionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tpucfg.diff.sides import Made
+    from tpucfg.diff.compiled_revisions import CompiledRevision
+    from tpucfg.git.snapshots import CompareRequest
     from tpucfg.plan import Selection
-    from tpucfg.revisions.sides import Asked
 
 
 def diff(
@@ -50,77 +59,78 @@ def diff(
 
     Example: tpucfg diff main --env prod
     """
-    choice(format, tuple(_FORMATS), "--format")
-    if head is not None and is_folder(Path(base)) and is_folder(Path(head)):
+    require_choice(format, tuple(_FORMATS), "--format")
+    if head is not None and is_directory(Path(base)) and is_directory(Path(head)):
         found = _of_folders(Path(base), Path(head))
     else:
         found = _of_revisions(base, head, spec, selection(env, size, target))
-    from tpucfg.review.redact import redacted_difference
+    from tpucfg.diff.change import redact_difference
 
-    print(_FORMATS[format](redacted_difference(found)))
+    print(_FORMATS[format](redact_difference(found)))
     if exit_code and found:
         sys.stdout.flush()
-        raise Stop(DIFFERENT)
+        raise CommandExit(DIFFERENT)
 
 
 def _of_folders(base: Path, head: Path) -> Difference:
-    from tpucfg.diff.folders import read_folder
+    from tpucfg.diff.config_folder import read_folder
 
     before, after = read_folder(base), read_folder(head)
     if found := (*before.findings, *after.findings):
-        say(found, before.sources | after.sources)
-        raise Stop(ERRORS)
-    return difference(before.configs, after.configs)
+        print_findings(found, before.sources | after.sources)
+        raise CommandExit(ERRORS)
+    return config_difference(before.configs, after.configs)
 
 
 def _of_revisions(base: str, head: str | None, spec: Path, chosen: "Selection") -> Difference:
-    from tpucfg.revisions.sides import Asked
+    from tpucfg.git.snapshots import CompareRequest
 
-    with compiled_sides(Asked(base, head, spec, whole=False), chosen) as (before, after):
+    with compiled_sides(CompareRequest(base, head, spec, whole=False), chosen) as (before, after):
         stops = [made for made in (before, after) if made.is_broken]
         for made in stops:
-            print(f"tpucfg: {made.side.title} cannot be compared:", file=sys.stderr)
-            say(errors(made.findings), {made.side.shown: made.text})
+            print(f"tpucfg: {made.snapshot.title} cannot be compared:", file=sys.stderr)
+            print_findings(errors(made.findings), {made.snapshot.shown: made.text})
         if stops:
-            raise Stop(ERRORS)
-        return difference(before.configs, after.configs)
+            raise CommandExit(ERRORS)
+        return config_difference(before.configs, after.configs)
 
 
 @contextmanager
-def compiled_sides(asked: "Asked", chosen: "Selection") -> "Iterator[tuple[Made, Made]]":
+def compiled_sides(
+    asked: "CompareRequest", chosen: "Selection"
+) -> "Iterator[tuple[CompiledRevision, CompiledRevision]]":
     """Both sides of a comparison, compiled.
 
     Raises:
         Stop: A revision cannot be read, or neither side has what is selected.
     """
-    from tpucfg.diff.sides import both
-    from tpucfg.revisions.model import RevisionError
-    from tpucfg.revisions.sides import opened
+    from tpucfg.diff.compiled_revisions import compile_revisions
+    from tpucfg.git.repository import RevisionError
+    from tpucfg.git.snapshots import open_snapshots
 
     try:
-        with opened(asked) as sides:
-            yield both(sides, Catalog(), chosen)
+        with open_snapshots(asked) as sides:
+            yield compile_revisions(sides, Catalog(), chosen)
     except RevisionError as error:
-        raise Stop(ERRORS, str(error), error.help) from None
+        raise CommandExit(ERRORS, str(error), error.help) from None
     except SelectionError as error:
-        raise Stop(USAGE, str(error)) from None
+        raise CommandExit(USAGE, str(error)) from None
 
 
 def _text(found: Difference) -> str:
-    from tpucfg.diff.formats import text_lines
+    from tpucfg.diff.describe import text_lines
 
     return "\n".join(text_lines(found))
 
 
 def _json(found: Difference) -> str:
-    from tpucfg.diff.formats import json_data
-    from tpucfg.diff.wording import canonical
+    from tpucfg.diff.describe import json_data, print_json
 
-    return canonical(json_data(found))
+    return print_json(json_data(found))
 
 
 def _markdown(found: Difference) -> str:
-    from tpucfg.review.configs import whole_difference
+    from tpucfg.review.markdown.sections import whole_difference
 
     return whole_difference(found)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from tpucfg.cli.exits import USAGE, Stop
+from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.findings import RULES, Rule
-from tpucfg.resources import folder
-from tpucfg.wording import printable
+from tpucfg.package_data import data_folder
+from tpucfg.text_format import printable
 
 
 def _complete_id(incomplete: str) -> list[str]:
@@ -35,7 +35,7 @@ def explain(
 
 def page(rule: Rule) -> str:
     """The page as people read it, without the marks of the script that keeps its examples true."""
-    text = (folder("docs/findings") / f"{rule.id}.md").read_text(encoding="utf-8")
+    text = (data_folder("docs/findings") / f"{rule.id}.md").read_text(encoding="utf-8")
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("<!-- "))
 
 
@@ -48,7 +48,7 @@ def _rule(id_: str) -> Rule:
     alike = [known for known in RULES if known.startswith(written[: len("TPU0")])]
     near = max(alike, key=lambda known: sum(a == b for a, b in zip(known, written, strict=False)), default=None)
     hint = f"did you mean {near}? " if near and len(written) > len("TPU") else ""
-    raise Stop(USAGE, f"there is no finding {printable(id_)}", f"{hint}all are listed by: tpucfg explain")
+    raise CommandExit(USAGE, f"there is no finding {printable(id_)}", f"{hint}all are listed by: tpucfg explain")
 
 
 def _listed() -> list[str]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from tpucfg.cli.exits import ERRORS, USAGE, Stop
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, choice, format_option
-from tpucfg.cli.workspace import loaded_project, say
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.load_spec import load_project_or_exit, print_findings
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.spec.model import Project
-from tpucfg.wording import json_text, printable
+from tpucfg.spec.project import Project
+from tpucfg.text_format import json_text, printable
 
 
 def infra(
@@ -23,38 +23,40 @@ def infra(
 
     Example: tpucfg infra --env prod
     """
-    from tpucfg.infra.rules import resource_findings
+    from tpucfg.infra.resource_rules import resource_findings
 
-    choice(format, tuple(_FORMATS), "--format")
-    project = loaded_project(spec)
+    require_choice(format, tuple(_FORMATS), "--format")
+    project = load_project_or_exit(spec)
     made = [_made(spec, project, name) for name in _chosen(project, env)]
     found = [finding for one in made for finding in resource_findings(one, project)]
     for line in _FORMATS[format](made, found):
         print(line)
-    say([finding for finding in found if finding.level != "note"], {project.document.file: project.document.text})
+    print_findings(
+        [finding for finding in found if finding.level != "note"], {project.document.file: project.document.text}
+    )
     if errors(found):
-        raise Stop(ERRORS)
+        raise CommandExit(ERRORS)
 
 
 def _chosen(project: Project, env: list[str] | None) -> list[str]:
-    from tpucfg.plan import Selection, SelectionError, select
+    from tpucfg.plan import Selection, SelectionError, select_sizes
 
     try:
-        return [environment.name for environment, _ in select(project, Selection(tuple(env or ())))]
+        return [environment.name for environment, _ in select_sizes(project, Selection(tuple(env or ())))]
     except SelectionError as error:
-        raise Stop(USAGE, str(error)) from None
+        raise CommandExit(USAGE, str(error)) from None
 
 
 def _made(spec: Path, project: Project, name: str) -> EnvironmentResources:
-    from tpucfg.infra.declared import INSTALL, PackagesMissingError, declared
-    from tpucfg.infra.program import ProgramError
+    from tpucfg.infra.mock_runner import ProgramError
+    from tpucfg.infra.stack_program import INSTALL, PackagesMissingError, declared_resources
 
     try:
-        return declared(spec, project, name)
+        return declared_resources(spec, project, name)
     except ProgramError as error:
-        raise Stop(ERRORS, f"{name}: {error}") from None
+        raise CommandExit(ERRORS, f"{name}: {error}") from None
     except PackagesMissingError as error:
-        raise Stop(ERRORS, str(error), INSTALL) from None
+        raise CommandExit(ERRORS, str(error), INSTALL) from None
 
 
 def _text(made: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
@@ -97,7 +99,7 @@ def _json(made: Sequence[EnvironmentResources], found: Sequence[Finding]) -> Ite
             }
             for one in made
         ],
-        "findings": [{key: getattr(it, key) for key in kept} | {"place": str(it.place)} for it in found],
+        "findings": [{key: getattr(it, key) for key in kept} | {"location": str(it.location)} for it in found],
     }
     yield json_text(document).rstrip("\n")
 

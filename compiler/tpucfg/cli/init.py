@@ -9,11 +9,11 @@ from typing import Annotated, Final
 
 import typer
 
-from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption
-from tpucfg.config import tree
-from tpucfg.starter import TRAINERS, files
-from tpucfg.wording import printable
+from tpucfg.render import output_dir as tree
+from tpucfg.scaffold import TRAINERS, files
+from tpucfg.text_format import printable
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
@@ -53,12 +53,12 @@ def init(
     there = [path for path in made if os.path.lexists(folder_ / path)]
     if there:
         listed = "\n".join(f"  {printable(str(folder_ / path))}" for path in there)
-        raise Stop(ERRORS, f"these files exist, and nothing was written:\n{listed}", "choose another folder")
+        raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listed}", "choose another folder")
     try:
         texts = {path.as_posix(): text for path, text in made.items()}
-        tree.apply(folder_, tree.compare(folder_, texts), texts)
-    except tree.TreeError as error:
-        raise Stop(ERRORS, str(error), error.help) from None
+        tree.apply_changes(folder_, tree.compare_files(folder_, texts), texts)
+    except tree.OutputError as error:
+        raise CommandExit(ERRORS, str(error), error.help) from None
     for path in made:
         print(f"create {printable(str(folder_ / path))}", flush=True)
     if above := _repository_above(folder_):
@@ -83,11 +83,10 @@ def _repository_above(folder_: Path) -> Path | None:
     above = folder_.absolute().resolve().parents
     if not any(os.path.lexists(folder / ".git") for folder in above):
         return None
-    from tpucfg.revisions.git import repository_of
-    from tpucfg.revisions.model import RevisionError
+    from tpucfg.git.repository import RevisionError, find_repository
 
     try:
-        below = repository_of(folder_).prefix.parts
+        below = find_repository(folder_).prefix.parts
     except RevisionError:
         return None
     return Path(os.path.relpath(above[len(below) - 1])) if below else None
@@ -97,14 +96,16 @@ def _runs(trainer: str | None, target: str) -> None:
     if trainer is not None and target not in TRAINERS[trainer]:
         others = ", ".join(name for name, targets in TRAINERS.items() if target in targets)
         message = f"{target} does not run the trainer for {trainer}, but that for {others}"
-        raise Stop(USAGE, message, f"choose --trainer {others}, or one of the targets {', '.join(TRAINERS[trainer])}")
+        raise CommandExit(
+            USAGE, message, f"choose --trainer {others}, or one of the targets {', '.join(TRAINERS[trainer])}"
+        )
 
 
 def _name(folder_: Path, given: str | None) -> str:
     name = given or re.sub(r"[^a-z0-9]+", "-", _called(folder_).lower()).strip("-")
     if not _NAME.fullmatch(name):
         rule = "a name has 1 to 30 lower-case letters, digits and dashes, and starts with a letter"
-        raise Stop(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
+        raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
     return name
 
 
@@ -112,4 +113,4 @@ def _called(folder_: Path) -> str:
     try:
         return folder_.absolute().resolve().name
     except (OSError, RuntimeError) as error:  # of a link that leads to itself, and where the current folder is gone
-        raise Stop(ERRORS, f"{folder_}: {error}", "choose another folder") from None
+        raise CommandExit(ERRORS, f"{folder_}: {error}", "choose another folder") from None

@@ -5,21 +5,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import ERRORS, Stop
-from tpucfg.cli.ladder_rows import cost_notes, ladder_table
-from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, TargetOption, choice, format_option, selection
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.ladder_table import cost_notes, ladder_table
+from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.options import (
+    SPEC,
+    EnvOption,
+    SizeOption,
+    SpecOption,
+    TargetOption,
+    format_option,
+    require_choice,
+    selection,
+)
 from tpucfg.cli.table import markdown_table, text_table
-from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.compile import Compiled
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung
-from tpucfg.plan.climbs import Climb, climbs
-from tpucfg.spec.model import Number, Project
-from tpucfg.wording import json_text
+from tpucfg.plan.grouping import LadderGroup, group_ladders
+from tpucfg.render.pipeline import CompiledSpec
+from tpucfg.spec.project import Number, Project
+from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
-    from tpucfg.pictures import Measured
-    from tpucfg.results.survey import Survey
+    from tpucfg.charts import MeasuredThroughput
+    from tpucfg.results.ladder_status import LadderStatus
 
 
 def ladder(
@@ -33,28 +42,28 @@ def ladder(
 
     Example: tpucfg ladder --env prod --format markdown
     """
-    choice(format, tuple(_FORMATS), "--format")
+    require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
-    compiled = compiled_spec(spec, catalog, selection(env, size, target), quiet=True)
+    compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
     project, jobs = project_of(compiled), compiled.plan.jobs
     is_shown = project.prices or format in _PICTURES
     measured = _surveys(compiled, catalog, spec) if is_shown else {}
     apart = {name: (it.costs, it.outdated) for name, it in measured.items() if project.prices}
-    for line in _FORMATS[format](compiled, climbs(jobs, apart), measured):
+    for line in _FORMATS[format](compiled, group_ladders(jobs, apart), measured):
         print(line)
     if found := [finding for it in measured.values() for finding in it.results.findings]:
-        say(found, {it.results.file: it.results.text for it in measured.values()})
-        raise Stop(ERRORS)
+        print_findings(found, {it.results.file: it.results.text for it in measured.values()})
+        raise CommandExit(ERRORS)
 
 
-def _surveys(compiled: Compiled, catalog: Catalog, spec: Path) -> Mapping[str, "Survey"]:
-    from tpucfg.results.survey import surveys
+def _surveys(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> Mapping[str, "LadderStatus"]:
+    from tpucfg.results.ladder_status import ladder_statuses
 
     environments = [job.environment for job in compiled.plan.jobs]
-    return surveys(project_of(compiled), catalog, environments, spec.parent)
+    return ladder_statuses(project_of(compiled), catalog, environments, spec.parent)
 
 
-def _priced(climb: Climb, project: Project, measured: Mapping[str, "Survey"]) -> "Survey | None":
+def _priced(climb: LadderGroup, project: Project, measured: Mapping[str, "LadderStatus"]) -> "LadderStatus | None":
     """What a climb's cost comes from, which is the same for each of its environments; None without prices."""
     return measured.get(climb.environments[0]) if project.prices else None
 
@@ -64,7 +73,9 @@ def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"{finding.level}[{finding.id}]: {finding.message}"
 
 
-def _text(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
+def _text(
+    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
+) -> Iterator[str]:
     for number, climb in enumerate(climbs):
         yield from ([""] if number else [])
         yield climb.title
@@ -76,7 +87,9 @@ def _text(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "S
         yield from _remarks(compiled.findings)
 
 
-def _markdown(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
+def _markdown(
+    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
+) -> Iterator[str]:
     for number, climb in enumerate(climbs):
         yield from ([""] if number else [])
         yield f"**{climb.title}**"
@@ -89,9 +102,11 @@ def _markdown(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str
         yield from (f"- {remark}" for remark in _remarks(compiled.findings))
 
 
-def _json(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
-    findings = [finding._asdict() | {"place": str(finding.place)} for finding in compiled.findings]
-    kept = ("id", "level", "message", "place", "help")
+def _json(
+    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
+) -> Iterator[str]:
+    findings = [finding._asdict() | {"location": str(finding.location)} for finding in compiled.findings]
+    kept = ("id", "level", "message", "location", "help")
     document = {
         "project": project_of(compiled).name,
         "tuned_on": project_of(compiled).training.tuned_on,
@@ -109,7 +124,7 @@ def _json(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "S
     yield json_text(document).rstrip("\n")
 
 
-def _rung(rung: Rung, survey: "Survey | None") -> dict[str, Any]:
+def _rung(rung: Rung, survey: "LadderStatus | None") -> dict[str, Any]:
     figures = {
         "size": rung.size,
         "chips": rung.slice.chips,
@@ -126,38 +141,48 @@ def _rung(rung: Rung, survey: "Survey | None") -> dict[str, Any]:
     }
     if survey is None:
         return figures
-    from tpucfg.cli.cost_rows import cost_data
+    from tpucfg.cli.cost_table import cost_data
 
     return figures | cost_data(survey, rung.size)
 
 
-def _svg(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
-    from tpucfg.pictures import picture, story
+def _svg(
+    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
+) -> Iterator[str]:
+    from tpucfg.charts import narrative, picture
 
     speeds = _speeds(measured)
-    yield picture([story(project_of(compiled), climb, speeds) for climb in climbs], compiled.findings)
+    yield picture([narrative(project_of(compiled), climb, speeds) for climb in climbs], compiled.findings)
 
 
-def _html(compiled: Compiled, climbs: Sequence[Climb], measured: Mapping[str, "Survey"]) -> Iterator[str]:
-    from tpucfg.pictures import Section, page, story
+def _html(
+    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
+) -> Iterator[str]:
+    from tpucfg.charts import ChartSection, narrative, page
 
     project, speeds = project_of(compiled), _speeds(measured)
     tables = [ladder_table(climb, project.training, _priced(climb, project, measured)) for climb in climbs]
-    sections = [Section(story(project, climb, speeds), *table) for climb, table in zip(climbs, tables, strict=True)]
+    sections = [
+        ChartSection(narrative(project, climb, speeds), *table) for climb, table in zip(climbs, tables, strict=True)
+    ]
     yield page(project.name, sections, compiled.findings)
 
 
-def _speeds(measured: Mapping[str, "Survey"]) -> dict[str, "Measured"]:
+def _speeds(measured: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:
     """What was recorded of examples per second, by environment."""
-    from tpucfg.pictures import Measured
+    from tpucfg.charts import MeasuredThroughput
 
     return {
-        name: Measured({it.size: it.throughput for it in survey.standings if it.throughput}, survey.outdated)
+        name: MeasuredThroughput(
+            {it.size: it.throughput for it in survey.evaluations if it.throughput}, survey.outdated
+        )
         for name, survey in measured.items()
     }
 
 
-_FORMATS: Final[Mapping[str, Callable[[Compiled, Sequence[Climb], Mapping[str, "Survey"]], Iterator[str]]]] = {
+_FORMATS: Final[
+    Mapping[str, Callable[[CompiledSpec, Sequence[LadderGroup], Mapping[str, "LadderStatus"]], Iterator[str]]]
+] = {
     "text": _text,
     "markdown": _markdown,
     "json": _json,

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tpucfg.cli.exits import USAGE, Stop
+from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.plan import Selection
 from tpucfg.targets import TARGETS
-from tpucfg.wording import nearest, shown
+from tpucfg.text_format import format_value, nearest
 
 SPEC: Final = Path("tpucfg.yaml")
 
@@ -24,11 +24,11 @@ def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _ladders(ctx: typer.Context) -> dict[str, tuple[str, ...]]:
     """By environment, as far as the spec can be read: a completion never fails."""
-    from tpucfg.spec.load import examine
-    from tpucfg.spec.reader import read_file
+    from tpucfg.spec.parse import parse_project
+    from tpucfg.yamldoc.reader import read_file
 
     given = ctx.params.get("spec") or SPEC
-    project = examine(read_file(Path(given[0] if isinstance(given, list | tuple) else given))).project
+    project = parse_project(read_file(Path(given[0] if isinstance(given, list | tuple) else given))).project
     if project is None or "environments" in project.broken:
         return {}
     sizes_hold = "sizes" not in project.broken
@@ -48,7 +48,7 @@ def _run_id(value: str | None) -> str | None:
 
 def _target(value: str | None) -> str | None:
     if value is not None and value not in TARGETS:
-        raise Stop(USAGE, f"{shown(value, quoted=False)} is no target", _meant(value, tuple(TARGETS)))
+        raise CommandExit(USAGE, f"{format_value(value, quoted=False)} is no target", _meant(value, tuple(TARGETS)))
     return value
 
 
@@ -98,14 +98,14 @@ def format_option(names: str, help: str = "How to print.") -> Any:
     return typer.Option("--format", metavar=names, help=help, autocompletion=complete)
 
 
-def folder_named(text: str) -> Path:
+def output_folder(text: str) -> Path:
     """The folder of that name.
 
     Raises:
         Stop: It has none, as where a shell's variable is empty: the current folder is a point.
     """
     if not text:
-        raise Stop(USAGE, "--out is empty, and names no folder", "give a folder, or . for the current one")
+        raise CommandExit(USAGE, "--out is empty, and names no folder", "give a folder, or . for the current one")
     return Path(text)
 
 
@@ -121,14 +121,16 @@ def _meant(value: str, allowed: tuple[str, ...]) -> str:
     return f"did you mean {near}?" if near else f"give one of: {', '.join(allowed)}"
 
 
-def choice(value: str, allowed: tuple[str, ...], option: str) -> str:
+def require_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
     """The value, if it is one of those allowed.
 
     Raises:
         Stop: It is not.
     """
     if value not in allowed:
-        raise Stop(
-            USAGE, f"{option} {shown(value, quoted=False)}: it takes {', '.join(allowed)}", _meant(value, allowed)
+        raise CommandExit(
+            USAGE,
+            f"{option} {format_value(value, quoted=False)}: it takes {', '.join(allowed)}",
+            _meant(value, allowed),
         )
     return value

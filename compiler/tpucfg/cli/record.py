@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
 from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
-from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.compile import Compiled
-from tpucfg.config.render import digest
+from tpucfg.render.pipeline import CompiledSpec, job_hash
 from tpucfg.results import THROUGHPUT, Record
-from tpucfg.spec.model import Project
-from tpucfg.wording import named, printable, shown
+from tpucfg.spec.project import Project
+from tpucfg.text_format import format_value, printable, quote_key
 
 if TYPE_CHECKING:
-    from tpucfg.results.log import Measured
+    from tpucfg.results.log_metrics import LogMetrics
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
@@ -56,21 +55,21 @@ def record(
     """
     given, wanted = _metrics(metric or [], log)
     catalog = Catalog()
-    compiled = compiled_spec(spec, catalog, selection([env] if env else None, [size]), quiet=True)
-    if len(compiled.messages) > 1:
-        names = [job.environment.name for job, _ in compiled.messages]
+    compiled = load_compiled(spec, catalog, selection([env] if env else None, [size]), quiet=True)
+    if len(compiled.request_bodies) > 1:
+        names = [job.environment.name for job, _ in compiled.request_bodies]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
-        raise Stop(USAGE, message, f"say which one, for example: --env {names[0]}")
+        raise CommandExit(USAGE, message, f"say which one, for example: --env {names[0]}")
     places: Mapping[str, str] = {}
     if log is not None:
         looked_for = wanted or _looked_for(project_of(compiled), given)
         if not looked_for:
-            raise Stop(
+            raise CommandExit(
                 USAGE, "--from has nothing to look for: every metric is given", "leave --from out, or name one more"
             )
-        read, place = _from(log, looked_for)
+        read, location = _from(log, looked_for)
         given = {**read, **given}
-        places = dict.fromkeys(read, f"{place}: ")
+        places = dict.fromkeys(read, f"{location}: ")
     _append(compiled, given, run, spec, places)
     _say_next(compiled, catalog, spec)
 
@@ -83,20 +82,24 @@ def _metrics(texts: Sequence[str], log: str | None) -> tuple[dict[str, float], l
         name, equals, value = text.partition("=")
         if not _NAME.fullmatch(name):
             rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
-            raise Stop(USAGE, f"--metric {shown(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE")
+            raise CommandExit(
+                USAGE, f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE"
+            )
         if name in given or name in wanted:
-            raise Stop(USAGE, f"--metric {name} is given twice", "leave one of the two out")
+            raise CommandExit(USAGE, f"--metric {name} is given twice", "leave one of the two out")
         if equals and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
             hint = f"write it as a plain number: --metric {name}=0.97"
-            raise Stop(USAGE, f"--metric {shown(text, quoted=False)}: the value is no number", hint)
+            raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is no number", hint)
         if not equals and log is None:
-            raise Stop(USAGE, f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
+            raise CommandExit(
+                USAGE, f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE"
+            )
         if equals:
             given[name] = float(value)
         else:
             wanted.append(name)
     if not texts and log is None:
-        raise Stop(USAGE, "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
+        raise CommandExit(USAGE, "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
     return given, wanted
 
 
@@ -106,8 +109,8 @@ def _looked_for(project: Project, given: Mapping[str, float]) -> list[str]:
     return [name for name in (THROUGHPUT, *gate) if name not in given]
 
 
-def _from(log: str, wanted: Sequence[str]) -> "Measured":
-    from tpucfg.results.log import LogError, last_metrics
+def _from(log: str, wanted: Sequence[str]) -> "LogMetrics":
+    from tpucfg.results.log_metrics import LogError, last_metrics
 
     try:
         if log == "-" and sys.stdin:  # there is none where a shell closed it
@@ -115,43 +118,42 @@ def _from(log: str, wanted: Sequence[str]) -> "Measured":
         with Path(log).open("rb") as file:
             return last_metrics(file, printable(log), wanted)
     except LogError as error:
-        raise Stop(ERRORS, str(error), error.help) from None
+        raise CommandExit(ERRORS, str(error), error.help) from None
     except OSError as error:
-        message = f"{shown(log, quoted=False)} cannot be read: {error.strerror or error}"
-        raise Stop(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
+        message = f"{format_value(log, quoted=False)} cannot be read: {error.strerror or error}"
+        raise CommandExit(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
 
 
 def _append(
-    compiled: Compiled, metrics: Mapping[str, float], run: str | None, spec: Path, places: Mapping[str, str]
+    compiled: CompiledSpec, metrics: Mapping[str, float], run: str | None, spec: Path, places: Mapping[str, str]
 ) -> None:
     """Write the record; `places` says of a metric that a log has where it stands."""
-    from tpucfg.results.append import append, problems
-    from tpucfg.results.store import StoreError
+    from tpucfg.results.record_file import RecordFileError, append_record, record_problems
 
-    ((job, message),) = compiled.messages
-    made = Record(project_of(compiled).name, job.size, metrics, digest(job, message), run)
-    if found := problems(made):
+    ((job, message),) = compiled.request_bodies
+    made = Record(project_of(compiled).name, job.size, metrics, job_hash(job, message), run)
+    if found := record_problems(made):
         again = " ".join(f"--metric {it.path[1]}=NUMBER" for it in found if len(it.path) > 1)
         hint = f"record what the run measured: {again}" if again else "name fewer of them, each with --metric"
         said = "; ".join(places.get(str(it.path[-1]), "") + it.message for it in found)
-        raise Stop(ERRORS, f"nothing was recorded: {said}", hint)
+        raise CommandExit(ERRORS, f"nothing was recorded: {said}", hint)
     try:
-        path = append(spec.parent, job.environment.name, made)
-    except StoreError as error:
-        raise Stop(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
-    said = ", ".join(f"{named(name)} {value:.12g}" for name, value in sorted(metrics.items()))
+        path = append_record(spec.parent, job.environment.name, made)
+    except RecordFileError as error:
+        raise CommandExit(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
+    said = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(metrics.items()))
     print(f"{printable(str(path))}: recorded {job.size}: {said}")
 
 
-def _say_next(compiled: Compiled, catalog: Catalog, spec: Path) -> None:
+def _say_next(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> None:
     """What the record means for the climb."""
-    from tpucfg.results.advice import advice, doubts, outdated_below, unjudged
-    from tpucfg.results.survey import survey
+    from tpucfg.results.ladder_status import ladder_status
+    from tpucfg.results.next_steps import implausible_notes, next_steps, outdated_below_note, unjudged_note
 
-    ((job, _),) = compiled.messages
-    made = survey(project_of(compiled), catalog, job.environment, spec.parent)
-    say(made.results.findings, {made.results.file: made.results.text})
+    ((job, _),) = compiled.request_bodies
+    made = ladder_status(project_of(compiled), catalog, job.environment, spec.parent)
+    print_findings(made.results.findings, {made.results.file: made.results.text})
     if job.size == job.environment.sizes[0]:
-        print(*unjudged(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
-    for line in (*outdated_below(made, job.size), *doubts(made, job.size), *advice(made, spec)):
+        print(*unjudged_note(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
+    for line in (*outdated_below_note(made, job.size), *implausible_notes(made, job.size), *next_steps(made, spec)):
         print(line)

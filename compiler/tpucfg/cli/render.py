@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import DIFFERENT, ERRORS, USAGE, Stop
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -19,22 +20,21 @@ from tpucfg.cli.options import (
     SizeOption,
     SpecsOption,
     TargetOption,
-    choice,
-    folder_named,
     format_option,
+    output_folder,
+    require_choice,
     selection,
 )
-from tpucfg.cli.workspace import say
-from tpucfg.config.rendered import Format, Rendered, rendered
 from tpucfg.findings import errors
+from tpucfg.parallel import LostWorkerError, parallel_map
 from tpucfg.plan import Selection, SelectionError
-from tpucfg.processes import LostProcessError, each
-from tpucfg.wording import listed, printable
+from tpucfg.render.pipeline import Format, RenderedSpec, render_spec
+from tpucfg.text_format import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tpucfg.config.tree import Change
+    from tpucfg.render.output_dir import FileChange
 
 
 def render(
@@ -49,7 +49,7 @@ def render(
             "--out",
             metavar="DIR",
             help="Write DIR/<env>/<size>/config.yaml; of several specs, below DIR/<name>/.",
-            parser=folder_named,
+            parser=output_folder,
         ),
     ] = None,
     check: Annotated[
@@ -59,16 +59,16 @@ def render(
         bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs makes.")
     ] = False,
     format: Annotated[
-        str, format_option("yaml|json", "How to print or write; as JSON, each job is a document.")
+        str, format_option("yaml|json", "How to print or write; as JSON, parallel_map job is a document.")
     ] = "yaml",
 ) -> None:
     """Print or write the configs of the selected jobs, each checked before anything is written.
 
     Example: tpucfg render --env prod --size v3-32
     """
-    choice(format, ("yaml", "json"), "--format")
+    require_choice(format, ("yaml", "json"), "--format")
     if out is None and (check or prune):
-        raise Stop(USAGE, f"--{'check' if check else 'prune'} goes with --out")
+        raise CommandExit(USAGE, f"--{'check' if check else 'prune'} goes with --out")
     made = _made(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
     if out is None:
         sys.stdout.write(("---\n" if format == "yaml" else "").join(text for one in made for _, text in one.configs))
@@ -76,49 +76,49 @@ def render(
         _write(made, out, check=check, prune=prune)
 
 
-def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[Rendered]:
+def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[RenderedSpec]:
     """What became of each spec; the errors and warnings are said as they come, of all specs before an error ends it."""
     from tpucfg.cli.progress import progress
 
     made = []
-    work = partial(rendered, catalog=Catalog(), selection=chosen, format_=format_)
+    work = partial(render_spec, catalog=Catalog(), selection=chosen, format_=format_)
     try:
-        with closing(each(work, specs)) as each_made, progress("rendering", len(specs)) as step:
+        with closing(parallel_map(work, specs)) as each_made, progress("rendering", len(specs)) as step:
             for one in each_made:
-                say(one.findings, {one.spec: one.text})
+                print_findings(one.findings, {one.spec: one.text})
                 made.append(one)
                 step()
     except SelectionError as error:
-        raise Stop(USAGE, str(error)) from None
-    except LostProcessError:
+        raise CommandExit(USAGE, str(error)) from None
+    except LostWorkerError:
         message = "a process that rendered was ended by somebody else, and nothing was written"
-        raise Stop(ERRORS, message, "where the machine is short of memory, render fewer specs at once") from None
+        raise CommandExit(ERRORS, message, "where the machine is short of memory, render fewer specs at once") from None
     if any(errors(one.findings) for one in made):
-        raise Stop(ERRORS)
+        raise CommandExit(ERRORS)
     return made
 
 
-def _write(made: list[Rendered], out: Path, *, check: bool, prune: bool) -> None:
-    from tpucfg.config import tree
+def _write(made: list[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
+    from tpucfg.render import output_dir as tree
 
     folders = _folders(made)
     files = {folder + path: text for one, folder in zip(made, folders, strict=True) for path, text in one.configs}
     try:
-        changes = tree.compare(out, files)
+        changes = tree.compare_files(out, files)
         if prune or check:
             wanted = (folder + path for one, folder in zip(made, folders, strict=True) for path in one.jobs)
-            changes += tree.stale(out, folders, wanted)
+            changes += tree.stale_files(out, folders, wanted)
         if not check:
-            tree.apply(out, changes, files)
-    except tree.TreeError as error:
-        raise Stop(ERRORS, str(error), error.help) from None
+            tree.apply_changes(out, changes, files)
+    except tree.OutputError as error:
+        raise CommandExit(ERRORS, str(error), error.help) from None
     _say_changes(changes, out, len(files))
     if check and changes:
         prune_too = " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise Stop(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
+        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
 
 
-def _folders(made: list[Rendered]) -> list[str]:
+def _folders(made: list[RenderedSpec]) -> list[str]:
     """With several specs, a folder for each project: what the paths of its configs begin with."""
     if len(made) == 1:
         return [""]
@@ -127,11 +127,13 @@ def _folders(made: list[Rendered]) -> list[str]:
         if count > 1:
             same = listed([one.spec for one in made if one.project == name])
             message = f"{count} of the specs are called {name}, so they would write the same files: {printable(same)}"
-            raise Stop(USAGE, message, "change the name in one of them, or render them into folders of their own")
+            raise CommandExit(
+                USAGE, message, "change the name in one of them, or render them into folders of their own"
+            )
     return [f"{name}/" for name in names]
 
 
-def _say_changes(changes: "Sequence[Change]", out: Path, total: int) -> None:
+def _say_changes(changes: "Sequence[FileChange]", out: Path, total: int) -> None:
     below = "" if out == Path() else f"{out}/"
     sys.stdout.write("".join(f"{change.kind} {below}{change.path}\n" for change in changes))
     sys.stdout.flush()  # what sums it up comes after it, wherever both go

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.cli.diff import compiled_sides
-from tpucfg.cli.exits import DIFFERENT, ERRORS, USAGE, Stop
-from tpucfg.cli.options import SPEC, SpecOption, choice
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.options import SPEC, SpecOption, require_choice
+from tpucfg.git.snapshots import CompareRequest as Compared
 from tpucfg.plan import Selection
-from tpucfg.revisions.sides import Asked as Compared
 
 if TYPE_CHECKING:
-    from tpucfg.diff.sides import Made
+    from tpucfg.diff.compiled_revisions import CompiledRevision
     from tpucfg.findings import Finding
-    from tpucfg.infra.apart import Answers, Asked
+    from tpucfg.infra.isolated_runner import ProgramRequest, ProgramResults
     from tpucfg.infra.resources import EnvironmentResources
-    from tpucfg.review.gather import Declared, Programs
-    from tpucfg.review.model import Review
-    from tpucfg.review.preview import Preview
-    from tpucfg.review.stack_programs import Stacks
+    from tpucfg.review.build import Declared, Programs
+    from tpucfg.review.changes.program_changes import StackPrograms
+    from tpucfg.review.preview.reader import Preview
+    from tpucfg.review.review import Review
 
 _NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
 _FAIL_ON: Final = ("destructive", "any", "none")
@@ -64,8 +64,8 @@ def review(
 
     Example: tpucfg review --base origin/main > comment.md
     """
-    choice(format, tuple(_FORMATS), "--format")
-    choice(fail_on, _FAIL_ON, "--fail-on")
+    require_choice(format, tuple(_FORMATS), "--format")
+    require_choice(fail_on, _FAIL_ON, "--fail-on")
     previews = _previews(preview or [])
     with compiled_sides(Compared(base, head, spec, whole=True, since_parting=True), Selection()) as (before, after):
         made = _review(before, after, previews)
@@ -77,123 +77,129 @@ def review(
 def _end(made: "Review", fail_on: str) -> None:
     """The status that the review and --fail-on ask for."""
     if made.after.is_broken:
-        raise Stop(ERRORS, "the spec does not hold", "tpucfg check")
+        raise CommandExit(ERRORS, "the spec does not hold", "tpucfg check")
     if fail_on == "any" and made.is_change:
-        raise Stop(DIFFERENT)
+        raise CommandExit(DIFFERENT)
     if fail_on == "destructive":
         if made.is_destructive:
-            raise Stop(DIFFERENT)
+            raise CommandExit(DIFFERENT)
         if not made.is_known:
             why = "what happens to the resources is not known, so whether anything is destroyed is not either"
-            raise Stop(ERRORS, why, "the comment says why")
+            raise CommandExit(ERRORS, why, "the comment says why")
 
 
-def _review(before: "Made", after: "Made", previews: Mapping[str, "Preview"]) -> "Review":
-    from tpucfg.review.gather import Programs, gathered
+def _review(before: "CompiledRevision", after: "CompiledRevision", previews: Mapping[str, "Preview"]) -> "Review":
+    from tpucfg.review.build import Programs, build_review
 
     whole = [name for name, told in previews.items() if told.failure is None]
     programs = Programs({}, {})
     if not after.is_broken:
         programs = _with_stacks(_programs(before, after, whole), before, after)
-    return gathered(before, after, programs, previews, _judged)
+    return build_review(before, after, programs, previews, _judged)
 
 
-def _judged(made: "EnvironmentResources", side: "Made") -> "tuple[Finding, ...]":
-    from tpucfg.infra.rules import resource_findings
+def _judged(made: "EnvironmentResources", side: "CompiledRevision") -> "tuple[Finding, ...]":
+    from tpucfg.infra.resource_rules import resource_findings
 
     return resource_findings(made, side.project) if side.project else ()
 
 
-def _programs(before: "Made", after: "Made", previewed: Sequence[str]) -> "Programs":
+def _programs(before: "CompiledRevision", after: "CompiledRevision", previewed: Sequence[str]) -> "Programs":
     """What the stack programs declare for every environment that head still has and no whole preview tells of."""
-    from tpucfg.infra.apart import declared_apart
-    from tpucfg.infra.declared import PackagesMissingError
-    from tpucfg.review.gather import Programs
+    from tpucfg.infra.isolated_runner import run_isolated
+    from tpucfg.infra.stack_program import PackagesMissingError
+    from tpucfg.review.build import Programs
 
     names = [name for name in (after.project.environments if after.project else ()) if name not in previewed]
     sides = [made for made in (before, after) if made.project]
     try:
-        found = declared_apart([_asked(made, names) for made in sides])
+        found = run_isolated([_asked(made, names) for made in sides])
     except PackagesMissingError as error:
         return Programs({}, {}, str(error))
-    told = {made.side: _declared(made, answers) for made, answers in zip(sides, found, strict=True)}
-    return Programs(told.get(before.side, {}), told.get(after.side, {}))
+    told = {made.snapshot: _declared(made, answers) for made, answers in zip(sides, found, strict=True)}
+    return Programs(told.get(before.snapshot, {}), told.get(after.snapshot, {}))
 
 
-def _with_stacks(programs: "Programs", before: "Made", after: "Made") -> "Programs":
+def _with_stacks(programs: "Programs", before: "CompiledRevision", after: "CompiledRevision") -> "Programs":
     """With what becomes of the programs themselves, where both sides have a spec, be it one that does not hold."""
-    from tpucfg.review.stack_programs import stack_remarks
+    from tpucfg.review.changes.program_changes import program_statements
 
-    if not (before.side.exists and after.side.exists):
+    if not (before.snapshot.exists and after.snapshot.exists):
         return programs
     names = [*after.project.environments] if after.project else []
     old, new = _stacks(before, names), _stacks(after, names)
-    carried = tuple(made.side.title for made, it in ((before, old), (after, new)) if not it.program.is_own)
-    return programs._replace(remarks=tuple(stack_remarks(old, new)), carried=carried)
+    uses_bundled_program = tuple(
+        made.snapshot.title for made, it in ((before, old), (after, new)) if not it.program.is_own
+    )
+    return programs._replace(remarks=tuple(program_statements(old, new)), uses_bundled_program=uses_bundled_program)
 
 
-def _stacks(made: "Made", names: Sequence[str]) -> "Stacks":
-    from tpucfg.infra.declared import program_of
+def _stacks(made: "CompiledRevision", names: Sequence[str]) -> "StackPrograms":
     from tpucfg.infra.stack_files import other_spec
-    from tpucfg.review.stack_programs import Stacks
+    from tpucfg.infra.stack_program import find_program
+    from tpucfg.review.changes.program_changes import StackPrograms
 
-    others = {name: other for name in names if (other := other_spec(made.side.spec, name))}
-    return Stacks(program_of(made.side.spec), others)
+    others = {name: other for name in names if (other := other_spec(made.snapshot.spec, name))}
+    return StackPrograms(find_program(made.snapshot.spec), others)
 
 
-def _asked(made: "Made", names: Sequence[str]) -> "Asked":
-    from tpucfg.infra.apart import Asked
+def _asked(made: "CompiledRevision", names: Sequence[str]) -> "ProgramRequest":
+    from tpucfg.infra.isolated_runner import ProgramRequest
 
     assert made.project is not None  # noqa: S101 - only sides that hold are asked
-    return Asked(made.side.spec, made.project, tuple(name for name in names if name in made.project.environments))
+    return ProgramRequest(
+        made.snapshot.spec, made.project, tuple(name for name in names if name in made.project.environments)
+    )
 
 
-def _declared(made: "Made", answers: "Answers") -> "dict[str, Declared]":
-    from tpucfg.infra.apart import Failed
-    from tpucfg.review.model import Problem
+def _declared(made: "CompiledRevision", answers: "ProgramResults") -> "dict[str, Declared]":
+    from tpucfg.infra.isolated_runner import ProgramFailure
+    from tpucfg.review.review import Problem
 
     found: dict[str, Declared] = {}
     for name, answer in answers.items():
-        if isinstance(answer, Failed):
-            first, *rest = made.side.said(answer.reason).splitlines() or [""]
-            left = f"{made.side.left_out:,} files of this side were too large or too many to be copied"
-            found[name] = Problem(first, (*rest, *([left] if made.side.left_out else [])))
+        if isinstance(answer, ProgramFailure):
+            first, *rest = made.snapshot.said(answer.reason).splitlines() or [""]
+            left = f"{made.snapshot.left_out:,} files of this side were too large or too many to be copied"
+            found[name] = Problem(first, (*rest, *([left] if made.snapshot.left_out else [])))
         else:
             found[name] = answer
     return found
 
 
 def _previews(given: Sequence[str]) -> "dict[str, Preview]":
-    from tpucfg.paths import opened
-    from tpucfg.review.pieces import MOST_BYTES
-    from tpucfg.review.preview import read_preview
+    from tpucfg.fs import open_regular_file
+    from tpucfg.review.preview.events import MAX_PREVIEW_BYTES
+    from tpucfg.review.preview.reader import read_preview
 
     found = {}
     for one in given:
         name, _, file = one.partition("=")
         if not name or not file:
-            raise Stop(USAGE, f"--preview {one}: it takes ENV=FILE, such as dev=dev.jsonl")
+            raise CommandExit(USAGE, f"--preview {one}: it takes ENV=FILE, such as dev=dev.jsonl")
         if not re.fullmatch(_NAME, name):
-            raise Stop(USAGE, f"--preview {name}=…: no environment can be called that")
+            raise CommandExit(USAGE, f"--preview {name}=…: no environment can be called that")
         if name in found:
-            raise Stop(USAGE, f"--preview {name}=… is given twice")
+            raise CommandExit(USAGE, f"--preview {name}=… is given twice")
         try:
-            with opened(Path(file)) as content:
+            with open_regular_file(Path(file)) as content:
                 # Only its name: where the file lies is no part of the review.
-                found[name] = read_preview(name, Path(file).name, content.read(MOST_BYTES + 1))
+                found[name] = read_preview(name, Path(file).name, content.read(MAX_PREVIEW_BYTES + 1))
         except OSError as error:
-            raise Stop(ERRORS, f"{file}: {error.strerror or error}", "write it with: pulumi preview --json") from None
+            raise CommandExit(
+                ERRORS, f"{file}: {error.strerror or error}", "write it with: pulumi preview --json"
+            ) from None
     return found
 
 
 def _markdown(made: "Review") -> str:
-    from tpucfg.review.comment import comment
+    from tpucfg.review.markdown.comment import comment
 
     return comment(made)
 
 
 def _json(made: "Review") -> str:
-    from tpucfg.review.as_json import json_text
+    from tpucfg.review.json_report import json_text
 
     return json_text(made) + "\n"
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tpucfg.cli.exits import USAGE, Stop
-from tpucfg.resources import folder
-from tpucfg.wording import nearest
+from tpucfg.cli.exit_codes import USAGE, CommandExit
+from tpucfg.package_data import data_folder
+from tpucfg.text_format import nearest
 
 
 def schema(
@@ -24,9 +24,9 @@ def schema(
 
     Example: tpucfg schema > tpucfg.schema.json
     """
-    names = sorted(path.name.removesuffix(".schema.json") for path in folder("schema").glob("*.schema.json"))
+    names = sorted(path.name.removesuffix(".schema.json") for path in data_folder("schema").glob("*.schema.json"))
     if name not in names:
         near = nearest(name, names)
         hint = f"did you mean {near}?" if near else f"there are: {', '.join(names)}"
-        raise Stop(USAGE, f"there is no schema {name}", hint)
-    sys.stdout.write((folder("schema") / f"{name}.schema.json").read_text(encoding="utf-8"))
+        raise CommandExit(USAGE, f"there is no schema {name}", hint)
+    sys.stdout.write((data_folder("schema") / f"{name}.schema.json").read_text(encoding="utf-8"))

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.cli.exits import ERRORS, Stop
-from tpucfg.cli.options import TakenByOption, choice, format_option
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.options import TakenByOption, format_option, require_choice
 from tpucfg.cli.table import text_table
-from tpucfg.wording import json_text, listed, nearest, repaired, shown
+from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
 _MOST_ZONES: Final = 4
 """As many as a line holds."""
@@ -24,7 +24,7 @@ def sizes(
 
     Example: tpucfg sizes --target vertex-ai --region europe-west4
     """
-    choice(format, ("text", "json"), "--format")
+    require_choice(format, ("text", "json"), "--format")
     catalog = Catalog()
     taken = [slice_ for slice_ in catalog.all() if target is None or target in slice_.targets]
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
@@ -35,12 +35,12 @@ def sizes(
         print(line)
 
 
-def _nowhere(region: str, target: str | None, known: Sequence[str]) -> Stop:
+def _nowhere(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
     """A zone is answered with its region."""
-    near = repaired(region, known.__contains__) or nearest(region, known)
+    near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
     hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
-    return Stop(ERRORS, f"no size is offered in {shown(region, quoted=False)}{for_target}", hint)
+    return CommandExit(ERRORS, f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import ERRORS, Stop
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, choice, format_option, selection
-from tpucfg.cli.status_rows import Status, remarks, rung_data, status_table
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection
+from tpucfg.cli.status_table import EnvironmentStatus, rung_data, status_notes, status_table
 from tpucfg.cli.table import markdown_table, text_table
-from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.results.advice import advice
-from tpucfg.results.survey import surveys
-from tpucfg.review.markdown import code, prose
-from tpucfg.spec.model import Project
-from tpucfg.wording import json_text, printable
+from tpucfg.markdown import code, prose
+from tpucfg.results.ladder_status import ladder_statuses
+from tpucfg.results.next_steps import next_steps
+from tpucfg.spec.project import Project
+from tpucfg.text_format import json_text, printable
 
 
 def status(
@@ -25,40 +25,40 @@ def status(
 
     Example: tpucfg status --env prod
     """
-    choice(format, tuple(_FORMATS), "--format")
+    require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
-    compiled = compiled_spec(spec, catalog, selection(env), quiet=True)
+    compiled = load_compiled(spec, catalog, selection(env), quiet=True)
     project = project_of(compiled)
-    measured = surveys(project, catalog, [job.environment for job, _ in compiled.messages], spec.parent)
-    every = [Status(it, tuple(advice(it, spec))) for it in measured.values()]
+    measured = ladder_statuses(project, catalog, [job.environment for job, _ in compiled.request_bodies], spec.parent)
+    every = [EnvironmentStatus(it, tuple(next_steps(it, spec))) for it in measured.values()]
     for line in _FORMATS[format](project, every):
         print(line)
     if found := [finding for it in measured.values() for finding in it.results.findings]:
-        say(found, {it.results.file: it.results.text for it in measured.values()})
-        raise Stop(ERRORS)
+        print_findings(found, {it.results.file: it.results.text for it in measured.values()})
+        raise CommandExit(ERRORS)
 
 
-def _text(project: Project, every: Sequence[Status]) -> Iterator[str]:
+def _text(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
     for number, one in enumerate(every):
         yield from ([""] if number else [])
         yield printable(one.title)
         yield from text_table(*status_table(one, project))
         yield ""
-        yield from map(str, remarks(one, project))
+        yield from map(str, status_notes(one, project))
 
 
-def _markdown(project: Project, every: Sequence[Status]) -> Iterator[str]:
+def _markdown(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
     for number, one in enumerate(every):
         yield from ([""] if number else [])
         yield f"**{prose(one.title)}**"
         yield ""
         yield from markdown_table(*status_table(one, project))
         yield ""
-        for text, command in remarks(one, project):
+        for text, command in status_notes(one, project):
             yield f"- {prose(text)}" + (f": {code(command)}" if command else "")
 
 
-def _json(project: Project, every: Sequence[Status]) -> Iterator[str]:
+def _json(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
     gate = project.gate._asdict() if project.gate else None
     environments = [
         {
@@ -66,9 +66,9 @@ def _json(project: Project, every: Sequence[Status]) -> Iterator[str]:
             "target": one.survey.environment.target,
             "region": one.survey.environment.region,
             "results": one.survey.results.file,
-            "rungs": [rung_data(one, at, project) for at in range(len(one.survey.standings))],
+            "rungs": [rung_data(one, at, project) for at in range(len(one.survey.evaluations))],
             "findings": [
-                {"id": it.id, "message": it.message, "place": str(it.place), "help": it.help}
+                {"id": it.id, "message": it.message, "location": str(it.location), "help": it.help}
                 for it in one.survey.results.findings
             ],
         }
@@ -78,7 +78,7 @@ def _json(project: Project, every: Sequence[Status]) -> Iterator[str]:
     yield json_text(document).rstrip("\n")
 
 
-_FORMATS: Final[Mapping[str, Callable[[Project, Sequence[Status]], Iterator[str]]]] = {
+_FORMATS: Final[Mapping[str, Callable[[Project, Sequence[EnvironmentStatus]], Iterator[str]]]] = {
     "text": _text,
     "markdown": _markdown,
     "json": _json,

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import ERRORS, USAGE, Stop
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
-from tpucfg.cli.workspace import compiled_spec, project_of, say
-from tpucfg.config.compile import Compiled, render_all
-from tpucfg.config.render import Config
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
+from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
 from tpucfg.targets import Command, Submission, SubmissionError, target_named
-from tpucfg.targets.base import AUTHORIZATION, TOKEN
+from tpucfg.targets.interface import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
-    from tpucfg.results.survey import Survey
+    from tpucfg.results.ladder_status import LadderStatus
 
 
 def submit(
@@ -43,64 +42,66 @@ def submit(
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
     catalog = Catalog()
-    compiled = compiled_spec(spec, catalog, selection(env, size, target, run))
+    compiled = load_compiled(spec, catalog, selection(env, size, target, run))
     submissions = _submissions(compiled, spec)
     if execute and len(submissions) != 1:
-        raise Stop(USAGE, f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size")
+        raise CommandExit(
+            USAGE, f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size"
+        )
     refused = () if force else _refused(compiled, catalog, spec)
     allowed = [it for it in submissions if it[0].name not in refused]
     if execute and allowed:
-        _execute(allowed[0][1], next(render_all(compiled)), _render_command(*allowed[0], spec, target))
+        _execute(allowed[0][1], next(render_configs(compiled)), _render_command(*allowed[0], spec, target))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
         _print(job, submission, spec, target)
     if refused:
-        raise Stop(ERRORS)
+        raise CommandExit(ERRORS)
 
 
-def _refused(compiled: Compiled, catalog: Catalog, spec: Path) -> Collection[str]:
+def _refused(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> Collection[str]:
     """The names of the jobs that may not be started yet; why not is said on stderr, for all at once."""
     project = project_of(compiled)
     asked = [job for job in compiled.plan.jobs if job.size != job.environment.sizes[0]]
     if project.gate is None or not asked:
         return ()
-    from tpucfg.results.gate import refusals
-    from tpucfg.results.survey import surveys
+    from tpucfg.results.gate import gate_refusals
+    from tpucfg.results.ladder_status import ladder_statuses
 
-    made = surveys(project, catalog, [job.environment for job in asked], spec.parent)
-    refused = refusals(project, made, asked, spec)
+    made = ladder_statuses(project, catalog, [job.environment for job in asked], spec.parent)
+    refused = gate_refusals(project, made, asked, spec)
     found = [finding for one in made.values() for finding in one.results.findings]
     texts = {one.results.file: one.results.text for one in made.values()}
-    say([*found, *refused.values()], {str(spec): project.document.text} | texts)
+    print_findings([*found, *refused.values()], {str(spec): project.document.text} | texts)
     for job in asked:
         if job.name not in refused:
             _say_changed(made[job.environment.name], job.size)
     return refused
 
 
-def _say_changed(survey: "Survey", size: str) -> None:
+def _say_changed(survey: "LadderStatus", size: str) -> None:
     """A record counts whatever has changed since, so whoever climbs by it hears of the change before it is paid for."""
-    from tpucfg.results.advice import outdated_below
+    from tpucfg.results.next_steps import outdated_below_note
 
-    for changed in outdated_below(survey, size):
+    for changed in outdated_below_note(survey, size):
         print(f"note: {changed}; see: tpucfg status --env {survey.environment.name}", file=sys.stderr)
 
 
-def _submissions(compiled: Compiled, spec: Path) -> list[tuple[Job, Submission]]:
+def _submissions(compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
     """All of them, or an end that names everything that is missing."""
     found: list[Finding] = []
     submissions = []
     document = project_of(compiled).document
-    for job, _ in compiled.messages:
+    for job, _ in compiled.request_bodies:
         try:
             submissions.append((job, target_named(job.target).submission(job)))
         except SubmissionError as error:
-            found.append(error.problem.found_in(document))
+            found.append(error.problem.finding_in(document))
     if found:
-        say(list(dict.fromkeys(found)), {str(spec): document.text})
-        raise Stop(ERRORS)
+        print_findings(list(dict.fromkeys(found)), {str(spec): document.text})
+        raise CommandExit(ERRORS)
     return submissions
 
 
@@ -135,16 +136,16 @@ def _execute(submission: Submission, config: Config, render: list[str]) -> None:
     program = command.argv[0]
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
-        raise Stop(ERRORS, f"{program} is not on the PATH, so nothing was started", hint)
+        raise CommandExit(ERRORS, f"{program} is not on the PATH, so nothing was started", hint)
     text = config.text if command.config_format == "yaml" else json.dumps(config.message)
     print(f"running: {command.bash(render)}", file=sys.stderr)
     try:
         status = _run(command, text)
     except OSError as error:
         message = f"{program} cannot be started, so nothing was: {error.strerror or error}"
-        raise Stop(ERRORS, message, f"install {program} anew, or give the PATH another one first") from None
+        raise CommandExit(ERRORS, message, f"install {program} anew, or give the PATH another one first") from None
     if status:
-        raise Stop(ERRORS, f"{program} ended with status {status}; what it printed above says why")
+        raise CommandExit(ERRORS, f"{program} ended with status {status}; what it printed above says why")
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if submission.log:
         print(f"read its log with: {submission.log.bash()}", file=sys.stderr)
@@ -168,6 +169,6 @@ def _token() -> str:
         return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or str(error)
-        raise Stop(
+        raise CommandExit(
             ERRORS, f"no access token, so nothing was started: {said.strip()}", "run: gcloud auth login"
         ) from None

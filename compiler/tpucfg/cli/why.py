@@ -8,18 +8,18 @@ from typing import Annotated, Any, Final
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exits import USAGE, Stop
+from tpucfg.cli.exit_codes import USAGE, CommandExit
+from tpucfg.cli.load_spec import load_checked, load_compiled, project_of
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
-from tpucfg.cli.workspace import check_spec, compiled_spec, project_of
-from tpucfg.config.origin import origin_of, spec_path
 from tpucfg.plan import Job
-from tpucfg.plan.rung import figures, flag_of, program_args
-from tpucfg.plan.why import Reason, arg_reasons, figure_reasons
-from tpucfg.spec.document import Path as Steps
-from tpucfg.spec.model import Project
-from tpucfg.targets import Message
+from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.rung import flag_name, program_args, rung_figures
+from tpucfg.spec.project import Project
+from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.templating import counted
-from tpucfg.wording import dotted, listed, nearest, printable, shown
+from tpucfg.text_format import dotted, format_value, listed, nearest, printable
+from tpucfg.yamldoc.document import KeyPath as Steps
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """So that `tpucfg why --batch_size` asks for the program's flag."""
@@ -29,11 +29,11 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     """What a first job of those selected can be asked for, as far as the spec can be read: a completion never fails."""
     chosen = (ctx.params.get(name) for name in ("env", "size", "target", "run"))
     try:
-        compiled, _, _ = check_spec(Path(ctx.params.get("spec") or SPEC), Catalog(), selection(*chosen))
-    except Stop:
+        compiled, _, _ = load_checked(Path(ctx.params.get("spec") or SPEC), Catalog(), selection(*chosen))
+    except CommandExit:
         return []
-    job, message = next(iter(compiled.messages if compiled else ()), (None, {}))
-    known = [key for key, _ in figures(job.rung)] if job else []
+    job, message = next(iter(compiled.request_bodies if compiled else ()), (None, {}))
+    known = [key for key, _ in rung_figures(job.rung)] if job else []
     known += [dotted_whole(path) for path in leaves(message)] if job else []
     return [name for name in known if name.startswith(incomplete)]
 
@@ -59,25 +59,25 @@ def why(
     Example: tpucfg why learning_rate --env prod --size v3-32
     """
     catalog = Catalog()
-    compiled = compiled_spec(spec, catalog, selection(env, size, target, run), quiet=True)
-    if len(compiled.messages) != 1:
-        jobs = [f"--env {job.environment.name} --size {job.size}" for job, _ in compiled.messages]
-        raise Stop(
+    compiled = load_compiled(spec, catalog, selection(env, size, target, run), quiet=True)
+    if len(compiled.request_bodies) != 1:
+        jobs = [f"--env {job.environment.name} --size {job.size}" for job, _ in compiled.request_bodies]
+        raise CommandExit(
             USAGE, f"{len(jobs)} jobs are selected, and a value belongs to one", f"choose one: {listed(jobs, 4)}"
         )
-    ((job, message),) = compiled.messages
+    ((job, message),) = compiled.request_bodies
     reasons = tuple(_reasons(project_of(compiled), catalog, job, message, path))
     print(f"{job.name} on {job.target}")
     for reason in reasons:
-        place = f"{reason.place}: " if reason.place else "  "
+        location = f"{reason.location}: " if reason.location else "  "
         address = catalog.sources[reason.source].url if reason.source in catalog.sources else reason.source
-        print(printable(f"{place}{reason.text}") + (f"  ({address})" if address else ""))
+        print(printable(f"{location}{reason.text}") + (f"  ({address})" if address else ""))
 
 
-def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, asked: str) -> Iterator[Reason]:
+def _reasons(project: Project, catalog: Catalog, job: Job, message: RequestBody, asked: str) -> Iterator[Reason]:
     """A flag may also be asked for by its place among the args."""
     name = asked.removeprefix("--").partition("=")[0]
-    keys = {key: flag_of(project.training, key) for key, _ in figures(job.rung)}
+    keys = {key: flag_name(project.training, key) for key, _ in rung_figures(job.rung)}
     figure = next((key for key, flag in keys.items() if name == key or (name == flag and asked.startswith("--"))), None)
     if figure:
         tuned_on = catalog.find(project.training.tuned_on) or job.slice
@@ -101,14 +101,14 @@ def _reasons(project: Project, catalog: Catalog, job: Job, message: Message, ask
         yield from _field_reasons(project, job, path, value)
 
 
-def _below(project: Project, catalog: Catalog, job: Job, message: Message, path: Steps) -> Iterator[Reason]:
+def _below(project: Project, catalog: Catalog, job: Job, message: RequestBody, path: Steps) -> Iterator[Reason]:
     """Where each value of a mapping or a list comes from, in one line; asking for one of them tells the rest."""
     paths = list(leaves(_at(message, path), path))
     yield Reason(f"{dotted(path)} holds {counted(len(paths), 'value')}; ask for one of them to see the whole way")
     for leaf in paths:
         first, *others = _reasons(project, catalog, job, message, dotted_whole(leaf))
-        said = first if first.place else next(iter(others), first)
-        yield Reason(f"{dotted(leaf)}: {said.text.strip()}", said.place, said.source)
+        said = first if first.location else next(iter(others), first)
+        yield Reason(f"{dotted(leaf)}: {said.text.strip()}", said.location, said.source)
 
 
 def _field_reasons(project: Project, job: Job, path: Steps, value: Any) -> Iterator[Reason]:
@@ -117,7 +117,7 @@ def _field_reasons(project: Project, job: Job, path: Steps, value: Any) -> Itera
     if project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key(extra))
         return
-    origin = origin_of(job.target, path)
+    origin = origin_of(target_named(job.target).ORIGINS, path)
     if origin is None:
         return
     source = spec_path(origin, job)
@@ -126,8 +126,8 @@ def _field_reasons(project: Project, job: Job, path: Steps, value: Any) -> Itera
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(source)}, which the spec leaves out", source=origin.source)
     elif origin.kind == "catalogue":
-        place = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
-        yield Reason(f"the rung {job.size}", place)
+        location = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
+        yield Reason(f"the rung {job.size}", location)
         yield Reason(f"the {origin.what} of {job.size} in the catalogue", source=job.slice.sources[0])
         yield Reason("written in the form the service asks for", source=origin.source)
     else:
@@ -148,7 +148,7 @@ def dotted_whole(path: Steps) -> str:
     return ".".join(str(step) for step in path)
 
 
-def _path(message: Message, asked: str, others: Sequence[str]) -> Steps:
+def _path(message: RequestBody, asked: str, others: Sequence[str]) -> Steps:
     """The path as keys and indices: `a.0.b` and `a[0].b` are the same. A key may have dots itself, as labels do.
 
     `others` is what could have been asked for beside the config's own keys.
@@ -165,7 +165,7 @@ def _path(message: Message, asked: str, others: Sequence[str]) -> Steps:
             near = nearest(missing, known)
             hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
             where = dotted(tuple(steps)) if steps else "the config"
-            raise Stop(USAGE, f"{where} has no {shown(missing)}", hint)
+            raise CommandExit(USAGE, f"{where} has no {format_value(missing)}", hint)
         steps.append(int(step) if isinstance(value, list) else step)
         rest = rest[len(step) + 1 :]
     return tuple(steps)

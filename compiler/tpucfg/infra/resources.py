@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tpucfg.spec.model import Environment
+from tpucfg.spec.project import Environment
 
 
 class Resource(NamedTuple):

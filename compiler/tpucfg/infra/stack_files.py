@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
-from tpucfg.findings import MOST, Finding, collect, errors
-from tpucfg.paths import is_file, matching
-from tpucfg.schemas import Ids
-from tpucfg.spec.document import Document
-from tpucfg.spec.model import Project
-from tpucfg.spec.reader import read_file
-from tpucfg.wording import nearest, printable, shown
+from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
+from tpucfg.fs import is_file, sorted_glob
+from tpucfg.schemas import RuleIds
+from tpucfg.spec.project import Project
+from tpucfg.text_format import format_value, nearest, printable
+from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc.reader import read_file
 
 SCHEMA: Final = "stack"
-IDS: Final = Ids("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
+IDS: Final = RuleIds("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
 KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount")
 """What the program reads, without the Pulumi project's name before it; a test holds that the schema has the same."""
 PULUMI: Final = "pulumi"
@@ -70,7 +70,7 @@ def is_known(key: str, namespace: str) -> bool:
     return owner == PULUMI or (owner in {"", namespace} and name in KEYS)
 
 
-def beside_findings(
+def stack_file_findings(
     spec: Path, project: Project | None, stacks: Sequence[str] = ()
 ) -> tuple[list[Finding], dict[str, str]]:
     """What is wrong with the stack files beside a spec, all or those of some stacks, and their texts by name."""
@@ -79,7 +79,7 @@ def beside_findings(
         return [], {}
     found: list[Finding] = []
     sources = {}
-    for path in matching(pulumi.stacks, "Pulumi.*.yaml"):
+    for path in sorted_glob(pulumi.stacks, "Pulumi.*.yaml"):
         if stacks and _stack_of(path) not in stacks:
             continue
         document = read_file(path)
@@ -104,13 +104,13 @@ def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]
         # An empty file is what `pulumi stack init` may leave: no config is no mistake, whatever a comment says of it.
         return collect(document.findings) if any(_says_something(row) for row in document.text.splitlines()) else ()
     config = document.data.get("config") if isinstance(document.data, dict) else None
-    found = list(islice(_key_findings(document, namespace, config), MOST)) if isinstance(config, dict) else []
+    found = list(islice(_key_findings(document, namespace, config), MAX_FINDINGS)) if isinstance(config, dict) else []
     found += _twice(document, namespace, config) if isinstance(config, dict) else []
-    refused = {finding.place for finding in found}
-    if not schemas.valid(SCHEMA, document.data):
+    refused = {finding.location for finding in found}
+    if not schemas.is_valid(SCHEMA, document.data):
         data = _without_unknown(document.data, namespace)
-        problems = (problem.found_in(document) for problem in schemas.problems(SCHEMA, data, IDS))
-        found += [finding for finding in problems if finding.place not in refused]
+        problems = (problem.finding_in(document) for problem in schemas.schema_problems(SCHEMA, data, IDS))
+        found += [finding for finding in problems if finding.location not in refused]
     return collect([*document.findings, *found])
 
 
@@ -148,7 +148,7 @@ def _key_findings(document: Document, namespace: str, config: Mapping[str, Any])
         owner, _, name = key.rpartition(":")
         yield Finding.of(
             "TPU080",
-            f"config has no key {shown(key, quoted=False)}: Pulumi takes it in silence, and nothing reads it",
+            f"config has no key {format_value(key, quoted=False)}: Pulumi takes it in silence, and nothing reads it",
             document.key(("config", key)),
             help=_instead(owner, name, namespace),
             details=(f"it takes: {', '.join(f'{namespace}:{known}' for known in KEYS)}",),
@@ -179,7 +179,7 @@ def _owner_findings(
     if not is_file(named):
         yield Finding.of(
             "TPU083",
-            f"the spec of this stack is {shown(str(named), quoted=False)}, and there is no such file",
+            f"the spec of this stack is {format_value(str(named), quoted=False)}, and there is no such file",
             document.value(("config", key or "")),
             help=f"write the spec's path as seen from {pulumi.folder}",
         )

@@ -1,7 +1,8 @@
 """Planning: a spec to rungs and jobs, with all their figures and everything that is to be said about them."""
 
-from tpucfg.plan.model import Job, Plan, Rung, Selection
-from tpucfg.plan.plan import ladder, plan
-from tpucfg.plan.selection import SelectionError, select
+from tpucfg.plan.job import Job
+from tpucfg.plan.plan import Plan, ladder, plan
+from tpucfg.plan.rung import Rung
+from tpucfg.plan.selection import Selection, SelectionError, select_sizes
 
-__all__ = ["Job", "Plan", "Rung", "Selection", "SelectionError", "ladder", "plan", "select"]
+__all__ = ["Job", "Plan", "Rung", "Selection", "SelectionError", "ladder", "plan", "select_sizes"]

@@ -1,14 +1,55 @@
 """An environment and a rung to a Job: names, folders, and the command line with its placeholders filled in."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from tpucfg.plan.model import Job, Rung, Selection
-from tpucfg.plan.names import account_email, job_name
-from tpucfg.plan.rung import figures, flag_of, program_args
-from tpucfg.plan.where import zone_of
-from tpucfg.plan.whole import bucket_of
-from tpucfg.spec.model import Environment, Project
-from tpucfg.spec.placeholders import fill
+from tpucfg.catalog import Slice
+from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
+from tpucfg.plan.rung import Rung, flag_name, program_args, rung_figures
+from tpucfg.plan.selection import Selection
+from tpucfg.spec.placeholders import fill_placeholders
+from tpucfg.spec.project import Environment, Project
+
+
+class Job(NamedTuple):
+    """One environment and one rung: everything that a target needs to write its message."""
+
+    project: str
+    """The project's name in the spec."""
+    environment: Environment
+    rung: Rung
+    target: str
+    run: str | None
+    name: str
+    """`<name>-<env>-<size>` and `-<run>`."""
+    bucket: str
+    """The bucket's name; `gs://` before it is the placeholder `${bucket}`."""
+    job_dir: str
+    zone: str | None
+    """The zone of the slice in the environment's region; None where no list knows one."""
+    account: str
+    """The account's address that the environment's stack makes for its jobs."""
+    image: str | None
+    worker_image: str | None
+    package: str | None
+    module: str | None
+    runtime: str | None
+    python: str | None
+    args: tuple[str, ...]
+    """The program's command line: the spec's own flags, then the figures of the rung."""
+    env: tuple[tuple[str, str], ...]
+    options: Mapping[str, Any]
+    """The settings that only this target knows."""
+
+    @property
+    def slice(self) -> Slice:
+        """The slice that the job runs on."""
+        return self.rung.slice
+
+    @property
+    def size(self) -> str:
+        """The accelerator type: `v3-32`."""
+        return self.rung.slice.size
 
 
 def make_job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:
@@ -35,7 +76,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
         runtime=trainer.runtime,
         python=trainer.python,
         args=tuple(_args(project, rung, values)),
-        env=tuple((key, fill(text, values)) for key, text in trainer.env),
+        env=tuple((key, fill_placeholders(text, values)) for key, text in trainer.env),
         options=project.targets.get(target, {}),
     )
 
@@ -54,14 +95,14 @@ def _values(project: Project, environment: Environment, rung: Rung) -> dict[str,
 
 
 def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
-    return fill(text, values) if text else None
+    return fill_placeholders(text, values) if text else None
 
 
 def _args(project: Project, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
     """The program's own flags, then the rung's figures."""
     for arg in program_args(project, rung.size):
         for value in arg.values:
-            yield f"--{arg.key}" if value is None else f"--{arg.key}={fill(value, values)}"
-    for key, text in figures(rung):
-        if (flag := flag_of(project.training, key)) is not None:
+            yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"
+    for key, text in rung_figures(rung):
+        if (flag := flag_name(project.training, key)) is not None:
             yield f"--{flag}={text}"

@@ -1,19 +1,27 @@
 """Project and selection to Plan: pure arithmetic, no file, no clock, no network."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
-from tpucfg.plan.job import make_job
-from tpucfg.plan.model import Job, Plan, Rung, Selection
-from tpucfg.plan.rung import make_rung
-from tpucfg.plan.selection import Chosen, select
-from tpucfg.plan.storage import outside_findings
-from tpucfg.plan.warnings import rung_warnings
-from tpucfg.plan.where import environment_findings
-from tpucfg.plan.whole import whole_findings
-from tpucfg.spec.model import Project
+from tpucfg.plan.job import Job, make_job
+from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
+from tpucfg.plan.rules.scaling_warnings import scaling_warnings
+from tpucfg.plan.rules.spec_rules import project_findings
+from tpucfg.plan.rung import Rung, make_rung
+from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
+from tpucfg.spec.project import Project
+
+
+class Plan(NamedTuple):
+    """The selected jobs, and what is to be said about them."""
+
+    project: Project
+    jobs: tuple[Job, ...]
+    """By the environments' names, each in the order of its ladder. Empty where no rung can be worked out."""
+    findings: tuple[Finding, ...]
+
 
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
 """Findings without whose end no rung can be worked out: a size that does not exist, a batch that does not divide."""
@@ -27,20 +35,20 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     """
     selection = selection or Selection()
     chosen = _chosen(project, selection)
-    found = [*whole_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
+    found = [*project_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
     if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
         return Plan(project, (), collect(found))
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, chosen)
-    found += rung_warnings(project, tuple(rungs.values()))
+    found += scaling_warnings(project, tuple(rungs.values()))
     jobs = () if project.broken else tuple(_jobs(project, chosen, rungs, selection))
     return Plan(project, jobs, collect(found))
 
 
-def _chosen(project: Project, selection: Selection) -> Chosen:
+def _chosen(project: Project, selection: Selection) -> SelectedSizes:
     """What `select` gives; of a broken spec all sound environments, as one asked for may be among the others."""
     if "sizes" in project.broken:
         return ()
-    return select(project, Selection() if "environments" in project.broken else selection)
+    return select_sizes(project, Selection() if "environments" in project.broken else selection)
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
@@ -52,18 +60,18 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
 def _environment_findings(
     project: Project,
     catalog: Catalog,
-    chosen: Chosen,
+    chosen: SelectedSizes,
     selection: Selection,
 ) -> Iterator[Finding]:
     if not project.broken & {"name", "target"}:
         for environment, sizes in chosen:
             target = selection.target or environment.target
-            yield from environment_findings(project, catalog, environment, sizes, target)
+            yield from location_findings(project, catalog, environment, sizes, target)
     if not project.broken & {"name", "trainer", "overrides"}:
-        yield from outside_findings(project, chosen)
+        yield from data_locality_findings(project, chosen)
 
 
-def _rungs(project: Project, catalog: Catalog, chosen: Chosen) -> dict[str, Rung]:
+def _rungs(project: Project, catalog: Catalog, chosen: SelectedSizes) -> dict[str, Rung]:
     """Each selected rung once, by its size, however many environments climb it."""
     sizes = tuple(dict.fromkeys(size for _, sizes in chosen for size in sizes))
     return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
@@ -71,7 +79,7 @@ def _rungs(project: Project, catalog: Catalog, chosen: Chosen) -> dict[str, Rung
 
 def _jobs(
     project: Project,
-    chosen: Chosen,
+    chosen: SelectedSizes,
     rungs: Mapping[str, Rung],
     selection: Selection,
 ) -> Iterator[Job]:

@@ -1,20 +1,59 @@
 """A size of the ladder to a Rung: the scaling rules applied to the spec's training, with the rung's overrides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.plan.model import Rung
 from tpucfg.plan.scaling import scale_batch, scale_learning_rate, scale_steps
-from tpucfg.spec.model import Arg, Override, Project, Training
+from tpucfg.spec.project import Arg, Override, Project, Training
 
-NONE = Override()
+
+class Rung(NamedTuple):
+    """One size of a ladder with every figure worked out."""
+
+    slice: Slice
+    cores_scale: Fraction
+    """Cores of this rung over cores of the size that the training was tuned on."""
+    scale: Fraction
+    """What steps are divided by, and the learning rate follows: cores_scale, unless the batch is overridden."""
+    batch_size: int
+    """Examples of one step, over all cores."""
+    steps: Mapping[str, int]
+    """train_steps first, where the run is counted in steps, then every other figure counted in steps."""
+    epochs: str | None
+    learning_rate: str | None
+    overridden: frozenset[str]
+    """The figures that the spec sets for this rung."""
+
+    @property
+    def size(self) -> str:
+        """The accelerator type: `v3-32`."""
+        return self.slice.size
+
+    @property
+    def per_core(self) -> Fraction:
+        """Examples of one step on one core."""
+        return Fraction(self.batch_size, self.slice.cores)
+
+    @property
+    def train_steps(self) -> int | None:
+        """Steps of the whole run; None where it is counted in epochs."""
+        return self.steps.get("train_steps")
+
+    @property
+    def examples(self) -> int | None:
+        """Examples that the whole run sees; None where it is counted in epochs."""
+        return self.batch_size * self.steps["train_steps"] if "train_steps" in self.steps else None
+
+
+NO_OVERRIDE = Override()
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     """Every figure of one rung. The batch is taken to divide over the cores; `rules` says where it does not."""
     training = project.training
-    override = project.overrides.get(slice_.size, NONE)
+    override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
     batch = override.batch_size or int(scale_batch(training.batch_size, cores_scale))
     scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
@@ -33,7 +72,7 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     )
 
 
-def figures(rung: Rung) -> Iterator[tuple[str, str]]:
+def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     """The rung's figures as the trainer gets them, in the order of its flags."""
     yield "batch_size", str(rung.batch_size)
     if rung.train_steps is not None:
@@ -45,14 +84,14 @@ def figures(rung: Rung) -> Iterator[tuple[str, str]]:
     yield from ((key, str(count)) for key, count in rung.steps.items() if key != "train_steps")
 
 
-def flag_of(training: Training, figure: str) -> str | None:
+def flag_name(training: Training, figure: str) -> str | None:
     """The flag that the program knows a figure by; None where the spec leaves it out."""
     return training.flags.get(figure, figure)
 
 
 def program_args(project: Project, size: str) -> tuple[Arg, ...]:
     """The program's own flags on this size: an override takes its flag's place, a new flag comes last."""
-    override = {arg.key: arg for arg in project.overrides.get(size, NONE).args}
+    override = {arg.key: arg for arg in project.overrides.get(size, NO_OVERRIDE).args}
     own = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
     return (*own, *override.values())
 

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-SIGNIFICANT: Final = 6
+SIGNIFICANT_DIGITS: Final = 6
 """Digits of a learning rate that has no exact decimal form."""
 
 
@@ -40,7 +40,7 @@ def _sqrt(rate: Fraction, scale: Fraction) -> str:
     wide = Context(prec=50)
     square = rate * rate * scale
     root = wide.sqrt(wide.divide(Decimal(square.numerator), Decimal(square.denominator)))
-    return _plain(Context(prec=SIGNIFICANT).plus(root))
+    return _plain(Context(prec=SIGNIFICANT_DIGITS).plus(root))
 
 
 def _keep(rate: Fraction, _: Fraction) -> str:
@@ -65,7 +65,7 @@ def decimal_text(value: Fraction) -> str:
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
-    digits = len(str(value.numerator)) + value.denominator.bit_length() if rest == 1 else SIGNIFICANT
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if rest == 1 else SIGNIFICANT_DIGITS
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

@@ -1,12 +1,23 @@
 """Which environments and sizes a command is about, and what is said where the spec does not have them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from tpucfg.plan.model import Selection
-from tpucfg.spec.model import Environment, Project
-from tpucfg.wording import nearest
+from tpucfg.spec.project import Environment, Project
+from tpucfg.text_format import nearest
 
-Chosen = tuple[tuple[Environment, tuple[str, ...]], ...]
+
+class Selection(NamedTuple):
+    """Which jobs a command is about; empty means all."""
+
+    environments: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    target: str | None = None
+    """Instead of the target that the spec names."""
+    run: str | None = None
+
+
+SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]
 """The selected environments, each with its selected sizes."""
 
 
@@ -14,7 +25,7 @@ class SelectionError(Exception):
     """The command asks for an environment or a size that the spec does not have."""
 
 
-def select(project: Project, selection: Selection) -> Chosen:
+def select_sizes(project: Project, selection: Selection) -> SelectedSizes:
     """The selected environments with their selected sizes, in the project's order.
 
     Raises:

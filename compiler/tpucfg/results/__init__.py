@@ -1,8 +1,18 @@
 """What was measured on each rung: `results/<environment>.jsonl` beside the spec, and what follows for the climb."""
 
-from tpucfg.results.line import Example
-from tpucfg.results.model import THROUGHPUT, Record, Results
-from tpucfg.results.read import latest, read
-from tpucfg.results.standing import Shortfall, Standing, standings
+from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
+from tpucfg.results.record import THROUGHPUT, Record, Results
+from tpucfg.results.record_file import latest_records, read_records
+from tpucfg.results.record_parser import ExampleRecord
 
-__all__ = ["THROUGHPUT", "Example", "Record", "Results", "Shortfall", "Standing", "latest", "read", "standings"]
+__all__ = [
+    "THROUGHPUT",
+    "ExampleRecord",
+    "Record",
+    "Results",
+    "RungEvaluation",
+    "Shortfall",
+    "evaluate_rungs",
+    "latest_records",
+    "read_records",
+]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from tpucfg.results.standing import Standing
-from tpucfg.spec.model import Number
+from tpucfg.results.evaluation import RungEvaluation
+from tpucfg.spec.project import Number
 
 _SECONDS = 3600
 
@@ -29,7 +29,7 @@ class Cost(NamedTuple):
 
 
 def costs(
-    standings: Sequence[Standing], examples: Sequence[int | None], prices: Mapping[str, Number]
+    standings: Sequence[RungEvaluation], examples: Sequence[int | None], prices: Mapping[str, Number]
 ) -> tuple[Cost, ...]:
     """The cost of each rung of one ladder. `examples`: of the whole run, by rung; None where it is not known."""
     return tuple(
@@ -37,7 +37,7 @@ def costs(
     )
 
 
-def _cost(at: int, standings: Sequence[Standing], examples: int | None, price: Number | None) -> Cost:
+def _cost(at: int, standings: Sequence[RungEvaluation], examples: int | None, price: Number | None) -> Cost:
     slice_ = standings[at].slice
     source = _source(at, standings)
     throughput = source.per_core * slice_.cores if source and source.per_core else None
@@ -49,7 +49,7 @@ def _cost(at: int, standings: Sequence[Standing], examples: int | None, price: N
     )
 
 
-def _source(at: int, standings: Sequence[Standing]) -> Standing | None:
+def _source(at: int, standings: Sequence[RungEvaluation]) -> RungEvaluation | None:
     """The rung itself, or the nearest one below, or above, of the same chips that was measured."""
     nearest = [*reversed(standings[: at + 1]), *standings[at + 1 :]]
     same = (it for it in nearest if it.slice.generation == standings[at].slice.generation)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.findings import Finding
-from tpucfg.spec.document import Document, Path
-from tpucfg.wording import dotted, nearest, shown
+from tpucfg.text_format import dotted, format_value, nearest
+from tpucfg.yamldoc.document import Document, KeyPath
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
     "project": "the environment's Google project",
@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
 _IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     """The text with its placeholders filled in, once: a value that looks like one stays. `$${` becomes `${`."""
     if "${" not in text:
         return text
@@ -46,7 +46,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
     yield from (("${", None) for _ in range(open_.replace("$${", " ").count("${")))
 
 
-def check_placeholders(document: Document) -> Iterator[Finding]:
+def placeholder_findings(document: Document) -> Iterator[Finding]:
     """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
     trainer = document.data["trainer"]
     for key in _IN_TRAINER:
@@ -55,32 +55,34 @@ def check_placeholders(document: Document) -> Iterator[Finding]:
         yield from _check(document, ("overrides", size, "args"), override.get("args"))
     for path, text in _texts(("targets",), document.data.get("targets", {})):
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
-            message = f"{dotted(path)} holds {shown(text)}, and no placeholder is replaced there"
+            message = f"{dotted(path)} holds {format_value(text)}, and no placeholder is replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_IN_TRAINER)}"
             yield Finding.of("TPU012", message, document.value(path), help=hint)
 
 
-def _check(document: Document, path: Path, value: Any) -> Iterator[Finding]:
+def _check(document: Document, path: KeyPath, value: Any) -> Iterator[Finding]:
     for where, text in _texts(path, value):
         for written, name in _tokens(text):
             if name not in PLACEHOLDERS:
                 yield _wrong(written, name, where, document)
 
 
-def _wrong(written: str, name: str | None, path: Path, document: Document) -> Finding:
+def _wrong(written: str, name: str | None, path: KeyPath, document: Document) -> Finding:
     """An unclosed one, an empty one, or one that is not known."""
-    where, place = dotted(path), document.within(path, written)
+    where, location = dotted(path), document.within(path, written)
     if name is None:
         message, hint = f"{where} has a ${{ without its }}", "close it with }, or write $${ for the two characters ${"
-        return Finding.of("TPU009", message, place, help=hint)
+        return Finding.of("TPU009", message, location, help=hint)
     near = nearest(name, tuple(PLACEHOLDERS))
-    message = f"{where} has the unknown placeholder {shown(written, quoted=False)}"
-    hint = f"did you mean ${{{near}}}?" if near else f"write ${shown(written, quoted=False)} if it is meant as text"
+    message = f"{where} has the unknown placeholder {format_value(written, quoted=False)}"
+    hint = (
+        f"did you mean ${{{near}}}?" if near else f"write ${format_value(written, quoted=False)} if it is meant as text"
+    )
     known = f"there are: {', '.join(f'${{{key}}}' for key in PLACEHOLDERS)}"
-    return Finding.of("TPU009", message, place, help=hint, details=(known,))
+    return Finding.of("TPU009", message, location, help=hint, details=(known,))
 
 
-def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
+def _texts(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
     """Every text below the path that may hold one: as parsed, because an escape can hide it from the source."""
     if isinstance(value, str):
         if "${" in value:

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.model import Job
-from tpucfg.spec.document import Path
-from tpucfg.spec.model import Environment, Project
+from tpucfg.plan.job import Job
+from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.ai_platform_rules import (
     FIELDS,
     GUIDE,
@@ -24,11 +23,18 @@ from tpucfg.targets.ai_platform_rules import (
     rules,
     runtime_problem,
 )
-from tpucfg.targets.base import Command, Message, Origin, Submission
-from tpucfg.targets.common import given, machines_fit, merged, sizes_taken, trainer_field
-from tpucfg.wording import dotted
+from tpucfg.targets.common import (
+    deep_merge,
+    unsupported_machines,
+    unsupported_sizes,
+    unsupported_trainer_key,
+    without_empty,
+)
+from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc.document import KeyPath
 
-__all__ = ["NAME", "ORIGINS", "message", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
 
 _SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 _MASTERS: Final[Mapping[str, str | None]] = {
@@ -63,13 +69,13 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Sizes, regions, machines and trainers that the service does not take, and that it is no more."""
     yield _shut_down(project)
-    yield from sizes_taken(project, environment, slices, NAME)
-    yield from machines_fit(project, slices, NAME, chooses=False)
+    yield from unsupported_sizes(project, environment, slices, NAME)
+    yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from _machine_fits(project, slices)
     if problem := region_problem(environment.region):
-        path: Path = (*environment.path, "region")
+        path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
-        yield problem._replace(help=fix).found_at(project.document.value(path))
+        yield problem._replace(help=fix).finding_at(project.document.value(path))
     yield from _trainer_fits(project)
     yield from _versions_fit(project)
 
@@ -95,8 +101,8 @@ def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding
     for slice_ in slices:
         if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
             message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
-            place, hint = project.document.value((*path, "machine")), f"set targets.{NAME}.machine to {_MACHINE}"
-            yield Finding.of("TPU026", message, place, help=hint, details=(f"see {GUIDE}",))
+            location, hint = project.document.value((*path, "machine")), f"set targets.{NAME}.machine to {_MACHINE}"
+            yield Finding.of("TPU026", message, location, help=hint, details=(f"see {GUIDE}",))
     if master and _MASTERS[machine] is None:
         message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
         hint = f"delete targets.{NAME}.master, or set targets.{NAME}.machine to {_MACHINE}"
@@ -111,7 +117,7 @@ def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding
 def _trainer_fits(project: Project) -> Iterator[Finding]:
     trainer, key = project.trainer, project.document.key
     hint = "give the values as trainer.args, or set them in the image"
-    yield from trainer_field(project, "env", f"{NAME} has no environment variables for the program", hint)
+    yield from unsupported_trainer_key(project, "env", f"{NAME} has no environment variables for the program", hint)
     if trainer.worker_image and not trainer.image:
         message = "trainer.worker_image needs image beside it: the master runs a container too"
         yield Finding.of("TPU005", message, key(("trainer", "worker_image")), help="add image, the master's container")
@@ -130,35 +136,37 @@ def _versions_fit(project: Project) -> Iterator[Finding]:
         hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"
         yield Finding.of("TPU005", message, document.key(("trainer", "runtime")), help=hint)
     elif problem := runtime_problem(trainer.runtime):
-        yield problem.found_at(document.value(("trainer", "runtime")))
+        yield problem.finding_at(document.value(("trainer", "runtime")))
     if trainer.package and not trainer.image and trainer.python is None:
         pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
         message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
         yield Finding.of("TPU005", message, document.key(("trainer", "python")), help=f'add python: "{pythons[0]}"')
     elif trainer.runtime and trainer.python and (problem := python_problem(trainer.runtime, trainer.python)):
         fix = f'set trainer.python to "{PYTHONS[trainer.runtime][0]}"'
-        yield problem._replace(help=fix).found_at(document.value(("trainer", "python")))
+        yield problem._replace(help=fix).finding_at(document.value(("trainer", "python")))
 
 
-def message(job: Job) -> Message:
+def request_body(job: Job) -> RequestBody:
     """The Job, without the id that the submit command gives it.
 
     No jobDir: the service would pass it on as --job-dir, a flag that the program may not know.
     """
     machine = job.options.get("machine") or _MACHINE
     custom = _MASTERS[machine] is not None
-    training = given(
+    training = without_empty(
         scaleTier="CUSTOM" if custom else "BASIC_TPU",
         masterType=(job.options.get("master") or _MASTERS[machine]) if custom else None,
-        masterConfig=given(imageUri=job.image),
+        masterConfig=without_empty(imageUri=job.image),
         workerType="cloud_tpu" if custom else None,
         workerCount=1 if custom else None,
-        workerConfig=given(**_container(job), acceleratorConfig=_accelerator(job) if machine == _MACHINE else None),
+        workerConfig=without_empty(
+            **_container(job), acceleratorConfig=_accelerator(job) if machine == _MACHINE else None
+        ),
         region=job.environment.region,
         **({} if job.image else _package(job)),
         args=list(job.args),
     )
-    return given(labels=dict(job.environment.labels), trainingInput=training)
+    return without_empty(labels=dict(job.environment.labels), trainingInput=training)
 
 
 def _container(job: Job) -> dict[str, Any]:
@@ -190,10 +198,10 @@ def submission(job: Job) -> Submission:
     It drops packageUris of the file. And it reads --config twice unless --scale-tier is given: the second time the pipe
     is empty, and it submits a job without a TPU and without a word. With CUSTOM that flag needs the master's beside it.
     """
-    training = merged(message(job), job.options.get("extra", {}))["trainingInput"]
+    training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
-    flags = {"staging-bucket": f"gs://{job.bucket}", "config": "/dev/stdin", **_program(job, training)} | given(
+    flags = {"staging-bucket": f"gs://{job.bucket}", "config": "/dev/stdin", **_program(job, training)} | without_empty(
         **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
         region=training["region"],
     )
@@ -209,7 +217,7 @@ def submission(job: Job) -> Submission:
 def _program(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
     if job.image:
         return {}
-    return given(
+    return without_empty(
         **{
             "package-path": None if _is_uploaded(job.package) else job.package,
             "packages": ",".join(training.get("packageUris", ())),

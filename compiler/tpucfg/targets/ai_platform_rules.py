@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.schemas import Problem
-from tpucfg.spec.document import Path
-from tpucfg.targets.base import Message
-from tpucfg.targets.common import refused
-from tpucfg.wording import dotted
+from tpucfg.targets.common import service_problem
+from tpucfg.targets.interface import RequestBody
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc.document import KeyPath
 
 NAME: Final = "ai-platform"
 GUIDE: Final = "https://cloud.google.com/ai-platform/training/docs/using-tpus"
@@ -37,7 +37,7 @@ _MOST_PACKAGES: Final = 100
 _PRIORITIES: Final = range(1001)
 _SHORTEST_WAIT_S: Final = 1800
 _SERVERS: Final = ("parameterServerCount", "parameterServerType", "parameterServerConfig")
-_CUSTOM_ONLY: Final[tuple[Path, ...]] = (
+_CUSTOM_ONLY: Final[tuple[KeyPath, ...]] = (
     ("masterType",),
     ("masterConfig", "acceleratorConfig"),
     ("workerType",),
@@ -81,12 +81,12 @@ def python_problem(runtime: str, python: str) -> Problem | None:
     return Problem("TPU054", message, _at("pythonVersion"), f'set the Python version to "{pythons[0]}"')
 
 
-def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
+def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """One TPU worker of 8 cores, no parameter servers, a region and runtime with TPUs, and fields that go together."""
     job_id, training = message.get("jobId"), message["trainingInput"]
     if job_id is not None and not _JOB_ID.fullmatch(job_id):
         fix = f"see {NAMING}"
-        yield refused(("jobId",), "it takes 1 to 128 letters, digits and underscores, the first a letter", fix)
+        yield service_problem(("jobId",), "it takes 1 to 128 letters, digits and underscores, the first a letter", fix)
     yield from _servers(training)
     yield from (_custom(training, catalog) if training.get("scaleTier") == "CUSTOM" else _tier(training))
     yield from _versions(training)
@@ -99,7 +99,7 @@ def _servers(training: Training) -> Iterator[Problem]:
     asked = [field for field in _SERVERS if training.get(field) not in _UNSET]
     if asked:
         said = "the service refuses a job that has parameter servers beside a TPU"
-        yield refused(_at(asked[0]), said, f"delete {' and '.join(asked)}", at_key=True)
+        yield service_problem(_at(asked[0]), said, f"delete {' and '.join(asked)}", at_key=True)
 
 
 def _tier(training: Training) -> Iterator[Problem]:
@@ -107,27 +107,33 @@ def _tier(training: Training) -> Iterator[Problem]:
     tier = training.get("scaleTier")
     if tier != "BASIC_TPU":
         said = f"{tier} has no TPU" if tier else "no tier is given, and the API requires one"
-        yield refused(_at("scaleTier"), said, "set scaleTier to BASIC_TPU (8 cores of TPU v2), or to CUSTOM")
+        yield service_problem(_at("scaleTier"), said, "set scaleTier to BASIC_TPU (8 cores of TPU v2), or to CUSTOM")
         return
     extra = [path for path in _CUSTOM_ONLY if _value(training, path) not in _UNSET]
     if extra:
         fix = f"delete {', '.join(dotted(path) for path in extra)}; or set scaleTier to CUSTOM"
-        yield refused(_at(*extra[0]), "BASIC_TPU chooses its machines itself; this is for CUSTOM only", fix)
+        yield service_problem(_at(*extra[0]), "BASIC_TPU chooses its machines itself; this is for CUSTOM only", fix)
 
 
 def _custom(training: Training, catalog: Catalog) -> Iterator[Problem]:
     master, worker, count = (training.get(field) for field in ("masterType", "workerType", "workerCount"))
     if not master:
-        yield refused(_at("masterType"), "scaleTier CUSTOM needs the master's machine", "add masterType: n1-highcpu-16")
+        yield service_problem(
+            _at("masterType"), "scaleTier CUSTOM needs the master's machine", "add masterType: n1-highcpu-16"
+        )
     if str(_value(training, ("masterConfig", "acceleratorConfig", "type"))).startswith("TPU"):
         path = _at("masterConfig", "acceleratorConfig")
-        yield refused(path, "the TPU is the worker's, not the master's", "move it to workerConfig.acceleratorConfig")
+        yield service_problem(
+            path, "the TPU is the worker's, not the master's", "move it to workerConfig.acceleratorConfig"
+        )
     if worker != "cloud_tpu":
         said = f"{worker} is no TPU worker" if worker else "no worker is given, so the job has no TPU"
-        yield refused(_at("workerType"), said, "set workerType to cloud_tpu and workerCount to 1")
+        yield service_problem(_at("workerType"), said, "set workerType to cloud_tpu and workerCount to 1")
         return
     if str(count) != "1":
-        yield refused(_at("workerCount"), f"a TPU job has exactly one worker{_not(count)}", "set workerCount to 1")
+        yield service_problem(
+            _at("workerCount"), f"a TPU job has exactly one worker{_not(count)}", "set workerCount to 1"
+        )
     if master:
         yield from _accelerator(master, training.get("workerConfig", {}).get("acceleratorConfig"), catalog)
 
@@ -138,21 +144,25 @@ def _accelerator(master: str, config: Mapping[str, Any] | None, catalog: Catalog
     if not is_compute_engine(master):
         if config is not None:
             fix = "delete acceleratorConfig, or set masterType to n1-highcpu-16"
-            yield refused(path, f"{master} is a legacy machine: it has TPU v2 and takes no acceleratorConfig", fix)
+            yield service_problem(
+                path, f"{master} is a legacy machine: it has TPU v2 and takes no acceleratorConfig", fix
+            )
         return
     if not config:
         fix = "add acceleratorConfig: {type: TPU_V2, count: 8}"
-        yield refused(path, f"it is missing, and beside the Compute Engine machine {master} it names the TPU", fix)
+        yield service_problem(
+            path, f"it is missing, and beside the Compute Engine machine {master} it names the TPU", fix
+        )
         return
     kind, count = config.get("type"), config.get("count")
     slice_ = _slice(kind, catalog)
     if slice_ is None:
         fix = "set type to TPU_V2 or TPU_V3; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield refused((*path, "type"), f"{kind or 'no type'} is not what a TPU worker takes", fix)
+        yield service_problem((*path, "type"), f"{kind or 'no type'} is not what a TPU worker takes", fix)
     elif str(count) != str(slice_.cores):
         said = f"{kind} comes with {slice_.cores} cores and no other number{_not(count)}"
         fix = f"set count to {slice_.cores}; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield refused((*path, "count"), said, fix)
+        yield service_problem((*path, "count"), said, fix)
 
 
 def is_compute_engine(machine: str) -> bool:
@@ -187,17 +197,17 @@ def _images(training: Training) -> Iterator[Problem]:
     image = _value(training, ("workerConfig", "imageUri")) or master
     if master and training.get("runtimeVersion"):
         fix = "delete runtimeVersion; for the TPU it is workerConfig.tpuTfVersion"
-        yield refused(_at("runtimeVersion"), "it and masterConfig.imageUri exclude each other", fix)
+        yield service_problem(_at("runtimeVersion"), "it and masterConfig.imageUri exclude each other", fix)
     for role in ("masterConfig", "evaluatorConfig"):
         if _value(training, (role, "tpuTfVersion")):
-            yield refused(_at(role, "tpuTfVersion"), "only the TPU worker has it", "move it to workerConfig")
+            yield service_problem(_at(role, "tpuTfVersion"), "only the TPU worker has it", "move it to workerConfig")
     version, path = _value(training, ("workerConfig", "tpuTfVersion")), _at("workerConfig", "tpuTfVersion")
     if image and not version:
         fix = "add it: the runtime that has the container's own TensorFlow"
-        yield refused(path, "it is missing, and a TPU worker that runs a container needs it", fix)
+        yield service_problem(path, "it is missing, and a TPU worker that runs a container needs it", fix)
     if version and not image:
         fix = "delete it, or add masterConfig.imageUri"
-        yield refused(path, "it is for a worker that runs a container only", fix)
+        yield service_problem(path, "it is for a worker that runs a container only", fix)
 
 
 def _containers(training: Training) -> Iterator[Problem]:
@@ -208,28 +218,30 @@ def _containers(training: Training) -> Iterator[Problem]:
                 continue
             if training.get("args"):
                 said, fix = "it and trainingInput.args exclude each other", f"delete {field} or args"
-                yield refused(_at(role, field), said, fix)
+                yield service_problem(_at(role, field), said, fix)
             elif not (_value(training, (role, "imageUri")) or master):
                 fix = f"add {role}.imageUri, or write trainingInput.args"
-                yield refused(_at(role, field), "it is for a custom container, and none is given", fix)
+                yield service_problem(_at(role, field), "it is for a custom container, and none is given", fix)
 
 
 def _limits(training: Training) -> Iterator[Problem]:
     scheduling = training.get("scheduling", {})
     if scheduling.get("priority", 0) not in _PRIORITIES:
         fix = f"set priority to {_PRIORITIES[-1]}, the highest, or less"
-        yield refused(_at("scheduling", "priority"), f"it takes 0 to {_PRIORITIES[-1]}", fix)
+        yield service_problem(_at("scheduling", "priority"), f"it takes 0 to {_PRIORITIES[-1]}", fix)
     wait = scheduling.get("maxWaitTime")
     if wait and float(wait.removesuffix("s")) < _SHORTEST_WAIT_S:
         fix = f'set maxWaitTime to "{_SHORTEST_WAIT_S}s", or delete it'
-        yield refused(_at("scheduling", "maxWaitTime"), f"{wait}; the shortest wait is {_SHORTEST_WAIT_S}s", fix)
+        yield service_problem(
+            _at("scheduling", "maxWaitTime"), f"{wait}; the shortest wait is {_SHORTEST_WAIT_S}s", fix
+        )
     packages = training.get("packageUris", ())
     if len(packages) > _MOST_PACKAGES:
         said = f"{len(packages)} packages; it takes {_MOST_PACKAGES}"
-        yield refused(_at("packageUris"), said, "put several of them into one")
+        yield service_problem(_at("packageUris"), said, "put several of them into one")
 
 
-def _at(*steps: str | int) -> Path:
+def _at(*steps: str | int) -> KeyPath:
     return ("trainingInput", *steps)
 
 
@@ -237,7 +249,7 @@ def _not(found: object) -> str:
     return "" if found is None else f", not {found}"
 
 
-def _value(training: Training, path: Path) -> object:
+def _value(training: Training, path: KeyPath) -> object:
     """What stands at the path; None where nothing does."""
     value: Any = training
     for step in path:

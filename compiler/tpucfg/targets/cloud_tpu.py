@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.model import Job
-from tpucfg.plan.where import zone_of
+from tpucfg.plan.job import Job
+from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
-from tpucfg.spec.document import Path
-from tpucfg.spec.model import Environment, Project
-from tpucfg.targets.base import Command, Message, Origin, Submission
+from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.common import (
-    account_fits,
-    container_only,
-    given,
-    machines_fit,
-    names_fit,
-    refused,
-    sizes_taken,
+    long_account_id,
+    long_job_names,
+    package_unsupported,
+    service_problem,
+    unsupported_machines,
+    unsupported_sizes,
+    without_empty,
 )
-from tpucfg.wording import dotted, listed, shown
+from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.yamldoc.document import KeyPath
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -76,14 +76,14 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Sizes, trainers, names and tiers that Cloud TPU does not take, and sizes without a zone."""
-    yield from sizes_taken(project, environment, slices, NAME)
-    yield from machines_fit(project, slices, NAME, chooses=False)
-    yield from container_only(project, NAME)
+    yield from unsupported_sizes(project, environment, slices, NAME)
+    yield from unsupported_machines(project, slices, NAME, chooses=False)
+    yield from package_unsupported(project, NAME)
     yield from _unplaced(project, environment, slices)
     yield from _tiers(project)
-    yield from names_fit(project, environment, slices, lambda _: _LONGEST_NAME, _NAMES)
+    yield from long_job_names(project, environment, slices, lambda _: _LONGEST_NAME, _NAMES)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment, NAME)
+        yield from long_account_id(project, environment, NAME)
 
 
 def _unplaced(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -112,10 +112,10 @@ def _tiers(project: Project) -> Iterator[Finding]:
         )
 
 
-def message(job: Job) -> Message:
+def request_body(job: Job) -> RequestBody:
     """The QueuedResource: one node, which is the whole slice."""
     spec = {"parent": _parent(job), "nodeId": job.name, "node": _node(job)}
-    made = given(tpu={"nodeSpec": [spec]}, reservationName=_reservation(job))
+    made = without_empty(tpu={"nodeSpec": [spec]}, reservationName=_reservation(job))
     # `given` would leave it out: the tier is asked for by an empty message.
     return {**made, "spot": {}} if job.options.get("spot") else made
 
@@ -126,10 +126,10 @@ def _parent(job: Job) -> str:
 
 def _node(job: Job) -> dict[str, Any]:
     options = job.options
-    return given(
+    return without_empty(
         acceleratorType=job.size,
         runtimeVersion=options.get("runtime_version") or job.slice.runtime_version,
-        networkConfig=given(network=options.get("network"), enableExternalIps=True),
+        networkConfig=without_empty(network=options.get("network"), enableExternalIps=True),
         serviceAccount={"email": options.get("service_account") or job.account, "scope": [_SCOPE]},
         labels=dict(job.environment.labels),
         metadata={"startup-script": startup_script(job)},
@@ -155,7 +155,7 @@ def _template() -> "Template":
     return environment().get_template(f"{NAME}/startup.sh.j2")
 
 
-def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
+def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """One tier, one way to say each thing, a size that exists, and metadata that fits."""
     yield from _exclusive((), message, ("spot", "guaranteed"))
     yield from _exclusive((), message, ("spot", "reservationName"))
@@ -163,17 +163,17 @@ def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
     specs = message["tpu"]["nodeSpec"]
     if not specs:
         fix = "add an entry with parent, nodeId and node"
-        yield refused(("tpu", "nodeSpec"), "it is empty, so nothing is asked for", fix)
+        yield service_problem(("tpu", "nodeSpec"), "it is empty, so nothing is asked for", fix)
     for index, spec in enumerate(specs):
         yield from _spec_rules(("tpu", "nodeSpec", index), spec, catalog)
 
 
-def _spec_rules(path: Path, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     if not _PARENT.fullmatch(spec["parent"]):
-        said = f"{shown(spec['parent'], quoted=False)} is not of the form projects/PROJECT/locations/ZONE"
-        yield refused((*path, "parent"), said, "write projects/, the project's id, /locations/ and the zone")
+        said = f"{format_value(spec['parent'], quoted=False)} is not of the form projects/PROJECT/locations/ZONE"
+        yield service_problem((*path, "parent"), said, "write projects/, the project's id, /locations/ and the zone")
     if ("nodeId" in spec) == ("multisliceParams" in spec):
-        yield refused(path, "it needs exactly one of nodeId and multisliceParams", _one_of(spec, "nodeId"))
+        yield service_problem(path, "it needs exactly one of nodeId and multisliceParams", _one_of(spec, "nodeId"))
     if len(name := spec.get("nodeId", "")) > _LONGEST_NAME:
         said = f"the node {name} has a name of {len(name)} characters, and {_LONGEST_NAME} are taken"
         fix = f"shorten it by {len(name) - _LONGEST_NAME}"
@@ -181,23 +181,23 @@ def _spec_rules(path: Path, spec: Mapping[str, Any], catalog: Catalog) -> Iterat
     yield from _node_rules((*path, "node"), spec["node"], catalog)
 
 
-def _node_rules(path: Path, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     if ("acceleratorType" in node) == ("acceleratorConfig" in node):
         said = "it needs exactly one of acceleratorType and acceleratorConfig"
-        yield refused(path, said, _one_of(node, "acceleratorType"))
+        yield service_problem(path, said, _one_of(node, "acceleratorType"))
     if (size := node.get("acceleratorType")) is not None:
         found = catalog.find(size)
         if found is None or NAME not in found.targets:
             near = None if found else catalog.nearest(size)
             said = found.refusals[NAME].why if found else "the catalogue has no such size"
             fix = f"did you mean {near}?" if near else f"the sizes are listed by: tpucfg sizes --target {NAME}"
-            yield refused((*path, "acceleratorType"), f"{shown(size, quoted=False)}: {said}", fix)
+            yield service_problem((*path, "acceleratorType"), f"{format_value(size, quoted=False)}: {said}", fix)
     yield from _shape_rules((*path, "acceleratorConfig"), node.get("acceleratorConfig", {}), catalog)
     yield from _exclusive(path, node, ("networkConfig", "networkConfigs"))
     if len(node.get("description", "")) > _LONGEST_DESCRIPTION:
         excess = len(node["description"]) - _LONGEST_DESCRIPTION
         said = f"it has more than {_LONGEST_DESCRIPTION} characters"
-        yield refused((*path, "description"), said, f"shorten it by {excess}")
+        yield service_problem((*path, "description"), said, f"shorten it by {excess}")
     yield from _metadata_rules((*path, "metadata"), node.get("metadata", {}))
 
 
@@ -205,31 +205,33 @@ def _one_of(given_: Mapping[str, Any], field: str) -> str:
     return "delete one of the two" if field in given_ else f"add {field}"
 
 
-def _shape_rules(path: Path, config: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _shape_rules(path: KeyPath, config: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     kind, topology = config.get("type"), config.get("topology")
     known = [slice_.topology for slice_ in catalog.all() if kind and slice_.accelerators.get(NAME) == kind]
     # Where the shape of a single size is not known, no shape can be told to be wrong.
     if known and None not in known and topology not in known:
         takes = listed([str(shape) for shape in known], 14)
-        yield refused((*path, "topology"), f"{kind} has no topology {topology}", f"it takes: {takes}")
+        yield service_problem((*path, "topology"), f"{kind} has no topology {topology}", f"it takes: {takes}")
 
 
-def _metadata_rules(path: Path, metadata: Mapping[str, str]) -> Iterator[Problem]:
+def _metadata_rules(path: KeyPath, metadata: Mapping[str, str]) -> Iterator[Problem]:
     sizes = {key: len(value.encode("utf-8", "surrogatepass")) for key, value in metadata.items()}
     for key, size in sizes.items():
         if size > _LARGEST_VALUE:
             said = f"it has {size:,} bytes, and a metadata value may have {_LARGEST_VALUE:,}"
-            yield refused((*path, key), said, "put what the flags say into a file in the bucket, and name the file")
+            yield service_problem(
+                (*path, key), said, "put what the flags say into a file in the bucket, and name the file"
+            )
     if sum(sizes.values()) + sum(map(len, sizes)) >= _LARGEST_METADATA:
         said = f"all metadata together has to stay below {_LARGEST_METADATA:,} bytes"
-        yield refused(path, said, "put what is long into a file in the bucket, and name the file")
+        yield service_problem(path, said, "put what is long into a file in the bucket, and name the file")
 
 
-def _exclusive(path: Path, message: Mapping[str, Any], fields: Sequence[str] = ()) -> Iterator[Problem]:
+def _exclusive(path: KeyPath, message: Mapping[str, Any], fields: Sequence[str] = ()) -> Iterator[Problem]:
     """An error where more than one of the fields, or more than one at all, is given."""
     given_ = [field for field in message if not fields or field in fields]
     if len(given_) > 1:
-        yield refused((*path, given_[1]), f"it excludes {given_[0]}", f"delete {given_[0]} or {given_[1]}")
+        yield service_problem((*path, given_[1]), f"it excludes {given_[0]}", f"delete {given_[0]} or {given_[1]}")
 
 
 def submission(job: Job) -> Submission:

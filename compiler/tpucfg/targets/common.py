@@ -5,14 +5,16 @@ from typing import Any
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.names import LONGEST_ACCOUNT, account_id, job_name
+from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id, job_name
 from tpucfg.schemas import Problem
-from tpucfg.spec.document import Path
-from tpucfg.spec.model import Environment, Project
-from tpucfg.wording import dotted, listed
+from tpucfg.spec.project import Environment, Project
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import KeyPath
 
 
-def sizes_taken(project: Project, environment: Environment, slices: Sequence[Slice], target: str) -> Iterator[Finding]:
+def unsupported_sizes(
+    project: Project, environment: Environment, slices: Sequence[Slice], target: str
+) -> Iterator[Finding]:
     """An error for the sizes that the target does not take, one for each reason, naming the targets that take them."""
     refused_for: dict[str, list[Slice]] = {}
     for slice_ in slices:
@@ -38,27 +40,27 @@ def _has_own_target(project: Project, environment: Environment) -> bool:
     return "target" in project.document.data["environments"][environment.name]
 
 
-def trainer_field(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
+def unsupported_trainer_key(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
     """An error at a key of the trainer that the target has no use for; nothing where it is not given."""
     if key in project.document.data["trainer"]:
         yield Finding.of("TPU051", message, project.document.key(("trainer", key)), help=fix)
 
 
-def account_fits(project: Project, environment: Environment, target: str) -> Iterator[Finding]:
+def long_account_id(project: Project, environment: Environment, target: str) -> Iterator[Finding]:
     """An error where the account that the stack would make has an id that Google refuses."""
     id_ = account_id(name=project.name, environment=environment.name)
-    if len(id_) > LONGEST_ACCOUNT:
+    if len(id_) > MAX_ACCOUNT_ID_LENGTH:
         yield Finding.of(
             "TPU030",
             f"the account of {environment.name} would have the id {id_}: "
-            f"{len(id_)} characters, and Google takes {LONGEST_ACCOUNT}",
+            f"{len(id_)} characters, and Google takes {MAX_ACCOUNT_ID_LENGTH}",
             project.document.key(environment.path),
-            help=f"shorten the project's or the environment's name by {len(id_) - LONGEST_ACCOUNT} characters, "
+            help=f"shorten the project's or the environment's name by {len(id_) - MAX_ACCOUNT_ID_LENGTH} characters, "
             f"or name an account of your own in targets.{target}.service_account",
         )
 
 
-def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
+def unsupported_machines(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
     """An error for each machine that an override names and its size does not run on. `chooses`: the spec may."""
     for slice_ in slices:
         override = project.overrides.get(slice_.size)
@@ -66,20 +68,20 @@ def machines_fit(project: Project, slices: Sequence[Slice], target: str, *, choo
         if override is None or override.machine is None or override.machine in names:
             continue
         said = f"{slice_.size} runs on {' or '.join(names)}" if names else f"{target} chooses the machine itself"
-        place = project.document.value(("overrides", slice_.size, "machine"))
+        location = project.document.value(("overrides", slice_.size, "machine"))
         where = dotted(("overrides", slice_.size, "machine"))
         hint = f"set {where} to {' or '.join(names)}" if names else f"delete {where}"
-        yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", place, help=hint)
+        yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", location, help=hint)
 
 
-def container_only(project: Project, target: str) -> Iterator[Finding]:
+def package_unsupported(project: Project, target: str) -> Iterator[Finding]:
     """An error for a Python package on a target that starts a container and nothing else."""
     message = f"{target} runs a container, and trainer.package is a Python package"
     fix = "build an image that holds the package, name it as trainer.image, and delete package and module"
-    return trainer_field(project, "package", message, fix)
+    return unsupported_trainer_key(project, "package", message, fix)
 
 
-def names_fit(
+def long_job_names(
     project: Project, environment: Environment, slices: Sequence[Slice], longest: Callable[[Slice], int], source: str
 ) -> Iterator[Finding]:
     """An error for the job of an environment whose name is the furthest beyond what its service takes.
@@ -101,19 +103,19 @@ def names_fit(
         )
 
 
-def refused(path: Path, message: str, fix: str, *, at_key: bool = False) -> Problem:
+def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = False) -> Problem:
     """A config that fits the API's schema and that the service refuses all the same. `at_key`: whatever its value."""
     return Problem("TPU074", f"{dotted(path)}: {message}", path, fix, at_key)
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def without_empty(**fields: Any) -> dict[str, Any]:
     """The fields that have a value: None, and an empty list or mapping, is a field left out."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def deep_merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Both in one: mappings are merged key by key, and anything else that both have is the one above."""
-    both = {key: merged(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
+    both = {key: deep_merge(below[key], above[key]) for key in below if _are_mappings(below[key], above.get(key))}
     return {**below, **above, **both}
 
 

@@ -13,15 +13,22 @@ from typing import Any, Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.model import Job
-from tpucfg.plan.names import account_id
+from tpucfg.plan.job import Job
+from tpucfg.plan.naming import account_id
 from tpucfg.schemas import Problem
-from tpucfg.spec.model import Environment, Project
-from tpucfg.targets.base import Command, Message, Origin, Submission, SubmissionError
-from tpucfg.targets.common import account_fits, container_only, given, machines_fit, names_fit, sizes_taken
+from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.common import (
+    long_account_id,
+    long_job_names,
+    package_unsupported,
+    unsupported_machines,
+    unsupported_sizes,
+    without_empty,
+)
 from tpucfg.targets.gke_rules import ACCELERATOR, CHIPS, NAMES, TOPOLOGY, longest_name, rules
+from tpucfg.targets.interface import Command, Origin, RequestBody, Submission, SubmissionError
 
-__all__ = ["NAME", "ORIGINS", "message", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "gke"
 REPLICATED_JOB: Final = "slice"
@@ -77,15 +84,15 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Sizes, trainers and names that a cluster does not take."""
-    yield from sizes_taken(project, environment, slices, NAME)
-    yield from machines_fit(project, [it for it in slices if NAME in it.targets], NAME, chooses=True)
-    yield from container_only(project, NAME)
-    yield from names_fit(project, environment, slices, lambda it: longest_name(REPLICATED_JOB, it.hosts), NAMES)
+    yield from unsupported_sizes(project, environment, slices, NAME)
+    yield from unsupported_machines(project, [it for it in slices if NAME in it.targets], NAME, chooses=True)
+    yield from package_unsupported(project, NAME)
+    yield from long_job_names(project, environment, slices, lambda it: longest_name(REPLICATED_JOB, it.hosts), NAMES)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment, NAME)
+        yield from long_account_id(project, environment, NAME)
 
 
-def message(job: Job) -> Message:
+def request_body(job: Job) -> RequestBody:
     """The JobSet."""
     hosts, options = job.slice.hosts, job.options
     work = {
@@ -98,10 +105,10 @@ def message(job: Job) -> Message:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": given(
+        "metadata": without_empty(
             name=job.name,
             namespace=options.get("namespace", "default"),
-            labels={**job.environment.labels, **given(**{_QUEUE: options.get("queue")})},
+            labels={**job.environment.labels, **without_empty(**{_QUEUE: options.get("queue")})},
             # A single host's pool may have several nodes, and the job must not keep all of them to itself.
             annotations={_EXCLUSIVE: _NODE_POOL} if hosts > 1 else {},
         ),
@@ -132,7 +139,7 @@ def _selector(job: Job) -> dict[str, str]:
     # All machines of a size have the same labels. A pod that asks for the few chips of the smaller one also fits a host
     # of the larger, and would have half of it; the other way round nothing can go wrong.
     smaller = machine and any(machine.chips < other.chips for other in machines)
-    return given(
+    return without_empty(
         **{
             ACCELERATOR: machine and machine.gke_label,
             TOPOLOGY: job.slice.topology,
@@ -144,7 +151,7 @@ def _selector(job: Job) -> dict[str, str]:
 
 def _container(job: Job) -> dict[str, Any]:
     chips = {CHIPS: job.slice.chips_per_host}
-    return given(
+    return without_empty(
         name=CONTAINER,
         image=job.image,
         args=[escaped(arg) for arg in job.args],

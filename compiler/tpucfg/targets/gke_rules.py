@@ -6,12 +6,12 @@ from math import prod
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog
-from tpucfg.plan.names import LONGEST_KUBERNETES
+from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
-from tpucfg.spec.document import Path
-from tpucfg.targets.base import Message
-from tpucfg.targets.common import refused
-from tpucfg.wording import listed, shown
+from tpucfg.targets.common import service_problem
+from tpucfg.targets.interface import RequestBody
+from tpucfg.text_format import format_value, listed
+from tpucfg.yamldoc.document import KeyPath
 
 CHIPS: Final = "google.com/tpu"
 """The resource that counts a pod's chips."""
@@ -36,17 +36,17 @@ def pod_name(jobset: str, job: str, *, replicas: int, pods: int) -> str:
 
 def longest_name(job: str, pods: int) -> int:
     """Characters that the name of a JobSet may have, with one replica of a job of that name and so many pods."""
-    return LONGEST_KUBERNETES - len(pod_name("", job, replicas=1, pods=pods))
+    return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=1, pods=pods))
 
 
-def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
+def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """Names and labels that Kubernetes takes, and pods that fill the hosts of a slice."""
     yield from _name_rules(message)
     yield from _label_rules(("metadata", "labels"), message["metadata"].get("labels", {}))
     jobs = message["spec"]["replicatedJobs"]
     if not any(_chips_of(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
-        yield refused(("spec", "replicatedJobs"), f"no container asks for {CHIPS}", fix)
+        yield service_problem(("spec", "replicatedJobs"), f"no container asks for {CHIPS}", fix)
     for index, job in enumerate(jobs):
         path = ("spec", "replicatedJobs", index, "template", "spec")
         yield from _job_rules(path, _job(job), catalog)
@@ -62,31 +62,33 @@ def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _name_rules(message: Message) -> Iterator[Problem]:
+def _name_rules(message: RequestBody) -> Iterator[Problem]:
     name, path = message["metadata"]["name"], ("metadata", "name")
     if not _LABEL.fullmatch(name):
         said = "is no DNS label: lower-case letters, digits and inner dashes, a letter first"
-        yield refused(path, f"{shown(name, quoted=False)} {said}", "write another name, such as mnist-1")
+        yield service_problem(path, f"{format_value(name, quoted=False)} {said}", "write another name, such as mnist-1")
     for replicated in message["spec"]["replicatedJobs"]:
         pods = _job(replicated).get("completions", 1)
         longest = pod_name(name, replicated["name"], replicas=replicated.get("replicas", 1), pods=pods)
-        if (excess := len(longest) - LONGEST_KUBERNETES) > 0:
-            said = f"its pods would have names of up to {len(longest)} characters, and {LONGEST_KUBERNETES} are taken"
+        if (excess := len(longest) - MAX_DNS_LABEL_LENGTH) > 0:
+            said = f"its pods would have names of up to {len(longest)} characters, and {MAX_DNS_LABEL_LENGTH} are taken"
             details = (f"the rule: {NAMES}",)
             yield Problem("TPU030", f"the JobSet {name}: {said}", path, f"shorten it by {excess}", details=details)
 
 
-def _label_rules(path: Path, labels: Mapping[str, str]) -> Iterator[Problem]:
+def _label_rules(path: KeyPath, labels: Mapping[str, str]) -> Iterator[Problem]:
     for key, value in labels.items():
         if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
-            said = f"{shown(value)} makes no label: key and value begin and end with a letter or digit"
-            yield refused((*path, key), said, "write both in letters, digits and inner dashes, dots and underscores")
+            said = f"{format_value(value)} makes no label: key and value begin and end with a letter or digit"
+            yield service_problem(
+                (*path, key), said, "write both in letters, digits and inner dashes, dots and underscores"
+            )
 
 
-def _job_rules(path: Path, job: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     pod, pod_path = _pod(job), (*path, "template", "spec")
     if pod.get("restartPolicy") == "Always":
-        yield refused((*pod_path, "restartPolicy"), "a job's pods end", "set it to Never")
+        yield service_problem((*pod_path, "restartPolicy"), "a job's pods end", "set it to Never")
     yield from _label_rules((*pod_path, "nodeSelector"), pod.get("nodeSelector", {}))
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
@@ -103,44 +105,50 @@ def _chips_of(container: Mapping[str, Any]) -> int:
     return int(limit) if _CHIPS.fullmatch(limit) else 0
 
 
-def _request_rules(path: Path, resources: Mapping[str, Any]) -> Iterator[Problem]:
+def _request_rules(path: KeyPath, resources: Mapping[str, Any]) -> Iterator[Problem]:
     limit, request = (resources.get(kind, {}).get(CHIPS) for kind in ("limits", "requests"))
     if limit is not None and not _CHIPS.fullmatch(str(limit)):
-        said = f"{shown(limit, quoted=False)} is no whole number of chips"
-        yield refused((*path, "limits", CHIPS), said, "write the chips of one host: 4")
+        said = f"{format_value(limit, quoted=False)} is no whole number of chips"
+        yield service_problem((*path, "limits", CHIPS), said, "write the chips of one host: 4")
     elif request is not None and str(request) != str(limit):
-        there = shown(limit, quoted=False) if limit is not None else "missing"
-        said = f"it is {shown(request, quoted=False)}, and the limit is {there}: they have to be equal"
-        yield refused((*path, "requests", CHIPS), said, f"set both to {limit if limit is not None else request}")
+        there = format_value(limit, quoted=False) if limit is not None else "missing"
+        said = f"it is {format_value(request, quoted=False)}, and the limit is {there}: they have to be equal"
+        yield service_problem(
+            (*path, "requests", CHIPS), said, f"set both to {limit if limit is not None else request}"
+        )
 
 
-def _shape_rules(path: Path, job: Mapping[str, Any], chips: int, catalog: Catalog) -> Iterator[Problem]:
+def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Catalog) -> Iterator[Problem]:
     pod_path = (*path, "template", "spec")
     selector = _pod(job)["nodeSelector"]
     label, topology = selector[ACCELERATOR], selector[TOPOLOGY]
     shapes = _shapes(label, catalog)
     if not shapes:
-        place = (*pod_path, "nodeSelector", ACCELERATOR)
-        yield refused(place, f"{label} is no TPU of GKE", f"there are: {_labels(catalog)}")
+        location = (*pod_path, "nodeSelector", ACCELERATOR)
+        yield service_problem(location, f"{label} is no TPU of GKE", f"there are: {_labels(catalog)}")
     elif topology not in shapes:
-        place = (*pod_path, "nodeSelector", TOPOLOGY)
-        yield refused(place, f"{label} has no topology {topology}", f"it takes: {listed(tuple(shapes), 16)}")
+        location = (*pod_path, "nodeSelector", TOPOLOGY)
+        yield service_problem(location, f"{label} has no topology {topology}", f"it takes: {listed(tuple(shapes), 16)}")
     elif chips not in shapes[topology]:
         machines = " or ".join(f"{count} ({name})" for count, name in shapes[topology].items())
         said = f"the pod asks for {chips} chips, and it has to ask for all of its host's: {machines}"
-        yield refused((*pod_path, "containers"), said, f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}")
+        yield service_problem(
+            (*pod_path, "containers"), said, f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}"
+        )
     else:
         yield from _host_rules(path, job, prod(map(int, topology.split("x"))) // chips)
 
 
-def _host_rules(path: Path, job: Mapping[str, Any], hosts: int) -> Iterator[Problem]:
+def _host_rules(path: KeyPath, job: Mapping[str, Any], hosts: int) -> Iterator[Problem]:
     for field in ("parallelism", "completions"):
         if (pods := job.get(field, 1)) != hosts:
             said = f"{pods} pods, and the slice has {hosts} host{'s' if hosts > 1 else ''}"
-            yield refused((*path, field), said, f"set parallelism and completions to {hosts}")
+            yield service_problem((*path, field), said, f"set parallelism and completions to {hosts}")
             return
     if hosts > 1 and job.get("completionMode", "Indexed") != "Indexed":
-        yield refused((*path, "completionMode"), "without an index no pod knows which host it is", "set it to Indexed")
+        yield service_problem(
+            (*path, "completionMode"), "without an index no pod knows which host it is", "set it to Indexed"
+        )
 
 
 def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:

@@ -10,13 +10,19 @@ from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.model import Job
+from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
-from tpucfg.spec.document import Path
-from tpucfg.spec.model import Environment, Project
-from tpucfg.targets.base import Command, Message, Origin, Submission
-from tpucfg.targets.common import account_fits, given, machines_fit, refused, sizes_taken
-from tpucfg.wording import dotted, listed
+from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.common import (
+    long_account_id,
+    service_problem,
+    unsupported_machines,
+    unsupported_sizes,
+    without_empty,
+)
+from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import KeyPath
 
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -49,12 +55,12 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Sizes and trainers that Vertex AI does not take."""
-    yield from sizes_taken(project, environment, slices, NAME)
-    yield from machines_fit(project, [it for it in slices if not _by_count(it)], NAME, chooses=True)
-    yield from machines_fit(project, [it for it in slices if _by_count(it)], NAME, chooses=False)
+    yield from unsupported_sizes(project, environment, slices, NAME)
+    yield from unsupported_machines(project, [it for it in slices if not _by_count(it)], NAME, chooses=True)
+    yield from unsupported_machines(project, [it for it in slices if _by_count(it)], NAME, chooses=False)
     yield from _trainer(project)
     if not project.targets.get(NAME, {}).get("service_account"):
-        yield from account_fits(project, environment, NAME)
+        yield from long_account_id(project, environment, NAME)
 
 
 def _trainer(project: Project) -> Iterator[Finding]:
@@ -69,14 +75,14 @@ def _trainer(project: Project) -> Iterator[Finding]:
         yield Finding.of("TPU051", message, project.document.value(("trainer", "package")), help=hint)
 
 
-def message(job: Job) -> Message:
+def request_body(job: Job) -> RequestBody:
     """The CustomJobSpec: one pool with one replica, which the service spreads over the slice's hosts itself."""
     program = "pythonPackageSpec" if job.package else "containerSpec"
     pool = {"machineSpec": _machine(job), "replicaCount": 1, program: _program(job)}
     options = job.options
-    return given(
+    return without_empty(
         workerPoolSpecs=[pool],
-        scheduling=given(timeout=options.get("timeout"), strategy=options.get("strategy")),
+        scheduling=without_empty(timeout=options.get("timeout"), strategy=options.get("strategy")),
         serviceAccount=options.get("service_account") or job.account,
         baseOutputDirectory={"outputUriPrefix": job.job_dir},
     )
@@ -91,7 +97,7 @@ def _machine(job: Job) -> dict[str, Any]:
     }
     accelerator = job.slice.accelerators.get(NAME)
     by_count = accelerator is not None
-    return given(
+    return without_empty(
         machineType=_machine_type(job.slice),
         acceleratorType=accelerator,
         acceleratorCount=job.slice.cores if by_count else None,
@@ -103,14 +109,14 @@ def _machine(job: Job) -> dict[str, Any]:
 def _program(job: Job) -> dict[str, Any]:
     env = [{"name": key, "value": escaped(value)} for key, value in job.env]
     if job.package:
-        return given(
+        return without_empty(
             executorImageUri=job.image,
             packageUris=[job.package],
             pythonModule=job.module,
             args=list(job.args),
             env=env,
         )
-    return given(imageUri=job.image, args=list(job.args), env=env)
+    return without_empty(imageUri=job.image, args=list(job.args), env=env)
 
 
 def escaped(text: str) -> str:
@@ -122,51 +128,51 @@ def escaped(text: str) -> str:
     return _REFERENCE.sub(r"\g<0>\g<0>", text)
 
 
-def rules(message: Message, catalog: Catalog) -> Iterator[Problem]:
+def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """One pool, one replica, one program, and a machine with TPUs in a shape that is offered."""
     pools = message.get("workerPoolSpecs", [])
     if len(pools) != 1:
         said = f"{len(pools)} pools; a TPU job has exactly one, whatever its hosts"
-        yield refused(("workerPoolSpecs",), said, "leave one pool")
+        yield service_problem(("workerPoolSpecs",), said, "leave one pool")
     for index, pool in enumerate(pools):
         path = ("workerPoolSpecs", index)
         if str(pool.get("replicaCount", 1)) != "1":
             said = f"{pool['replicaCount']} replicas; a TPU job has one, also on many hosts"
-            yield refused((*path, "replicaCount"), said, f"set {dotted((*path, 'replicaCount'))} to 1")
+            yield service_problem((*path, "replicaCount"), said, f"set {dotted((*path, 'replicaCount'))} to 1")
         if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
             fix = "delete one of the two" if "containerSpec" in pool else "add containerSpec, with imageUri"
-            yield refused(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
+            yield service_problem(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
         size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
         if size_gb is not None and size_gb not in _BOOT_DISK_GB:
             said = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]}"
             where = (*path, "diskSpec", "bootDiskSizeGb")
-            yield refused(where, said, f"set {dotted(where)} to {_BOOT_DISK_GB[0]} or more")
+            yield service_problem(where, said, f"set {dotted(where)} to {_BOOT_DISK_GB[0]} or more")
         yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
 
 
-def _machine_rules(path: Path, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     machine = spec.get("machineType")
     same = _on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
     if not same:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
-        yield refused((*path, "machineType"), f"{machine} has no TPU", _set((*path, "machineType"), machines))
+        yield service_problem((*path, "machineType"), f"{machine} has no TPU", _set((*path, "machineType"), machines))
         return
     wanted = ("acceleratorType", "acceleratorCount") if _by_count(same[0]) else ("tpuTopology",)
     for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
         if field in spec and field not in wanted:
             said = f"{machine} is chosen by {' and '.join(wanted)}"
-            yield refused((*path, field), said, f"delete {dotted((*path, field))}", at_key=True)
+            yield service_problem((*path, field), said, f"delete {dotted((*path, field))}", at_key=True)
     found = tuple(str(spec[field]) if field in spec else None for field in wanted)
     shapes = [_shape(slice_) for slice_ in same]
     if found not in shapes:
         field = next((field for field in wanted if field not in spec), wanted[-1])
         values = tuple(dict.fromkeys(str(dict(zip(wanted, shape, strict=True))[field]) for shape in shapes))
         said = " ".join(part for part in found if part) or f"no {wanted[0]}"
-        yield refused((*path, field), f"{machine} is not offered with {said}", _set((*path, field), values))
+        yield service_problem((*path, field), f"{machine} is not offered with {said}", _set((*path, field), values))
 
 
-def _set(path: Path, values: Sequence[str]) -> str:
+def _set(path: KeyPath, values: Sequence[str]) -> str:
     return f"set {dotted(path)} to {listed(values, 14, last=' or ')}"
 
 

@@ -25,7 +25,7 @@ def test_preview_is_read_as_the_recorded_one(name: str, standin_world: World, tm
         # How far the engine gets before it heeds a refusal is a matter of chance.
         assert now.failure
         assert now.failure.reason == then.failure.reason
-        assert set(now.failure.said) <= set(then.failure.said)
+        assert set(now.failure.lines) <= set(then.failure.lines)
         assert all(change in then.changes for change in now.changes)
 
 

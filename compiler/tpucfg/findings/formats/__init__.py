@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from tpucfg.findings.model import Finding
+from tpucfg.findings.finding import Finding
 
-__all__ = ["FORMATS", "Format", "counted", "format_named"]
+__all__ = ["FORMATS", "Format", "format_counts", "format_named"]
 
 FORMATS: Final = ("text", "json", "sarif", "github")
 """By the name that `--format` takes, which is also the module's."""
@@ -24,7 +24,7 @@ def format_named(name: str) -> Format:
     return cast("Format", import_module(f"tpucfg.findings.formats.{name}"))
 
 
-def counted(findings: Iterable[Finding]) -> str:
+def format_counts(findings: Iterable[Finding]) -> str:
     """`2 errors and 1 warning`; `no findings` where there is nothing to count."""
     levels = [finding.level for finding in findings]
     counts = [(levels.count(level), level) for level in ("error", "warning", "note")]

@@ -6,8 +6,8 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions#s
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tpucfg.findings.model import Finding
-from tpucfg.wording import printable
+from tpucfg.findings.finding import Finding
+from tpucfg.text_format import printable
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -18,10 +18,10 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 
 
 def _command(finding: Finding) -> str:
-    place = finding.place
-    where = {"file": place.file, "line": place.line, "endLine": place.end_line}
-    if place.line == place.end_line:  # GitHub refuses columns that stand in different lines
-        where |= {"col": place.column, "endColumn": max(place.column, place.end_column - 1)}
+    location = finding.location
+    where = {"file": location.file, "line": location.line, "endLine": location.end_line}
+    if location.line == location.end_line:  # GitHub refuses columns that stand in different lines
+        where |= {"col": location.column, "endColumn": max(location.column, location.end_column - 1)}
     where["title"] = finding.id
     properties = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in where.items())
     text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])

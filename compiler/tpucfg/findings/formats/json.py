@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tpucfg.findings.model import Finding, Place
-from tpucfg.wording import json_text
+from tpucfg.findings.finding import Finding, Location
+from tpucfg.text_format import json_text
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
@@ -17,13 +17,13 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "id": finding.id,
         "level": finding.level,
         "message": finding.message,
-        **place_entry(finding.place),
+        **location_entry(finding.location),
         "help": finding.help,
         "details": list(finding.details),
-        "related": [{"message": said, **place_entry(place)} for place, said in finding.related],
+        "related": [{"message": said, **location_entry(location)} for location, said in finding.related],
     }
 
 
-def place_entry(place: Place) -> dict[str, Any]:
+def location_entry(location: Location) -> dict[str, Any]:
     """A place as JSON has it: from 1, the end exclusive."""
-    return dict(zip(("file", "line", "column", "end_line", "end_column"), place, strict=True))
+    return dict(zip(("file", "line", "column", "end_line", "end_column"), location, strict=True))

@@ -5,9 +5,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tpucfg import __version__
-from tpucfg.findings.model import Finding, Place
+from tpucfg.findings.finding import Finding, Location
 from tpucfg.findings.rules import RULES
-from tpucfg.wording import json_text
+from tpucfg.text_format import json_text
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -41,21 +41,24 @@ def _rule(id_: str) -> dict[str, Any]:
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
     related = [
-        {"id": number, "message": {"text": said}, **_location(place)}
-        for number, (place, said) in enumerate(finding.related, start=1)
+        {"id": number, "message": {"text": said}, **_location(location)}
+        for number, (location, said) in enumerate(finding.related, start=1)
     ]
     return {
         "ruleId": finding.id,
         "ruleIndex": rule_index,
         "level": finding.level,
         "message": {"text": text},
-        "locations": [_location(finding.place)],
+        "locations": [_location(finding.location)],
         **({"relatedLocations": related} if related else {}),
     }
 
 
-def _location(place: Place) -> dict[str, Any]:
-    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), place[1:], strict=True))
+def _location(location: Location) -> dict[str, Any]:
+    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True))
     return {
-        "physicalLocation": {"artifactLocation": {"uri": quote(place.file, errors="surrogateescape")}, "region": region}
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(location.file, errors="surrogateescape")},
+            "region": region,
+        }
     }

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from tpucfg.findings.model import Finding, Place
-from tpucfg.wording import lines, printable
+from tpucfg.findings.finding import Finding, Location
+from tpucfg.text_format import lines, printable
 
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}
 _BOLD: Final = "\033[1m"
@@ -19,7 +19,7 @@ _CUT: Final = "…"
 class _Mark(NamedTuple):
     """What is underlined in one line, and what is said about it."""
 
-    place: Place
+    location: Location
     sign: str
     label: str
 
@@ -31,44 +31,54 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 
 
 def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
-    place, level, message = printable(str(finding.place)), f"{finding.level}[{finding.id}]", printable(finding.message)
+    location, level, message = (
+        printable(str(finding.location)),
+        f"{finding.level}[{finding.id}]",
+        printable(finding.message),
+    )
     if colour:
-        yield f"{_BOLD}{place}{_END}: {_COLOURS[finding.level]}{level}{_END}: {_BOLD}{message}{_END}"
+        yield f"{_BOLD}{location}{_END}: {_COLOURS[finding.level]}{level}{_END}: {_BOLD}{message}{_END}"
     else:
-        yield f"{place}: {level}: {message}"
-    marks = [_Mark(finding.place, "^", ""), *(_Mark(place, "-", said) for place, said in finding.related)]
-    shown = [mark for mark in marks if mark.place.file == finding.place.file and _line(mark.place, sources) is not None]
-    margin = " " * len(str(max((mark.place.line for mark in shown), default=1)))
+        yield f"{location}: {level}: {message}"
+    marks = [_Mark(finding.location, "^", ""), *(_Mark(location, "-", said) for location, said in finding.related)]
+    shown = [
+        mark
+        for mark in marks
+        if mark.location.file == finding.location.file and _line(mark.location, sources) is not None
+    ]
+    margin = " " * len(str(max((mark.location.line for mark in shown), default=1)))
     yield from _snippet(shown, sources, margin)
     for mark in marks:
         if mark not in shown and mark.label:
-            yield f"{margin} = {printable(f'{mark.place}: {mark.label}')}"
+            yield f"{margin} = {printable(f'{mark.location}: {mark.label}')}"
     for detail in finding.details:
         yield f"{margin} = {printable(detail)}"
     if finding.help:
         yield f"help: {printable(finding.help)}"
 
 
-def _line(place: Place, sources: Mapping[str, list[str]]) -> str | None:
-    rows = sources.get(place.file, [])
-    return rows[place.line - 1] if 1 <= place.line <= len(rows) else None
+def _line(location: Location, sources: Mapping[str, list[str]]) -> str | None:
+    rows = sources.get(location.file, [])
+    return rows[location.line - 1] if 1 <= location.line <= len(rows) else None
 
 
 def _snippet(marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str) -> Iterator[str]:
     if marks:
         yield f"{margin} |"
-    for number, group in groupby(sorted(marks, key=lambda mark: mark.place.line), key=lambda mark: mark.place.line):
+    for number, group in groupby(
+        sorted(marks, key=lambda mark: mark.location.line), key=lambda mark: mark.location.line
+    ):
         in_line = list(group)
-        line = _line(in_line[0].place, sources) or ""
-        cut = _cut(line, in_line[0].place)
+        line = _line(in_line[0].location, sources) or ""
+        cut = _cut(line, in_line[0].location)
         yield f"{number:>{len(margin)}} | {_visible(line, cut)}".rstrip()
         for mark in in_line:
             yield f"{margin} | {_underline(line, cut, mark)} {mark.label}".rstrip()
 
 
-def _cut(line: str, place: Place) -> int:
+def _cut(line: str, location: Location) -> int:
     """Characters left out at the line's start, so that the place is seen."""
-    return max(0, place.column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
+    return max(0, location.column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
 
 
 def _visible(line: str, cut: int) -> str:
@@ -77,8 +87,8 @@ def _visible(line: str, cut: int) -> str:
 
 
 def _underline(line: str, cut: int, mark: _Mark) -> str:
-    start = mark.place.column - 1
-    end = mark.place.end_column - 1 if mark.place.end_line == mark.place.line else len(line)
+    start = mark.location.column - 1
+    end = mark.location.end_column - 1 if mark.location.end_line == mark.location.line else len(line)
     before = sum(_width(char) for char in line[cut:start]) + (len(_CUT) if cut else 0)
     under = sum(_width(char) for char in line[start : min(max(end, start + 1), cut + _WIDEST)])
     return " " * before + mark.sign * max(under, 1)

@@ -1,0 +1,63 @@
+"""Rungs to the chart of the ladder: what changes with the cores."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from tpucfg.charts.chart import Cell, Chart, Column, Row
+from tpucfg.charts.numbers import change_text, count_text, rate_text
+from tpucfg.plan import Rung
+from tpucfg.spec.project import Number
+
+KINDS: Final[Mapping[str, str]] = {
+    "batch_size": "batch",
+    "train_steps": "steps",
+    "epochs": "steps",
+    "learning_rate": "rate",
+}
+"""The figures that are drawn, in this order, and the colour of each."""
+
+RING: Final = "A ring: the spec sets this figure for this rung."
+
+
+def ladder_chart(rungs: Sequence[Rung]) -> Chart:
+    """Batch, steps or epochs, and learning rate of each rung."""
+    columns = tuple(_columns(rungs))
+    rings = any(cell.ring for column in columns for cell in column.cells)
+    return Chart("What changes with the cores", rows(rungs), columns, (RING,) if rings else ())
+
+
+def rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
+    """The rungs' names and cores."""
+    return tuple(Row(rung.size, rung.slice.cores) for rung in rungs)
+
+
+def _columns(rungs: Sequence[Rung]) -> Iterator[Column]:
+    for figure, kind in KINDS.items():
+        cells = tuple(_cell(rung, figure) for rung in rungs)
+        values = [cell.value for cell in cells if cell.value is not None]
+        if values:
+            change = change_text(values[0], values[-1]) if len(values) > 1 else ""
+            yield Column(kind, figure, change, cells)
+
+
+def _cell(rung: Rung, figure: str) -> Cell:
+    text, value = _READ[figure](rung)
+    return Cell(value, text, figure in rung.overridden)
+
+
+def _count(count: int | None) -> tuple[str, Fraction | None]:
+    return ("–", None) if count is None else (count_text(count), Fraction(count))
+
+
+def _number(text: str | None) -> tuple[str, Fraction | None]:
+    """A number that the trainer gets as the spec wrote it."""
+    return ("–", None) if text is None else (rate_text(text), Number.read(text).value)
+
+
+_READ: Final[Mapping[str, Callable[[Rung], tuple[str, Fraction | None]]]] = {
+    "batch_size": lambda rung: _count(rung.batch_size),
+    "train_steps": lambda rung: _count(rung.train_steps),
+    "epochs": lambda rung: _number(rung.epochs),
+    "learning_rate": lambda rung: _number(rung.learning_rate),
+}

@@ -1,0 +1,1 @@
+"""Rules about the planned jobs, one module per subject."""

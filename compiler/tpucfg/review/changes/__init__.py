@@ -1,0 +1,1 @@
+"""Changes between two revisions as values: jobs, training, environments, resources, access."""

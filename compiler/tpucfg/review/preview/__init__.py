@@ -1,0 +1,1 @@
+"""Read `pulumi preview --json`: events of the engine, resource steps, failures."""

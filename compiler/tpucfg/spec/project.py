@@ -1,0 +1,231 @@
+"""The spec as frozen values: what the rest of the compiler works on.
+
+Numbers that reach the trainer are kept beside the text they were written as: `1e-3` stays `1e-3`.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final, Literal, NamedTuple
+
+from tpucfg.yamldoc.document import Document, KeyPath
+
+LearningRateRule = Literal["keep", "linear", "sqrt"]
+
+
+class Number(NamedTuple):
+    """A number, exactly, and as the spec writes it."""
+
+    value: Fraction
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> "Number":
+        """A number as a spec writes it; `0x1F` and `0o17` are numbers too."""
+        return cls(Fraction(text) if "x" not in text and "o" not in text else Fraction(int(text, 0)), text)
+
+
+class Arg(NamedTuple):
+    """One of the program's own flags."""
+
+    key: str
+    values: tuple[str | None, ...]
+    """In order; a list repeats the flag, None is a bare flag. Placeholders are not filled in yet."""
+    path: KeyPath
+
+
+class Trainer(NamedTuple):
+    """The program: a container image, or a Python package and its module."""
+
+    image: str | None
+    worker_image: str | None
+    package: str | None
+    module: str | None
+    runtime: str | None
+    python: str | None
+    args: tuple[Arg, ...]
+    env: tuple[tuple[str, str], ...]
+
+
+class Training(NamedTuple):
+    """The figures that change from rung to rung, as they were tuned on one size."""
+
+    tuned_on: str
+    batch_size: int
+    """Examples of one step, over all cores of `tuned_on`."""
+    train_steps: int | None
+    epochs: Number | None
+    """Either steps or epochs; the schema refuses both."""
+    learning_rate: Number | None
+    learning_rate_rule: LearningRateRule
+    steps: Mapping[str, int]
+    """Every other figure counted in steps."""
+    flags: Mapping[str, str | None]
+    """The flag that the program knows a figure by; None leaves it out."""
+
+
+OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
+"""What an override may hold besides the keys of training.steps."""
+
+
+class Override(NamedTuple):
+    """What one rung does otherwise."""
+
+    batch_size: int | None = None
+    learning_rate: Number | None = None
+    machine: str | None = None
+    steps: Mapping[str, int] | None = None
+    args: tuple[Arg, ...] = ()
+
+
+class Environment(NamedTuple):
+    """A Google project and a region, and the ladder that is climbed there."""
+
+    name: str
+    project: str
+    region: str
+    target: str
+    sizes: tuple[str, ...]
+    sizes_path: KeyPath
+    """Where the ladder stands: in the environment, or at the top."""
+    bucket: str | None
+    """The bucket's name where the spec gives one."""
+    zones: Mapping[str, str]
+    labels: Mapping[str, str]
+    protect: bool
+    keep_data: bool
+    kube_context: str | None
+
+    @property
+    def path(self) -> KeyPath:
+        """Where the environment stands in the spec."""
+        return ("environments", self.name)
+
+
+class Gate(NamedTuple):
+    """When the next rung may be climbed."""
+
+    min_scaling_efficiency: float
+    metric: str | None
+    goal: str | None
+    max_drop: float | None
+
+
+class Project(NamedTuple):
+    """One spec, with its document for the places of findings."""
+
+    name: str
+    environments: Mapping[str, Environment]
+    trainer: Trainer
+    training: Training
+    overrides: Mapping[str, Override]
+    targets: Mapping[str, Mapping[str, Any]]
+    """The settings that only one target knows, as the spec has them."""
+    gate: Gate | None
+    prices: Mapping[str, Number]
+    allow: Mapping[str, str]
+    document: Document
+    broken: frozenset[str] = frozenset()
+    """Sections with an error in them, for which stand-ins are held: nothing is planned from such a project."""
+
+
+# A sound document to the Project that it describes.
+
+
+def build_project(document: Document, broken: frozenset[str]) -> Project:
+    """The project. `broken`: the sections for which stand-ins are there.
+
+    The order of keys in a spec means nothing, so it is lost here; only args are a list of flags and keep theirs.
+    """
+    data = document.data
+    gate = data.get("gate")
+    return Project(
+        name=data["name"],
+        environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
+        trainer=_trainer(document, data["trainer"]),
+        training=_training(document, data["training"]),
+        overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
+        targets=_ordered(data.get("targets", {})),
+        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
+        if gate
+        else None,
+        prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
+        allow=data.get("allow", {}),
+        document=document,
+        broken=broken,
+    )
+
+
+def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:
+    return Environment(
+        name=name,
+        project=value["project"],
+        region=value["region"],
+        target=value.get("target", data["target"]),
+        sizes=tuple(value["sizes"] if "sizes" in value else data["sizes"]),
+        sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
+        bucket=value.get("bucket"),
+        zones=value.get("zones", {}),
+        labels=_ordered(value.get("labels", {})),
+        protect=value.get("protect", False),
+        keep_data=value.get("keep_data", True),
+        kube_context=value.get("kube_context"),
+    )
+
+
+def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
+    texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
+    env = tuple(sorted(value.get("env", {}).items()))
+    return Trainer(**texts, args=_args(document, ("trainer", "args")), env=env)
+
+
+def _training(document: Document, value: Mapping[str, Any]) -> Training:
+    return Training(
+        tuned_on=value["tuned_on"],
+        batch_size=int(value["batch_size"]),
+        train_steps=int(value["train_steps"]) if "train_steps" in value else None,
+        epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
+        learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
+        learning_rate_rule=value.get("learning_rate_rule", "keep"),
+        steps={key: int(count) for key, count in sorted(value.get("steps", {}).items())},
+        flags=value.get("flags", {}),
+    )
+
+
+def _override(document: Document, size: str, value: Mapping[str, Any]) -> Override:
+    path = ("overrides", size)
+    return Override(
+        batch_size=int(value["batch_size"]) if "batch_size" in value else None,
+        learning_rate=_number(document, (*path, "learning_rate")) if "learning_rate" in value else None,
+        machine=value.get("machine"),
+        steps={key: int(count) for key, count in value.items() if key not in OVERRIDABLE},
+        args=_args(document, (*path, "args")),
+    )
+
+
+def _number(document: Document, path: KeyPath) -> Number:
+    return Number.read(document.written(path))
+
+
+def _args(document: Document, path: KeyPath) -> tuple[Arg, ...]:
+    node = document.node(path)
+    return tuple(Arg(key, _values(document, (*path, key)), (*path, key)) for key in (node.keys if node else ()))
+
+
+def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:
+    node = document.node(path)
+    children = node.children if node is not None and isinstance(node.value, list) else (node,)
+    return tuple(_argument(child) for child in children)
+
+
+def _argument(node: Any) -> str | None:
+    """As the program's command line has it: true and false in lower case, a number as the spec writes it."""
+    if node.value is None or isinstance(node.value, str):
+        return node.value
+    return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
+
+
+def _ordered(value: Any) -> Any:
+    """Plain data with the keys of every mapping sorted; lists keep their order."""
+    if isinstance(value, dict):
+        return {key: _ordered(item) for key, item in sorted(value.items())}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value

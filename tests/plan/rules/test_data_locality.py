@@ -1,0 +1,58 @@
+"""A path outside the environment's bucket is worth a word: nobody knows which region it is read from."""
+
+from typing import Any
+
+import pytest
+
+from spec_factory import ids, planned, spec, the
+
+OWN = "my-project-dev-mnist-dev-us-central1"
+
+
+@pytest.mark.parametrize(
+    ("value", "outside"),
+    [
+        ("gs://elsewhere/data", True),
+        ("gs://elsewhere", True),
+        (["local", "gs://elsewhere/x"], True),
+        (f"gs://{OWN}-not/x", True),
+        ("${bucket}/data", False),
+        ("${job_dir}", False),
+        (f"gs://{OWN}/data", False),
+        ("gs://${project}-data/x", False),
+        ("/local/path", False),
+        ("see gs://elsewhere", False),
+        ("gs://", True),
+        (8, False),
+        (None, False),
+    ],
+)
+def test_args(value: Any, outside: bool) -> None:
+    """Only a path that is written out, and only one that begins with gs://."""
+    found = planned(spec(trainer__args={"data_dir": value})).findings
+    assert ids(found) == (["TPU031"] if outside else [])
+    if outside:
+        assert the("TPU031", found).message.startswith("trainer.args.data_dir")
+
+
+def test_env_and_overrides() -> None:
+    """Each path has its finding, at its own line."""
+    data = spec(trainer__env={"D": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "gs://b/x"}}})
+    assert [it.message.split()[0] for it in planned(data).findings] == ["trainer.env.D", "overrides.v2-32.args.d"]
+    assert [it.message.split()[0] for it in planned(data, sizes=("v2-8",)).findings] == ["trainer.env.D"]
+
+
+def test_a_flag_that_every_rung_overrides_is_never_used() -> None:
+    """What no selected rung gets is not read by anybody."""
+    data = spec(trainer__args={"d": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "${bucket}/x"}}})
+    assert ids(planned(data, sizes=("v2-8",)).findings) == ["TPU031"]
+    assert planned(data, sizes=("v2-32",)).findings == ()
+
+
+def test_the_bucket_of_one_environment_is_outside_that_of_another() -> None:
+    """A written-out bucket is right for one environment only; selected alone, that one has nothing to hear."""
+    data = spec(
+        environments__prod={"project": "my-project-prod", "region": "us-central1"}, trainer__args={"d": f"gs://{OWN}/x"}
+    )
+    assert ids(planned(data).findings) == ["TPU031"]
+    assert planned(data, environments=("dev",)).findings == ()

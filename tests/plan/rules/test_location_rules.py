@@ -1,0 +1,163 @@
+"""Where an environment is: regions, zones and buckets, with the list that says so."""
+
+from typing import Any
+
+import pytest
+
+from spec_factory import CATALOG, ids, planned, spec, the, unsaid
+from tpucfg.findings import Finding
+
+OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
+
+
+def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
+    """What is said about these sizes in a region, tuned on the first of them."""
+    training = {"training__tuned_on": sizes[0], "training__batch_size": 8 * 10**4}
+    return planned(spec(sizes=list(sizes), environments__dev__region=region, **training, **changes)).findings
+
+
+@pytest.mark.parametrize(
+    ("region", "size"),
+    [("us-central1", "v2-8"), ("europe-west4", "v3-32"), ("us-central2", "v4-8"), ("us-south1", "v6e-4")],
+)
+def test_a_region_of_google_s_list(region: str, size: str) -> None:
+    """Nothing is said where Google's current list has the size; an AI zone belongs to its region."""
+    assert finding_in(region, size, target="cloud-tpu") == ()
+
+
+@pytest.mark.parametrize(
+    ("region", "size", "said"),
+    [("us-east1", "v3-32", "SkyPilot"), ("us-east5", "v5litepod-8", "customers with capacity of their own")],
+)
+def test_a_region_of_another_list(region: str, size: str, said: str) -> None:
+    """It is a warning that says whose list it is, with that list's address, Google's, and a region of the latter."""
+    warning = the("TPU021", finding_in(region, size, target="cloud-tpu"))
+    assert warning.level == "warning"
+    slice_ = CATALOG.find(size)
+    assert slice_ is not None
+    source = CATALOG.sources[slice_.zones_in(region)[0].source].url
+    assert unsaid(warning, region, size, said, source, OFFICIAL, slice_.regions(official=True)[0]) == []
+
+
+def test_a_region_without_the_size() -> None:
+    """An error at the rung, with the region beside it, the regions that have every rung, and the edit that ends it."""
+    (found,) = finding_in("us-central1", "v3-8", "v3-32")
+    assert (found.id, found.level) == ("TPU021", "error")
+    assert found.message == "v3-32 is not offered in us-central1"
+    assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in found.details
+    assert found.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
+    assert [said for _, said in found.related] == ["the region of dev"]
+    assert unsaid(found, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
+
+
+def test_cloud_tpu_s_list_is_its_own() -> None:
+    """On cloud-tpu nobody needs to be told why that list decides."""
+    (found,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
+    assert unsaid(found, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
+
+
+def test_no_region_has_every_rung() -> None:
+    """Where no region would do, the finding says where the rung itself is."""
+    (found,) = [it for it in finding_in("us-central2", "v4-8", "v2-32", target="cloud-tpu") if it.id == "TPU021"]
+    assert unsaid(found, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4") == []
+    assert "us-central1" in found.help
+
+
+def test_a_region_that_has_none_of_the_rungs() -> None:
+    """It is the region that is wrong then: one finding, there and not at each rung."""
+    for region, said in (("us-west1", "v2-8 and v2-32 are not offered"), ("us-centrall1", "did you mean us-central1?")):
+        result = planned(spec(environments__dev__region=region))
+        found = the("TPU021", result.findings)
+        assert found.location == result.project.document.value(("environments", "dev", "region"))
+        assert unsaid(found, region, said) == []
+
+
+def test_every_environment_has_its_own_finding() -> None:
+    """The same rung in two environments is two mistakes: each region is wrong by itself."""
+    environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+    found = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
+    assert ids(found) == ["TPU021", "TPU021"]
+    assert [it.related[0][1] for it in found] == ["the region of dev", "the region of prod"]
+
+
+def test_only_what_is_selected_is_looked_at() -> None:
+    """A rung or an environment that was not asked for may be wherever it likes; all rungs count for the way out."""
+    other = {"project": "my-project-prod", "region": "us-west1"}
+    data = spec(sizes=["v3-8", "v3-32"], training__tuned_on="v3-8", environments__prod=other)
+    assert planned(data, environments=("dev",), sizes=("v3-8",)).findings == ()
+    (found,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
+    assert unsaid(found, "every rung of this ladder (v3-8, v3-32)") == []
+    assert ids(planned(data, environments=("prod",)).findings) == ["TPU021"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "id_", "level", "words"),
+    [
+        ("us-central1-c", "", "", []),
+        ("us-central1-z", "TPU022", "error", ["v2-8", "us-central1-z", "us-central1-b", OFFICIAL]),
+        ("europe-west4-a", "TPU022", "error", ["europe-west4-a", "us-central1", "us-central1-b"]),
+        ("us-central1-f", "TPU022", "warning", ["v2-8", "us-central1-f", "older", OFFICIAL]),
+    ],
+)
+def test_zones(zone: str, id_: str, level: str, words: list[str]) -> None:
+    """A zone must be of the region and have the size; one that only another list names is a warning."""
+    found = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
+    assert [(it.id, it.level) for it in found] == ([(id_, level)] if id_ else [])
+    assert [unsaid(it, *words) for it in found] == ([[]] if id_ else [])
+
+
+def test_a_zone_takes_the_region_s_place() -> None:
+    """With a zone of its own a rung is judged by that zone, so one mistake stays one finding."""
+    found = finding_in("us-west1", "v2-8", environments__dev__zones={"v2-8": "us-west1-a"})
+    assert ids(found) == ["TPU022"]
+
+
+@pytest.mark.parametrize(
+    ("region", "size", "zones", "zone"),
+    [
+        ("us-central1", "v2-8", {}, "us-central1-b"),
+        ("us-central1", "v2-8", {"v2-8": "us-central1-c"}, "us-central1-c"),
+        ("us-east1", "v3-32", {}, "us-east1-d"),
+        ("us-west1", "v2-8", {}, None),
+    ],
+)
+def test_the_zone_of_a_job(region: str, size: str, zones: dict[str, str], zone: str | None) -> None:
+    """The spec's, else the first that a list names in the region, Google's own list first."""
+    data = spec(sizes=[size], training__tuned_on=size, environments__dev__region=region, environments__dev__zones=zones)
+    assert planned(data).jobs[0].zone == zone
+
+
+@pytest.mark.parametrize(
+    ("bucket", "rule"),
+    [
+        *((right, None) for right in ("my-bucket", "a1_b", "a" * 63, "123")),
+        ("a" * 64, "64 characters"),
+        *(
+            (wrong, "3 to 63")
+            for wrong in ("ab", "My-bucket", "-bucket", "bucket-", "gs://bucket", "a.b.c", "bucket\n")
+        ),
+        *((wrong, "google") for wrong in ("my-google-data", "goog-data")),
+    ],
+)
+def test_the_name_of_a_bucket(bucket: str, rule: str | None) -> None:
+    """By Cloud Storage's rules for names without dots: https://cloud.google.com/storage/docs/buckets#naming."""
+    found = planned(spec(environments__dev__bucket=bucket)).findings
+    assert ids(found) == (["TPU028"] if rule else [])
+    assert all(rule in it.message for it in found if rule)
+
+
+@pytest.mark.parametrize("project", ["a-project-of-thirty-characters", "example.com:my-project"])
+def test_a_name_that_follows_can_be_wrong_too(project: str) -> None:
+    """A long project, or one of a domain, gives a name that Cloud Storage refuses; the finding asks for `bucket`."""
+    names = {"name": "a-name-of-twenty-four-ch", "environments__dev__project": project}
+    found = the("TPU028", planned(spec(**names)).findings)
+    assert unsaid(found, "set environments.dev.bucket", project) == []
+    assert planned(spec(**names, environments__dev__bucket="my-bucket")).findings == ()
+
+
+def test_a_bucket_is_judged_where_it_is_selected() -> None:
+    """A name that cannot be one stops only the environment that has it."""
+    other = {"project": "my-project-prod", "region": "us-central1", "bucket": "NO"}
+    data = spec(environments__prod=other)
+    assert planned(data, environments=("dev",)).findings == ()
+    assert ids(planned(data).findings) == ["TPU028"]

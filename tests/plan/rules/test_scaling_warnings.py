@@ -1,0 +1,189 @@
+"""Each warning at its threshold, just below and just above it, with its numbers in the sentence."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from spec_factory import WITHOUT, ids, planned, spec, the, unsaid
+from tpucfg.findings import Finding
+
+V4 = {"target": "cloud-tpu", "environments__dev__region": "us-central2"}
+
+
+def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding, ...]:
+    """The findings of a plan with these rungs; the small spec itself has none."""
+    changes["training__tuned_on"] = tuned_on
+    return planned(spec(sizes=list(sizes), **changes)).findings
+
+
+def one(id_: str, said: str | None, found: tuple[Finding, ...]) -> Finding | None:
+    """The only finding there is, which has this id and says this; None where nothing is to be said."""
+    assert ids(found) == ([id_] if said else [])
+    assert [unsaid(it, said or "") for it in found] == [[] for _ in found]
+    return found[0] if found else None
+
+
+def test_nothing_to_say() -> None:
+    """A ladder of four times the batch and 1,000 steps has no warning."""
+    assert warned("v2-8", "v2-32") == ()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tuned_on", "said"),
+    [
+        (("v2-128",), "v2-32", None),  # 4 times
+        (("v4-896",), "v4-128", None),  # 7 times
+        (("v2-256",), "v2-32", "8,192 (8×) on v2-256"),
+        (("v4-1152",), "v4-128", "9,216 (9×) on v4-1152"),
+        (("v2-128", "v2-256", "v2-512"), "v2-32", "8,192 (8×) on v2-256, 16,384 (16×) on v2-512"),
+    ],
+)
+def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
+    """From eight times the tuned batch on, with the batch and the factor of every such rung."""
+    where = V4 if "v4" in tuned_on else {}
+    found = warned(*sizes, tuned_on=tuned_on, **where)
+    one("TPU041", said and f"from 1,024 to {said}", found)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [(397, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")]
+)
+def test_few_steps_are_left(steps: int, said: str | None) -> None:
+    """Below a hundred; the help names the least number of steps that ends it."""
+    if found := one("TPU042", said, warned("v2-8", "v2-32", training__train_steps=steps)):
+        assert unsaid(found, "train_steps to 397 or more") == []
+
+
+@pytest.mark.parametrize(
+    ("warmup", "said"),
+    [
+        (999, None),
+        (1000, None),
+        (1001, "25% on v2-8, 25.1% on v2-32 (1,001 of 4,000 steps"),
+        (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps"),
+    ],
+)
+def test_a_long_warm_up(warmup: int, said: str | None) -> None:
+    """Over a quarter of the run, with the share on each rung and the counts of the first."""
+    steps = {"lr_Warmup_steps": warmup, "other_steps": 3999}
+    if found := one("TPU043", said, warned("v2-8", "v2-32", training__steps=steps)):
+        assert unsaid(found, "lr_Warmup_steps to 1000 or less") == []
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [(3999, None), (4000, None), (4001, "4,001 of 4,000 steps on v2-8, 1,001 of 1,000 steps on v2-32")],
+)
+def test_a_late_checkpoint(interval: int, said: str | None) -> None:
+    """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
+    steps = {"save_Checkpoints_steps": interval, "other_steps": 9000}
+    if found := one("TPU044", said, warned("v2-8", "v2-32", training__steps=steps)):
+        assert unsaid(found, "save_Checkpoints_steps to 4000 or less") == []
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(["v2-32", "v2-512"]))
+@example(100, 100, 100, "v2-32")
+def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, interval: int, size: str) -> None:
+    """With the number that the help names the warning is gone; with one step further it is there again."""
+
+    def said(**figures: int) -> str:
+        named = {"train_steps": steps, "warmup_steps": warmup, "checkpoint_steps": interval, **figures}
+        trained = named.pop("train_steps")
+        found = warned("v2-8", size, training__train_steps=trained, training__steps=named)
+        return "".join(f"{it.id}: {it.help}\n" for it in found)
+
+    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", said()):
+        further = int(number) + (1 if end == "less" else -1)
+        assert id_ not in said(**{key: int(number)})
+        assert further < 1 or id_ in said(**{key: further})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tuned_on", "said"),
+    [
+        (("v4-896",), "v4-512", None),  # 1.75 times
+        (("v4-1024",), "v4-512", "2× on v4-1024"),
+        (("v4-512", "v4-1024", "v4-2048"), "v4-512", "2× on v4-1024, 4× on v4-2048"),
+    ],
+)
+def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
+    """From twice the batch on, where the rule is `keep`."""
+    found = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
+    one("TPU045", said and f"stays 0.1 while the batch grows {said}", found)
+
+
+def test_where_no_rate_is_kept() -> None:
+    """Not under another rule, not where there is no rate, not on a rung that has its own, and not on the way down."""
+    rate = {"training__learning_rate": 0.1}
+    for rule in ("linear", "sqrt"):
+        assert warned("v2-8", "v2-32", training__learning_rate_rule=rule, **rate) == ()
+    assert warned("v2-8", "v2-32", training__learning_rate_rule="keep") == ()
+    assert warned("v2-8", "v2-32", overrides={"v2-32": {"learning_rate": 0.2}}, **rate) == ()
+    assert warned("v2-8", tuned_on="v2-128", **rate) == ()
+
+
+def test_the_rate_is_kept_on_purpose() -> None:
+    """The place is the rule where it is written, else the learning rate."""
+    written = {
+        "learning_rate_rule": "keep",
+        "tuned_on": "v2-8",
+        "batch_size": 8,
+        "train_steps": 4000,
+        "learning_rate": 1,
+    }
+    for training in (written, {key: value for key, value in written.items() if key != "learning_rate_rule"}):
+        plan = planned(spec(training=training))
+        key = "learning_rate_rule" if "learning_rate_rule" in training else "learning_rate"
+        assert the("TPU045", plan.findings).location == plan.project.document.value(("training", key))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (("v2-8",), None),
+        (("v3-8",), "v3-8 has other cores and memory"),
+        (("v2-8", "v3-32"), "v3-32 has other cores and memory"),
+        (("v3-8", "v3-32"), "v3-8, v3-32 have other cores and memory"),
+    ],
+)
+def test_tuned_on_another_generation(sizes: tuple[str, ...], said: str | None) -> None:
+    """With the rungs that are not of the generation where the figures come from."""
+    found = warned(*sizes, environments__dev__region="europe-west4")
+    one("TPU046", said, tuple(it for it in found if it.id == "TPU046"))
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        (4096, None),
+        (4064, "falls from 128 to 127 on v2-32, so its cores are fed less and scaling is not linear"),
+        (4128, "rises from 128 to 129 on v2-32, so each core needs more memory"),
+        (32, "falls from 128 to 1 on v2-32, so its cores are fed less and scaling is not linear"),
+    ],
+)
+def test_the_batch_per_core_changed(batch: int, said: str | None) -> None:
+    """An override that gives what the cores would give anyway is no change; any other says what it leads to."""
+    found = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
+    if warning := one("TPU047", said, found):
+        assert unsaid(warning, "overrides.v2-32.batch_size", "4096") == []
+
+
+def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:
+    """How many steps an epoch has is not known, so nothing is said about shares of the run."""
+    epochs = {"training__train_steps": WITHOUT, "training__epochs": 1}
+    assert warned("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
+
+
+def test_warnings_are_about_the_selected_rungs() -> None:
+    """A rung that was not asked for has nothing said about it."""
+    data = spec(
+        sizes=["v2-8", "v2-32", "v2-512"],
+        training__learning_rate=0.1,
+        overrides={"v2-512": {"batch_size": 512, "args": {"data": "gs://elsewhere/data"}}},
+    )
+    assert planned(data, sizes=("v2-8",)).findings == ()
+    assert ids(planned(data, sizes=("v2-32",)).findings) == ["TPU045"]
+    assert set(ids(planned(data, sizes=("v2-512",)).findings)) == {"TPU031", "TPU047"}

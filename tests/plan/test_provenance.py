@@ -1,0 +1,78 @@
+"""Why a figure is what it is: every chain begins at a line of the spec and ends with the figure."""
+
+from typing import Any
+
+import pytest
+
+from spec_factory import CATALOG, WITHOUT, project, spec
+from tpucfg.plan import ladder
+from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.rung import rung_figures
+
+SPEC = spec(
+    sizes=["v2-8", "v2-32", "v2-128"],
+    trainer__args={"data_dir": "${bucket}/data"},
+    training__learning_rate=0.1,
+    training__learning_rate_rule="linear",
+    training__steps={"warmup_steps": 201},
+    overrides={"v2-128": {"batch_size": 8192, "learning_rate": 0.5, "args": {"data_dir": "/mine"}}},
+)
+
+
+def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
+    """The reasons for one figure."""
+    made = project(data)
+    tuned_on, rung = ladder(made, CATALOG, [made.training.tuned_on, size])
+    return list(figure_reasons(made, tuned_on.slice, rung, key))
+
+
+@pytest.mark.parametrize(
+    ("size", "key", "words"),
+    [
+        ("v2-32", "batch_size", ["1024", "v2-8 has 8 cores", "v2-32 has 32 cores", "k = 32 / 8 = 4", "128"]),
+        ("v2-32", "train_steps", ["4000", "k = 32 / 8 = 4", "1000"]),
+        ("v2-32", "warmup_steps", ["201", "k = 32 / 8 = 4", "51", "rounded up from 50.25"]),
+        ("v2-32", "learning_rate", ["0.1", "linear", "0.4"]),
+        ("v2-128", "train_steps", ["8192", "k = 8192 / 1024 = 8", "500"]),
+        ("v2-128", "learning_rate", ["override", "0.5"]),
+        ("v2-128", "batch_size", ["override", "8192"]),
+    ],
+)
+def test_a_chain_has_its_numbers(size: str, key: str, words: list[str]) -> None:
+    """The line of the spec, the rows of the catalogue, the rule and the result, each with its figures."""
+    text = "\n".join(reason.text for reason in chain(size, key))
+    assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
+def test_every_figure_has_a_chain(size: str) -> None:
+    """It begins where the spec writes the figure, and its last link holds what the program gets."""
+    made = project(SPEC)
+    (rung,) = ladder(made, CATALOG, [size])
+    for key, value in rung_figures(rung):
+        reasons = chain(size, key)
+        assert reasons[0].location is not None
+        assert value in reasons[-1].text
+
+
+def test_epochs_stay() -> None:
+    """They have a reason too."""
+    (line, rule) = chain("v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5))
+    assert "2.5" in line.text
+    assert "stay" in rule.text
+    assert rule.source.startswith("https://")
+
+
+def test_rules_have_public_sources() -> None:
+    """Who wants to know whose rule it is finds an address, and a row of the catalogue names its source."""
+    for reason in chain("v2-32", "learning_rate"):
+        assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
+
+
+def test_an_argument_is_a_line_of_the_spec() -> None:
+    """That of the override where there is one, else that of the trainer."""
+    made = project(SPEC)
+    for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
+        (reason,) = arg_reasons(made, size, "data_dir")
+        assert reason.location == made.document.key((*path, "data_dir"))
+    assert list(arg_reasons(made, "v2-8", "nothing")) == []

@@ -1,0 +1,228 @@
+"""Document to project: every field arrives, as it was written, and what no schema can say is said."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_factory import ROOT, WITHOUT, ids, loaded, project, spec, the
+from tpucfg import schemas
+from tpucfg.spec.parse import load_project, project_from_document
+from tpucfg.spec.project import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
+from tpucfg.yamldoc.reader import read_file
+
+EVERY_KEY = Path(__file__).parent / "every_key.yaml"
+
+
+@pytest.fixture(name="full")
+def _full() -> Project:
+    made, found = load_project(EVERY_KEY)
+    assert made is not None, found
+    assert found == ()
+    return made
+
+
+def test_trainer(full: Project) -> None:
+    """Args keep their order and their writing: a list is many values, null a bare flag, truths are in lower case."""
+    where = ("trainer", "args")
+    assert full.trainer == Trainer(
+        image="us-docker.pkg.dev/my-project/train/mnist:1.0",
+        worker_image="us-docker.pkg.dev/my-project/train/mnist-tpu:1.0",
+        package="gs://b/trainer-0.1.tar.gz",
+        module="trainer.task",
+        runtime="2.2",
+        python="3.7",
+        args=(
+            Arg("distribution_strategy", ("tpu",), (*where, "distribution_strategy")),
+            Arg("data_dir", ("${bucket}/data",), (*where, "data_dir")),
+            Arg("rates", ("1e-3", "0x1F", ".50", "true", "no"), (*where, "rates")),
+            Arg("bare", (None,), (*where, "bare")),
+            Arg("use_tpu", ("true",), (*where, "use_tpu")),
+            Arg("text", ("1e-3",), (*where, "text")),
+            Arg("empty", (), (*where, "empty")),
+        ),
+        env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
+    )
+
+
+def test_training(full: Project) -> None:
+    """Counts are whole numbers however they were written; rates are exact, with their text beside them."""
+    assert full.training == Training(
+        tuned_on="v2-8",
+        batch_size=1024,
+        train_steps=4000,
+        epochs=None,
+        learning_rate=Number(Fraction(1, 10), "1e-1"),
+        learning_rate_rule="linear",
+        steps={"warmup_steps": 200, "save_checkpoints_steps": 500},
+        flags={"batch_size": "train_batch_size", "train_steps": None},
+    )
+    assert isinstance(full.training.train_steps, int)
+
+
+def test_environments(full: Project) -> None:
+    """What an environment does not say is taken from the top, or has its default."""
+    assert list(full.environments) == ["dev", "prod", "staging"]
+    assert full.environments["dev"] == Environment(
+        name="dev",
+        project="my-project-dev",
+        region="us-central1",
+        target="vertex-ai",
+        sizes=("v2-8", "v2-32", "v2-128"),
+        sizes_path=("sizes",),
+        bucket=None,
+        zones={},
+        labels={},
+        protect=False,
+        keep_data=True,
+        kube_context=None,
+    )
+    assert full.environments["prod"] == Environment(
+        name="prod",
+        project="example.com:my-project-prod",
+        region="europe-west4",
+        target="gke",
+        sizes=("v3-8", "v3-32"),
+        sizes_path=("environments", "prod", "sizes"),
+        bucket="my-bucket",
+        zones={"v3-32": "europe-west4-a"},
+        labels={"team": "vision", "cost-centre": "12"},
+        protect=True,
+        keep_data=False,
+        kube_context="gke_my-project-prod_europe-west4_train",
+    )
+
+
+def test_the_rest(full: Project) -> None:
+    """Overrides, gate, prices, allowed findings and the targets' own settings."""
+    assert full.name == "mnist"
+    assert full.overrides == {
+        "v2-128": Override(
+            batch_size=8192,
+            learning_rate=Number(Fraction(2, 5), "0.40"),
+            machine="some-machine",
+            steps={"warmup_steps": 10},
+            args=(Arg("data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir")),),
+        )
+    }
+    assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01)
+    assert full.prices == {"v2": Number(Fraction(3, 2), "1.50"), "v3": Number(Fraction(11, 5), "2.2")}
+    assert full.allow == {"TPU021": "quota granted"}
+    assert full.targets["ai-platform"] == {"machine": "compute-engine", "master": None, "extra": {"a": {"b": [1]}}}
+
+
+def test_no_key_of_the_schema_is_missing_in_the_example() -> None:
+    """The file that the tests above load has every key there is, so a new key needs a line there and in a test."""
+    data = read_file(EVERY_KEY).data
+    data["training"]["epochs"] = 1  # the one key that excludes another
+    schema = schemas.load_schema("tpucfg")
+    assert set(_keys(schema, schema, data, "")) == set()
+
+
+def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: str) -> Iterator[str]:
+    """The paths of the schema's keys that the data does not have; of a mapping by free names the entries are merged."""
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    for key, below in schema.get("properties", {}).items():
+        if key in data:
+            yield from _keys(below, root, data[key], f"{path}.{key}")
+        else:
+            yield f"{path}.{key}"
+    free = schema.get("additionalProperties")
+    if isinstance(free, dict) and isinstance(data, dict):
+        names = [name for name in data if name not in schema.get("properties", {})]
+        assert names, f"{path} has no entry"
+        merged = {key: item for name in names if isinstance(data[name], dict) for key, item in data[name].items()}
+        yield from _keys(free, root, merged, f"{path}.*")
+
+
+def test_the_small_differences_between_trainers() -> None:
+    """An image is enough, a package needs its module, and neither is no trainer."""
+    assert project(spec(trainer={"image": "a"})).trainer.image == "a"
+    assert project(spec(trainer={"package": "p", "module": "m"})).trainer.module == "m"
+    for trainer in ({"package": "p"}, {"module": "m"}, {}):
+        assert ids(loaded(spec(trainer=trainer))[1]) == ["TPU005"]
+
+
+def test_steps_or_epochs() -> None:
+    """One of the two, and not both."""
+    assert ids(loaded(spec(training__epochs=1))[1]) == ["TPU008"]
+    assert ids(loaded(spec(training__train_steps=WITHOUT))[1]) == ["TPU005"]
+
+
+def test_each_environment_needs_a_ladder() -> None:
+    """Sizes at the top serve every environment; without them each needs its own, and each that lacks them is named."""
+    dev, prod = ({"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod"))
+    _, found = loaded(spec(sizes=WITHOUT, environments={"dev": dev, "prod": prod, "ok": {**dev, "sizes": ["v2-8"]}}))
+    assert [finding.message.split()[0] for finding in found] == ["environments.dev", "environments.prod"]
+    assert ids(found) == ["TPU005", "TPU005"]
+    own = loaded(spec(sizes=WITHOUT, environments={"dev": {**dev, "sizes": ["v2-8"]}}))[0]
+    assert own is not None
+    assert own.environments["dev"].sizes_path == ("environments", "dev", "sizes")
+
+
+@pytest.mark.parametrize(
+    ("override", "help_"),
+    [
+        ({"warmup_step": 1}, "did you mean warmup_steps?"),
+        ({"Batch_size": 8}, "did you mean batch_size?"),
+        ({"train_steps": 100}, "override batch_size"),
+        ({"epochs": 1}, "override batch_size"),
+        ({"seed": 1}, "add seed to training.steps"),
+    ],
+)
+def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> None:
+    """Its own keys and those of training.steps; the length of the run follows from the batch and is no key of it."""
+    _, found = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
+    assert the("TPU004", found).help.startswith(help_)
+
+
+@pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
+def test_a_figure_counted_in_steps_has_a_name_of_its_own(key: str) -> None:
+    """Under the key of another figure, or of another part of an override, nobody could tell which is meant."""
+    _, found = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
+    assert ids(found) == ["TPU007"]
+    assert key in found[0].message
+
+
+def test_flags_name_figures_of_the_training() -> None:
+    """A name for a figure that there is none of would name nothing."""
+    _, found = loaded(spec(training__flags={"batchsize": "b"}))
+    assert the("TPU004", found).help == "did you mean batch_size?"
+    assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
+
+
+@pytest.mark.parametrize(("id_", "said"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
+def test_only_a_judgement_can_be_allowed(id_: str, said: str) -> None:
+    """An id must be one that there is, and a mistake stays a mistake."""
+    _, found = loaded(spec(allow={id_: "because"}))
+    assert said in the("TPU007", found).message
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    """Mistakes of different kinds come in one run, in the order of their places."""
+    _, found = loaded(
+        spec(
+            trainer__args={"a": "${nope}"},
+            training__flags={"nope": "x"},
+            overrides={"v2-8": {"nope": 1}},
+            allow={"TPU999": "x"},
+        )
+    )
+    assert ids(found) == ["TPU009", "TPU004", "TPU004", "TPU007"]
+
+
+@pytest.mark.parametrize("text", ["[]", "1", "null", "x", "a: 1"])
+def test_a_file_of_another_kind(text: str) -> None:
+    """A document that is no spec at all has findings and no project."""
+    made, found = loaded(text)
+    assert made is None
+    assert found
+
+
+def test_the_examples_load() -> None:
+    """Every spec that the repository shows has no finding about its structure."""
+    for path in (ROOT / "tpucfg.yaml", *ROOT.glob("examples/**/tpucfg.yaml")):
+        assert project_from_document(read_file(path))[1] == ()

@@ -1,0 +1,185 @@
+"""What is said about a refusal of Google: the thing, the consequence, and the command that ends it."""
+
+from pathlib import Path
+
+import pytest
+import specs
+
+from api_error import Refusal
+from error_help import help_for
+from settings import Settings, StackConfig, settings_of
+from tpucfg.spec.parse import load_project
+
+BUCKET = "gcp:storage/bucket:Bucket"
+GRANT = "gcp:projects/iAMMember:IAMMember"
+KSA = "gcp:serviceaccount/iAMMember:IAMMember"
+SERVICE = "gcp:projects/service:Service"
+ACCOUNT = "gcp:serviceaccount/account:Account"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The settings of the smallest spec."""
+    project, found = load_project(specs.write(tmp_path, specs.spec()))
+    assert project, found
+    return settings_of(project, "dev", StackConfig())
+
+
+def said(settings: Settings, type_: str, error: str, operation: str = "create") -> str:
+    """What is said about one refusal."""
+    urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::it"
+    return help_for(Refusal(type_, "it", urn, {}, error, operation), settings)
+
+
+CASES = {
+    "taken": (
+        BUCKET,
+        "googleapi: Error 409: The requested bucket name is not available., conflict",
+        ("belongs to somebody else", "environments.dev.bucket", "pulumi up --stack dev"),
+    ),
+    "owned": (
+        BUCKET,
+        "googleapi: Error 409: Your previous request to create the named bucket succeeded and you already own it.",
+        ("pulumi import gcp:storage/bucket:Bucket it acme-dev-mnist-dev-us-central1 --stack dev", "--protect=false"),
+    ),
+    "full": (
+        BUCKET,
+        "googleapi: Error 409: The bucket you tried to delete is not empty., conflict",
+        ("environments.dev.keep_data",),
+    ),
+    "nowhere": (
+        BUCKET,
+        "googleapi: Error 400: The specified location constraint is not valid., invalid",
+        ("no location us-central1", "environments.dev.region"),
+    ),
+    "disabled": (
+        SERVICE,
+        (
+            "googleapi: Error 403: Cloud TPU API has not been used in project 1 before or it is disabled. Enable it at "
+            "https://console.developers.google.com/apis/api/tpu.googleapis.com/overview?project=1 then retry."
+        ),
+        ("gcloud services enable tpu.googleapis.com --project acme-dev",),
+    ),
+    "permission": (
+        BUCKET,
+        "googleapi: Error 403: a@example.com does not have storage.buckets.create access to the Google Cloud project.",
+        ("the permission storage.buckets.create", "--role=roles/storage.admin", "docs/bootstrap.md"),
+    ),
+    "policy": (
+        GRANT,
+        "Error setting IAM policy: googleapi: Error 403: Policy update access denied., forbidden",
+        ("--role=roles/resourcemanager.projectIamAdmin",),
+    ),
+    "account": (
+        KSA,
+        "googleapi: Error 403: Permission 'iam.serviceAccounts.setIamPolicy' denied on resource",
+        ("iam.serviceAccounts.setIamPolicy", "--role=roles/iam.serviceAccountAdmin"),
+    ),
+    # https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
+    "location": (
+        BUCKET,
+        "googleapi: Error 412: 'us' violates constraint 'constraints/gcp.resourceLocations', conditionNotMet",
+        (
+            "the organization's policy gcp.resourceLocations does not allow this in acme-dev: it was not made",
+            "gcloud org-policies describe gcp.resourceLocations --project=acme-dev --effective",
+            "set environments.dev.region to a region that it allows, or ask",
+        ),
+    ),
+    # https://github.com/terraform-google-modules/terraform-example-foundation/issues/1454
+    "outsider": (
+        GRANT,
+        (
+            "googleapi: Error 400: One or more users named in the policy do not belong to a permitted customer.\n"
+            'Details: [{"@type": "type.googleapis.com/google.rpc.PreconditionFailure", "violations": [{"type": '
+            '"constraints/iam.allowedPolicyMemberDomains"}]}], failedPrecondition'
+        ),
+        ("describe iam.allowedPolicyMemberDomains --project=acme-dev --effective", "ask whoever administers"),
+    ),
+    # https://github.com/googlemaps/js-route-optimization-app/issues/198
+    "outsider without a name": (
+        GRANT,
+        (
+            "googleapi: Error 400: One or more users named in the policy do not belong to a permitted customer,  "
+            "perhaps due to an organization policy."
+        ),
+        ("describe iam.allowedPolicyMemberDomains --project=acme-dev --effective",),
+    ),
+    # https://cloud.google.com/resource-manager/docs/organization-policy/restricting-service-accounts
+    "no accounts": (
+        ACCOUNT,
+        (
+            "googleapi: Error 400: Service account creation is not allowed on this project.\n"
+            'Details: [{"violations": [{"type": "constraints/iam.disableServiceAccountCreation"}]}]'
+        ),
+        ("name an account that exists with targets.vertex-ai.service_account in the spec",),
+    ),
+    # https://github.com/terraform-google-modules/terraform-example-foundation/issues/974
+    "perimeter": (
+        BUCKET,
+        (
+            "googleapi: Error 403: Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: "
+            'VQQnKfXtZ16N\nDetails: [{"reason": "SECURITY_POLICY_VIOLATED"}], forbidden'
+        ),
+        ("a perimeter of VPC Service Controls around acme-dev", "identifier VQQnKfXtZ16N: ", "No role changes that"),
+    ),
+    # https://github.com/hashicorp/terraform-provider-google/issues/19112
+    "account there": (
+        ACCOUNT,
+        (
+            "Error creating service account: googleapi: Error 409: Service account tpu-mnist-dev already exists within "
+            "project projects/acme-dev.\nDetails: [], alreadyExists"
+        ),
+        (
+            "pulumi import gcp:serviceaccount/account:Account it ",
+            " projects/acme-dev/serviceAccounts/tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --stack dev",
+            "gcloud iam service-accounts delete tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --project=acme-dev",
+        ),
+    ),
+    "no account": (
+        GRANT,
+        "googleapi: Error 400: Service account mine@acme-dev.iam.gserviceaccount.com does not exist., badRequest",
+        ("gcloud iam service-accounts create mine --project=acme-dev; then: pulumi up --stack dev",),
+    ),
+    "no agent": (
+        GRANT,
+        "googleapi: Error 400: Service account service-1@cloud-tpu.iam.gserviceaccount.com does not exist., badRequest",
+        ("IAM has not seen it for five minutes", "help: in a minute: pulumi up --stack dev"),
+    ),
+    "pool": (
+        KSA,
+        "googleapi: Error 400: Identity Pool does not exist (acme-dev.svc.id.goog)., badRequest",
+        ("--workload-pool=acme-dev.svc.id.goog",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refusal_names_the_way_out(settings: Settings, case: str) -> None:
+    """Each kind of refusal has its own words, which name what to change or to run in this environment."""
+    type_, error, expected = CASES[case]
+
+    words = said(settings, type_, error)
+
+    assert "\nhelp: " in words
+    assert all(part in words for part in expected), words
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "again"),
+    [
+        ("create", "it was not made", "pulumi up --stack dev"),
+        ("update", "it stays as it was", "pulumi up --stack dev"),
+        ("delete", "it is still there", "the same command"),
+    ],
+)
+def test_what_follows_is_that_of_the_operation(settings: Settings, operation: str, left: str, again: str) -> None:
+    """What could not be deleted is not said to be not made."""
+    error = "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
+    words = said(settings, BUCKET, error, operation)
+    assert f"in acme-dev: {left}.\n" in words
+    assert words.endswith(f"for an exception, then: {again}")
+
+
+def test_unknown_refusal_is_left_to_google(settings: Settings) -> None:
+    """Where we know no better, nothing is added to Google's words."""
+    assert not said(settings, BUCKET, "googleapi: Error 503: The service is currently unavailable., backendError")

@@ -1,0 +1,150 @@
+"""How much a spec may hold: files, values and levels are bounded before memory or the stack could run out."""
+
+import json
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from spec_factory import CATALOG, ids, spec
+from tpucfg.findings import MAX_FINDINGS
+from tpucfg.infra.stack_files import document_findings as stack_findings
+from tpucfg.render.pipeline import compile_project
+from tpucfg.spec.parse import parse_project
+from tpucfg.spec.semantic_rules import MAX_REPEATED_VALUES
+from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
+from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_bytes, read_file, read_text
+
+SECONDS: Final = 2
+"""Of the processor's time: more is a hang."""
+
+
+@pytest.mark.parametrize(("nested", "found"), [(MAX_DEPTH, []), (MAX_DEPTH + 1, ["TPU010"])])
+@pytest.mark.parametrize("signs", ["[]", "{}"])
+def test_depth_is_bounded(nested: int, found: list[str], signs: str) -> None:
+    """Lists and mappings may be nested so far and no further."""
+    open_, close = ("[", "]") if signs == "[]" else ("{a: ", "}")
+    assert ids(read_text(open_ * nested + close * nested, "a.yaml").findings) == found
+
+
+def test_depth_is_bounded_through_aliases() -> None:
+    """A chain of aliases cannot nest deeper either: whoever walks the data has only so much stack."""
+    links = "".join(f"a{i}: &a{i} {'[' * 30}*a{i - 1}{']' * 30}\n" for i in range(1, 60))
+    (found,) = read_text(f"a0: &a0 [x]\n{links}", "a.yaml").findings
+    assert found.id == "TPU010"
+    assert found.location.line == 3
+    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 19}*a{']' * 19}\n", "a.yaml").findings) == []
+    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 20}*a{']' * 20}\n", "a.yaml").findings) == ["TPU010"]
+
+
+def test_the_number_of_values_is_bounded() -> None:
+    """So many values and no more, keys not counted."""
+    assert ids(read_text(f"[{'x,' * (MAX_VALUES - 1)}]", "a.yaml").findings) == []
+    assert ids(read_text(f"[{'x,' * MAX_VALUES}]", "a.yaml").findings) == ["TPU010"]
+
+
+def test_aliases_count_in_full() -> None:
+    """The billion laughs are not read, and the place is the alias that goes too far."""
+    laughs = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+        for before, name in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    (found,) = read_text(laughs, "a.yaml").findings
+    assert (found.id, found.location.line) == ("TPU010", 5)
+
+
+def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
+    """A file up to the bound is read, one byte more is not, and of a larger one no more than that is held."""
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"a: 1\n".ljust(MAX_FILE_BYTES, b"#"))
+    assert ids(read_file(path).findings) == []
+    path.write_bytes(b"a: 1\n".ljust(MAX_FILE_BYTES + 1, b"#"))
+    assert ids(read_file(path).findings) == ["TPU010"]
+
+
+LONG: Final = {
+    "no comma": "{a: '1'," + "9" * 500_000 + " b: c}",
+    "dashes and a colon": "a: b\n  " + "- " * 400_000 + "x: y\n",
+    "open placeholders": json.dumps(spec(trainer__args={f"a{at}": "${" * 4_000 for at in range(100)})),
+    "open placeholders in extra": json.dumps(spec(targets={"vertex-ai": {"extra": {"a": "${" * 400_000}}})),
+    "dollars": json.dumps(spec(trainer__args={f"a{at}": "$" * 8_000 + "{" for at in range(100)})),
+    "closed placeholders": json.dumps(spec(trainer__args={f"a{at}": "${}" * 2_500 for at in range(100)})),
+    "a long word": json.dumps(spec(name="a-" * 450_000)),
+    "a long key": json.dumps(spec(**{"a " * 400_000: 1})),
+    "a long path": json.dumps(spec(environments__dev__region="a-b" * 300_000)),
+    "10 MB in one line": "a: " + "x" * 10_000_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_no_expression_looks_again_and_again(text: str) -> None:
+    """What is long and nearly right is answered in a moment, and not after the square of its length."""
+    start = time.process_time()
+    document = read_bytes(text.encode(), "tpucfg.yaml")
+    project, found = parse_project(document)
+    assert found or project
+    if project and not project.broken:
+        compile_project(project, CATALOG, beside=found)
+    assert time.process_time() - start < SECONDS
+
+
+@pytest.mark.parametrize(
+    "unfinished",
+    ['{"' + '\\"' * 200_000, '{"a": "' + "x" * 400_000, "{" + '"' * 100_001, "[" * 500_000, '{"a":' * 200_000],
+)
+def test_a_long_text_without_an_end_is_refused_in_no_time(unfinished: str) -> None:
+    """No text of the allowed size makes the reader walk it again and again: all of these end in a moment."""
+    assert read_text(unfinished, "a.json").findings
+
+
+MANY: Final = {
+    "keys twice": "a: 1\n" * 20_000,
+    "tags": "".join(f"a{number}: !x 1\n" for number in range(20_000)),
+    "escapes": "".join(f'a{number}: "\\x07"\n' for number in range(20_000)),
+    "endless numbers": "".join(f"a{number}: {'9' * 50}\n" for number in range(15_000)),
+    "unknown keys": json.dumps(spec(**{f"k{number}": 1 for number in range(40_000)})),
+    "keys without a value": "{" + ",".join(f"a{number}: {{b: c}}" for number in range(20_000)) + "}",
+    "sizes": json.dumps(spec(sizes=[1] * 40_000)),
+    "flags": json.dumps(spec(trainer__args={f"a {number}": 1 for number in range(40_000)})),
+    "environments": json.dumps(spec(environments={f"e{number}": {"project": "p"} for number in range(15_000)})),
+    "fields of extra": json.dumps(spec(targets={"vertex-ai": {"extra": {f"k{it}": 1 for it in range(1_500)}}})),
+    "entries of extra": json.dumps(
+        spec(targets={"vertex-ai": {"extra": {"workerPoolSpecs": [{"machineSpec": {}}] * 700}}})
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MANY.values(), ids=MANY)
+def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
+    """However many there are, working them out and listing them takes no longer than a moment."""
+    project, found = parse_project(read_text(text, "tpucfg.yaml"))
+    if project:
+        found = compile_project(project, CATALOG, beside=found).findings
+    assert ids(found).count("TPU010") == 1
+    assert MAX_FINDINGS < len(found) <= MAX_FINDINGS + 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(spec(trainer__args={f"b{at}": ["x"] * 200 for at in range(20)})),
+        json.dumps(spec(targets={"vertex-ai": {"extra": {"labels": {f"k{at}": "x" for at in range(2_000)}}}})),
+        json.dumps(spec(targets={"gke": {"extra": {"spec": [[[{}] * 10] * 10] * 20}}})),
+    ],
+)
+def test_what_every_config_repeats_is_bounded(text: str) -> None:
+    """However many jobs there are: what is in each of them has an end."""
+    _, found = parse_project(read_text(text, "tpucfg.yaml"))
+    assert ids(found) == ["TPU010"]
+    assert f"the most is {MAX_REPEATED_VALUES:,}" in found[0].message
+
+
+def test_items_of_a_list_that_are_no_texts() -> None:
+    """Whether an item is there twice is asked of texts only: of anything else, the answer takes a square of time."""
+    members = [{"a": number} for number in range(10_000)]
+    document = read_text(json.dumps({"config": {"a:bucketMembers": members}}), "Pulumi.dev.yaml")
+    assert set(ids(stack_findings(document, "a"))) == {"TPU010", "TPU081"}
+    for twice in (["user:a@b.c"] * 2, ["user:a@b.c", "group:a@b.c", "user:a@b.c"]):
+        document = read_text(json.dumps({"config": {"a:bucketMembers": twice}}), "Pulumi.dev.yaml")
+        assert ids(stack_findings(document, "a")) == ["TPU081"]

@@ -1,0 +1,85 @@
+"""Where every key and every value stands."""
+
+import json
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reading import below, canonical
+from tpucfg.yamldoc.document import Node
+from tpucfg.yamldoc.reader import read_text
+from yaml_texts import MAPPINGS
+
+
+def test_the_place_of_every_key_and_value() -> None:
+    """Lines and columns count from 1, in characters and not in bytes; the end is exclusive."""
+    document = read_text("é: &x 日本 # c\nb: {c: 😀, d: [1, 'x']}\ne:\n  - |\n    z\n  - *x\n", "a.yaml")
+    expected = {
+        (("é",), "key"): (1, 1, 1, 2),
+        (("é",), "value"): (1, 4, 1, 9),
+        (("b",), "key"): (2, 1, 2, 2),
+        (("b",), "value"): (2, 4, 2, 23),
+        (("b", "c"), "key"): (2, 5, 2, 6),
+        (("b", "c"), "value"): (2, 8, 2, 9),
+        (("b", "d"), "key"): (2, 11, 2, 12),
+        (("b", "d"), "value"): (2, 14, 2, 22),
+        (("b", "d", 0), "value"): (2, 15, 2, 16),
+        (("b", "d", 1), "value"): (2, 18, 2, 21),
+        (("e",), "key"): (3, 1, 3, 2),
+        (("e", 0), "value"): (4, 5, 6, 1),
+        (("e", 1), "value"): (6, 5, 6, 7),
+    }
+    found = {(path, kind): tuple(getattr(document, kind)(path)[1:]) for path, kind in expected}
+    assert found == expected
+
+
+def test_the_place_to_show() -> None:
+    """A value that is missing or spreads over lines is shown at its key, an entry of a list at itself."""
+    document = read_text("a:\n  b:\n    c: 1\n  d: [x, y]\n", "a.yaml")
+    shown = {
+        ("a", "b", "c"): (3, 8),
+        ("a", "b"): (2, 3),
+        ("a", "missing"): (1, 1),
+        ("a", "b", "missing", "deeper"): (2, 3),
+        ("a", "d", 1): (4, 10),
+        ("a", "d", 7): (4, 3),
+        (): (1, 1),
+    }
+    assert {path: tuple(document.value(path)[1:3]) for path in shown} == shown
+    assert tuple(document.key(("a", "d", 1))[1:3]) == (4, 10)
+
+
+@given(MAPPINGS, st.sampled_from([None, 1, "\t"]))
+@example({"a": {"b😀": "😀", "c": [1]}, "d": 2}, None)
+def test_places_in_json(data: dict[str, Any], indent: Any) -> None:
+    """What stands at the place of a value is that value; only a text with surrogate escapes ends a little early."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    document = read_text(text, "a.json")
+    assert canonical(document.data) == canonical(data)
+    for _, node in below((), document.root):
+        assert canonical(json.loads(cut(text, node))) == canonical(node.value)
+        for key, at in node.keys.items():
+            assert json.loads(cut(text, at)) == key
+
+
+@given(MAPPINGS)
+@example({"a😀": "😀😀", "b": ["😀", 1], "c": 2})
+def test_places_in_json_with_escapes(data: dict[str, Any]) -> None:
+    """In one long line of ASCII, too, every value and every key begins where its place says."""
+    text = json.dumps(data)
+    document = read_text(text, "a.json")
+    assert canonical(document.data) == canonical(data)
+    decoder = json.JSONDecoder()
+    for _, node in below((), document.root):
+        assert canonical(decoder.raw_decode(text, node.start.column)[0]) == canonical(node.value)
+        for key, at in node.keys.items():
+            assert decoder.raw_decode(text, at.start.column)[0] == key
+
+
+def cut(text: str, node: Node) -> str:
+    """What stands between the two marks of a node."""
+    lines = text.split("\n")[node.start.line : node.end.line + 1]
+    lines[-1] = lines[-1][: node.end.column]
+    lines[0] = lines[0][node.start.column :]
+    return "\n".join(lines)

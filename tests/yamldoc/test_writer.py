@@ -1,0 +1,240 @@
+"""Values as YAML: every reader gives back exactly what was written."""
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reading import READERS, by_pyyaml, by_ruamel, canonical
+from tpucfg.yamldoc.writer import to_yaml, yaml_entry, yaml_scalar
+
+UNREADABLE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufeff", "\ufffe", "\uffff"]
+"""Characters that the project's reader takes from no source, so that they reach no config."""
+READABLE = st.characters(
+    exclude_categories=["Cs"], exclude_characters=[it for it in UNREADABLE if it not in "\t\n\x85"]
+)
+TRICKY = st.sampled_from(
+    [
+        "y",
+        "n",
+        "yes",
+        "No",
+        "ON",
+        "off",
+        "true",
+        "FALSE",
+        "null",
+        "Null",
+        "~",
+        ".inf",
+        "-.INF",
+        ".nan",
+        "NaN",
+        "nan",
+        "1e-3",
+        "1E5",
+        ".5",
+        "5.",
+        "+1",
+        "0x1f",
+        "0o17",
+        "017",
+        "0b1",
+        "1_000",
+        "12:30",
+        "190:20:30",
+        "2001-01-01",
+        "2001-01-01T00:00:00Z",
+        "=",
+        "<<",
+        "<<:",
+        "-",
+        "--",
+        "---",
+        "...",
+        "?",
+        ":",
+        "#",
+        "&",
+        "*",
+        "!",
+        "|",
+        ">",
+        "%x",
+        "@x",
+        "`x",
+        "{}",
+        "[]",
+        "{a:",
+        "[",
+        ",",
+        "a:",
+        "a:b",
+        "a:b:",
+        "a",
+        "#b",
+        "a#b",
+        "a,b",
+        "'a'",
+        '"a"',
+        "\\",
+        "\\n",
+        "a\\",
+        "gs://b/c",
+        "$(X)",
+        "{{x}}",
+        "${x}",
+        "/a",
+        "/a:b",
+        "a::b",
+        "a:/",
+        "a=",
+        "é",
+        "日本",
+        "😀",
+        "\x85",
+        "\u2028",
+        "\u2029",
+        "\xa0",
+    ]
+)
+TEXTS = st.text(READABLE, max_size=40) | TRICKY | TRICKY.map(lambda it: f" {it}") | TRICKY.map(lambda it: f"{it} ")
+LINES = st.lists(st.text(" -#a:|\t", max_size=5) | TRICKY, max_size=5).map("\n".join)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**18), 10**18)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+    | LINES
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
+    max_leaves=12,
+)
+
+
+def written(message: dict[str, Any]) -> str:
+    """A mapping as a template writes it."""
+    return "".join(f"{yaml_entry(key, value)}\n" for key, value in message.items())
+
+
+@given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=5))
+@example({"a": {}, "b": [], "c": [[], {}, [[]], [{}], {"d": []}], "e": {"f": {}}})
+@example(
+    {
+        "a": [["x\ny\n"], {"b": "x\n y\n", "c": ["  x\n", "x\n\n", "\nx\n", "x\n  \n", "# x\n", "- x\n"]}],
+        "d": "x\n---\n",
+    }
+)
+@example({"a": [1e22, 1e16, 1e-5, 1e300, 5e-324, -0.0, 1.0, 0.1, 1.5e16, 10**18, True, 1]})
+def test_every_reader_gives_back_what_was_written(message: dict[str, Any]) -> None:
+    """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its place in the order."""
+    text = written(message)
+    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(message))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_character_is_lost(text: str) -> None:
+    """Control characters, too, are written as escapes that YAML 1.1 and 1.2 read alike, as a value and as a key."""
+    document = written({"a": text, f"k{text}"[:1000]: [text]})
+    assert by_pyyaml(document) == by_ruamel(document) == {"a": text, f"k{text}"[:1000]: [text]}
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_a_number_to_every_version(number: float) -> None:
+    """No number comes out in a form that one version of YAML takes for text, however large or small it is."""
+    document = written({"a": number})
+    assert canonical(by_pyyaml(document)) == canonical(by_ruamel(document)) == canonical({"a": number})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("tpu", "tpu"),
+        ("gs://bucket/data", "gs://bucket/data"),
+        ("us-docker.pkg.dev/p/train/mnist:1.0", "us-docker.pkg.dev/p/train/mnist:1.0"),
+        ("--batch_size=4096", '"--batch_size=4096"'),
+        ("2.2", '"2.2"'),
+        ("no", '"no"'),
+        ("Off", '"Off"'),
+        ("1e-3", '"1e-3"'),
+        ("12:30", '"12:30"'),
+        ("", '""'),
+        ("a: b", '"a: b"'),
+        ("a #b", '"a #b"'),
+        ("a:", '"a:"'),
+        ('say "x"', '"say \\"x\\""'),
+        ("a\tb", '"a\\tb"'),
+        ("\x85", '"\\u0085"'),
+        ("日本", '"日本"'),
+        (8, "8"),
+        (0.00001, "0.00001"),
+        (1e22, "1.0e+22"),
+        (True, "true"),
+        (None, "null"),
+    ],
+)
+def test_text_of_a_scalar(value: object, text: str) -> None:
+    """A string stands plain only where no version could read it as anything else; numbers have no bare exponent."""
+    assert yaml_scalar(value) == text
+
+
+def test_block_style() -> None:
+    """Lists stand at their key's own indent, mappings two deeper, and a mapping in a list begins on the dash's line."""
+    message = {
+        "pools": [
+            {"machine": {"type": "cloud-tpu", "count": 32}, "args": ["--a=1", "b"], "empty": {}, "list": []},
+            [1, [2, 3], {"a": [4]}],
+        ],
+        "account": None,
+    }
+    assert written(message) == dedent(
+        """\
+        pools:
+        - machine:
+            type: cloud-tpu
+            count: 32
+          args:
+          - "--a=1"
+          - b
+          empty: {}
+          list: []
+        - - 1
+          - - 2
+            - 3
+          - a:
+            - 4
+        account: null
+        """
+    )
+
+
+def test_block_of_lines() -> None:
+    """A script keeps its lines, with their indents; text that would lose something that way is quoted."""
+    script = "#!/bin/bash\nif true; then\n  echo a: b\n\nfi\n"
+    assert written(
+        {"a": {"startup-script": script, "no-end": "x\ny", "two-ends": "x\n\n", "indented": "  x\n"}}
+    ) == dedent(
+        """\
+        a:
+          startup-script: |
+            #!/bin/bash
+            if true; then
+              echo a: b
+
+            fi
+          no-end: "x\\ny"
+          two-ends: "x\\n\\n"
+          indented: "  x\\n"
+        """
+    )
+
+
+def test_a_value_by_itself() -> None:
+    """What a template puts behind a key of its own stands on the key's line, or below it."""
+    assert f"a:{to_yaml('x')}\n" == "a: x\n"
+    assert f"a:{to_yaml({'b': 1}, 2)}\n" == "a:\n  b: 1\n"
