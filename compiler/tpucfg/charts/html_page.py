@@ -43,7 +43,7 @@ def page(project: str, sections: Sequence[ChartSection], findings: Sequence[Find
 
     engine = environment(printable=printable, breakable=_breakable, unbroken=_unbroken)
     engine.autoescape = True
-    return engine.get_template("pictures/page.html.j2").render(  # ends without a line break, as what is printed does
+    return engine.get_template("charts/page.html.j2").render(  # ends without a line break, as what is printed does
         project=project,
         version=__version__,
         style=Markup(stylesheet() + page_stylesheet()),  # noqa: S704 - made of the theme's own constants
