@@ -9,9 +9,10 @@ import pytest
 from spec_factory import CATALOG, SPEC, project, spec
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.git.snapshots import Snapshot
+from tpucfg.number_format import format_percent
 from tpucfg.render.pipeline import compile_project
 from tpucfg.review.changes.impact import Impact, compute_impact
-from tpucfg.review.changes.scaling_table import format_percent, row_label, scaling_cell, scaling_columns
+from tpucfg.review.changes.scaling_table import row_label, scaling_cell, scaling_columns
 
 STEPS = {"training__steps": {"warmup_steps": 200}}
 RATE = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear"}

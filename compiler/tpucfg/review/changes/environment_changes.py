@@ -6,9 +6,10 @@ from typing import Final
 from tpucfg.diff.change import ConfigKey
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.diff.describe import format_keys
+from tpucfg.number_format import format_factor
 from tpucfg.plan import Job
 from tpucfg.plan.naming import bucket_of
-from tpucfg.review.changes.scaling_table import Row, format_factor
+from tpucfg.review.changes.scaling_table import Row
 from tpucfg.review.changes.statements import LocatedStatement, Statement, format_environments, group_statements
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import listed

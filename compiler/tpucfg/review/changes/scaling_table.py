@@ -7,15 +7,12 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from tpucfg.diff.change import ConfigKey, sorted_keys
+from tpucfg.number_format import format_factor, format_number
 from tpucfg.plan import Job, Rung
 from tpucfg.text_format import listed
 
 _SUM: Final = ("global batch", "steps", "examples")
 """Shown together: what one of them means is said by the others."""
-_LARGE: Final = 1000
-"""From there on a factor is written out."""
-_SMALL: Final = Fraction(1, 10_000)
-"""Of a whole; what is less is not worth its digits."""
 
 Figures = Mapping[str, Fraction | None]
 
@@ -84,27 +81,6 @@ def scaling_cell(row: Row, name: str) -> str:
     if old == new or not row.before:
         return format_number(new) + (" (as before)" if name == "examples" and old else "")
     return f"{format_number(old)} → {format_number(new)}{f' ({format_factor(new / old)})' if old and new else ''}"
-
-
-def format_number(value: Fraction | None) -> str:
-    """A figure as people write it, exactly."""
-    if value is None:
-        return "–"
-    if value.denominator == 1:
-        return f"{value.numerator:,}"
-    return f"{float(value):.6g}"
-
-
-def format_factor(ratio: Fraction) -> str:
-    """A factor, to three digits."""
-    return f"{float(ratio):.3g}×" if ratio < _LARGE else f"{int(ratio):,}×"
-
-
-def format_percent(share: Fraction) -> str:
-    """A part of a whole, to three digits, and never as none of it where it is some."""
-    if 0 < share < _SMALL:
-        return f"less than {float(_SMALL):.2%}"
-    return f"{float(share * 100):.3g}%"
 
 
 def row_label(row: Row) -> str:
