@@ -36,12 +36,12 @@ def gate_refusals(
 
 def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tuple[str, str], ...]:
     """Return the steps that let a rung pass: sentences, each with its command."""
-    size = next((it.unrecorded_size for it in rung.shortfalls if it.unrecorded_size), rung.size)
+    size = next((shortfall.unrecorded_size for shortfall in rung.shortfalls if shortfall.unrecorded_size), rung.size)
     environment, from_log = status.environment.name, ("--from", "LOG")
     record = command_line("record", environment, size, spec, *from_log)
     if status.evaluation(size).record is None:
         return ((f"run {size}, then", record),)
-    if any(it.unrecorded_size for it in rung.shortfalls):
+    if any(shortfall.unrecorded_size for shortfall in rung.shortfalls):
         return ((f"record {size} again, with every metric that the gate compares", record),)
     run = ("--run", next_run(status, size))
     return (

@@ -68,7 +68,7 @@ def ignored_records(results: Results, environment: Environment, name: str) -> It
     if other_name:
         names = _distinct([record.name for record in other_name])
         subject = f"{_count(other_name)} with another name ({names}) {_verb(other_name)} not counted"
-        rename = f'if {name} was called {names} before, write "name": "{name}" there'
+        rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
         yield IgnoredRecords(
             f"{subject}: the spec's name is {name}",
             f"{rename}; if another spec shares the folder, change nothing",

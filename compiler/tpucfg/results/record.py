@@ -48,7 +48,7 @@ class Results(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Whether a file with findings is unreadable or partly invalid, to complete a sentence about it."""
+        """The problem of a file with findings, as the end of a sentence that begins with the file."""
         is_unread = any(finding.id == "TPU100" for finding in self.findings)
         return "cannot be read" if is_unread else "has invalid lines"
 

@@ -44,11 +44,11 @@ _ERROR_TEXTS: Final = {
     errno.EACCES: ("permission denied", _ACCESS_HELP),
     errno.EPERM: ("permission denied", _ACCESS_HELP),
     errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
-    errno.ENOTDIR: ("a file or a symbolic link is in place of the folder", _MOVE_HELP),
-    errno.EISDIR: ("a folder is in place of the file", _MOVE_HELP),
-    errno.ELOOP: ("a symbolic link is in place of the file, and is not followed", _MOVE_HELP),
+    errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
+    errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
+    errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
     errno.ENXIO: ("it is not a regular file", _MOVE_HELP),
-    errno.EWOULDBLOCK: ("another program has locked it", "wait for the other program, or end it"),
+    errno.EWOULDBLOCK: ("it is locked by another program", "wait for the other program, or end it"),
 }
 
 
