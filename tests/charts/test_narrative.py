@@ -11,7 +11,6 @@ from spec_factory import WITHOUT, planned, spec
 from tpucfg.charts import MeasuredThroughput
 from tpucfg.charts.chart import Chart, Narrative
 from tpucfg.charts.numbers import change_text, count_text, rate_text
-from tpucfg.number_format import format_rounded
 
 
 def narrative_of(**changes: Any) -> Narrative:
@@ -130,25 +129,6 @@ def test_each_environment_has_its_own_measurements() -> None:
     )
 
     assert [chart.title.partition(":")[0] for chart in narrative.charts[1:]] == ["a", "c"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (Fraction(1), "1"),
-        (Fraction(12345), "12,345"),
-        (Fraction(2, 3), "0.667"),
-        (Fraction(314, 100), "3.14"),
-        (Fraction(99999, 100), "1,000"),
-        (Fraction(1, 10**7), "1e-7"),
-        (Fraction(123456 * 10**15), "1.23e20"),
-        (Fraction(10) ** 700, "1e700"),
-        (Fraction(1, 10**700), "1e-700"),
-    ],
-)
-def test_rounding_keeps_three_digits(value: Fraction, text: str) -> None:
-    """A rounded number has three digits, or all those before its decimal point."""
-    assert format_rounded(value) == text
 
 
 @pytest.mark.parametrize(("text", "shown"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
