@@ -7,6 +7,7 @@ from typing import NamedTuple
 class Cell(NamedTuple):
     """The value of one rung in one column."""
 
+    # Exact, as a spec may contain numbers beyond the range of floats.
     value: Fraction | None
     """The value of the mark; None for no mark."""
     text: str

@@ -33,6 +33,7 @@ def draw(parent: Element, chart: Chart, width: float, *, stacked: bool) -> Drawi
     """Draw the chart in one band, or stacked with a band for each column, and its notes below."""
     layout = layouts.narrow(chart, width) if stacked else layouts.wide(chart, width)
     scale = common_scale(chart.columns, layout.plot)
+    # Each band repeats the sizes, so that a phone shows them next to every column.
     columns = range(len(chart.columns))
     y = 0.0
     for band in [[index] for index in columns] if stacked else [list(columns)]:

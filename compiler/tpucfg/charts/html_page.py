@@ -44,6 +44,7 @@ def render_html(project: str, sections: Sequence[ChartSection], findings: Sequen
     from markupsafe import Markup
 
     engine = environment(printable=printable, breakable=_breakable, unbroken=_unbroken)
+    # Off by default, as the other templates are YAML and shell.
     engine.autoescape = True
     # Without a final line break: print adds it.
     return engine.get_template("charts/page.html.j2").render(
@@ -84,6 +85,7 @@ def _is_prose(text: str) -> bool:
     return " " in text and any(char.isalpha() for char in text)
 
 
+# CSS cannot move the labels of an SVG, so a narrow screen needs a drawing of its own.
 def _figure(chart: Chart, id_: str) -> dict[str, "str | Markup"]:
     """Draw the chart wide and narrow; the style sheet shows the one that fits."""
     return {

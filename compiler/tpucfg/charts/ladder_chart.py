@@ -53,6 +53,7 @@ def _count(count: int | None) -> tuple[str, Fraction | None]:
 
 def _number(text: str | None) -> tuple[str, Fraction | None]:
     """Return the label and value of a number, which the trainer gets as the spec writes it."""
+    # Number, as float() would reject 0x1F and 0o12, which YAML allows.
     return (UNKNOWN, None) if text is None else (rate_text(text), Number.read(text).value)
 
 

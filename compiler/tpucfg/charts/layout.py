@@ -59,6 +59,7 @@ def wide(chart: Chart, width: float) -> Layout:
 def narrow(chart: Chart, width: float) -> Layout:
     """Return the layout with one band per column."""
     layouts = [_layout(chart, [column], width) for column in chart.columns]
+    # One width for all bands: their plots share a scale, and their left edges line up.
     return layouts[0]._replace(
         width=max(layout.width for layout in layouts),
         plot=min(layout.plot for layout in layouts),

@@ -89,6 +89,7 @@ def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iter
     number, left = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
     # The decoded window may end within a line: that line is completed first.
     for line, row in _short_lines(number, StringIO(left + rest.readline(MAX_ENTRY_LENGTH)), rest):
+        # Few lines of a log have the keys, and searching for them is much cheaper than parsing every line.
         if any(key in row for key in keys):
             data = _object_at_end(row)
             yield from _printed_objects(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)

@@ -72,6 +72,7 @@ def _evaluate(slice_: Slice, record: Record | None, below: RungEvaluation | None
     throughput = record.metric(THROUGHPUT) if record else None
     metric = record.metric(gate.metric) if record and gate else None
     per_core = below.per_core if below else None
+    # Measurements are evaluated without a gate too: `status` shows them, and only the shortfalls need thresholds.
     evaluation = RungEvaluation(
         slice=slice_,
         below=below.slice if below else None,
@@ -117,6 +118,7 @@ def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate
 def _metric_shortfalls(
     rung: RungEvaluation, below: RungEvaluation | None, gate: Gate, name: str
 ) -> Iterator[Shortfall]:
+    # Exact decimals: in floats, 0.97 - 0.96 is more than 0.01, and a rung at its threshold would fail.
     allowed = exact_decimal(gate.max_drop or 0)
     if rung.metric is None:
         yield Shortfall(f"{name} is not recorded for {rung.size}", ("gate", "metric"), rung.size)

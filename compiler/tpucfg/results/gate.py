@@ -45,6 +45,7 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tupl
         return ((f"record {size} again, with every metric that the gate compares", record),)
     run = ("--run", next_run(status, size))
     return (
+        # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
         (f"fix {size} and run it again in a new job folder", command_line("submit", environment, size, spec, *run)),
         ("then", command_line("record", environment, size, spec, *run, *from_log)),
     )
@@ -73,6 +74,7 @@ def _refusal(project: Project, status: LadderStatus, size: str, spec: Path) -> F
         reason = "; ".join(shortfall.reason for shortfall in below.shortfalls)
         path = below.shortfalls[0].path
         fix = ", ".join(": ".join(step) for step in remedy(status, below, spec))
+    # The rung below has passed, so the gate is closed by an error in the file.
     else:
         reason = f"{status.results.file} {status.results.problem}, so the gate cannot be evaluated"
         path = ("gate",)

@@ -56,6 +56,7 @@ class LadderStatus(NamedTuple):
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
     """Return the status of one environment's ladder, with the results next to a spec in that folder."""
     results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
+    # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
     records = latest_records(results, project.name)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)

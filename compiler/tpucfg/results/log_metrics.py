@@ -60,6 +60,7 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str]) -> LogMetr
         for candidate in iter_log_objects(first_line, log, keys):
             present = [key for key in keys if key in candidate.data]
             seen |= dict.fromkeys(present)
+            # >= as entries without a timestamp are equal: the last of them in the log counts.
             if len(present) == len(keys) and (latest is None or candidate.timestamp >= latest.timestamp):
                 latest = candidate
     except TruncatedLogError as error:

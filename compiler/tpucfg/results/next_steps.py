@@ -77,6 +77,7 @@ def first_rung_note(status: LadderStatus) -> Iterator[str]:
 def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
     """Yield why measured rungs have not passed, then the commands for the lowest rung that is not measured."""
     environment = status.environment.name
+    # An invalid line could be the last record of any rung, so no other step can be recommended.
     if status.results.findings:
         yield NextStep(f"{status.results.file} {status.results.problem}: fix it first")
         return
@@ -91,6 +92,7 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         yield NextStep("then", command_line("record", environment, startable[0], spec, "--from", "LOG"))
     elif waiting and (blocking := status.below(waiting[0].size)):
         yield from _remedy_steps(status, blocking, spec)
+    # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if status.gate and not rung.passed), None):
         yield from _remedy_steps(status, failed, spec)
     elif status.gate:

@@ -69,6 +69,7 @@ def parse_record(
         example: The record that help lines show.
         is_last: True if no line break follows, so that the line may be truncated.
     """
+    # Before parsing, which takes time and memory for a line of megabytes.
     if len(line) > MAX_LINE_LENGTH:
         message = f"the line has {len(line):,} characters; a record has at most {MAX_LINE_LENGTH:,}"
         return (_invalid_line("", location, message, example),)
@@ -99,6 +100,7 @@ def _finite_float(text: str) -> float:
 
 
 def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # json keeps the last of two equal keys, and other parsers the first.
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
@@ -114,6 +116,7 @@ def _json_error_text(line: str, error: json.JSONDecodeError, *, is_last: bool) -
 
 
 def _invalid_line(line: str, location: Location, message: str, example: ExampleRecord) -> Finding:
+    # The line is not JSON, but its size may be readable: the example is then a record of that rung.
     size = _SIZE.search(line)
     record = example._replace(size=size[1]) if size else example
     hint = f"delete line {location.line}, or write the record again: {record}"
