@@ -169,8 +169,7 @@ def _declared(made: "CompiledRevision", answers: "ProgramResults") -> "dict[str,
 
 def _previews(given: Sequence[str]) -> "dict[str, Preview]":
     from tpucfg.fs import open_regular_file
-    from tpucfg.review.preview.events import MAX_PREVIEW_BYTES
-    from tpucfg.review.preview.reader import read_preview
+    from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
 
     found = {}
     for one in given:

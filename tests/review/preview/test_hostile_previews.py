@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recorded_previews import read, read_text, text
-from tpucfg.review.preview.events import MAX_PREVIEW_BYTES
-from tpucfg.review.preview.reader import read_preview
+from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
 
 NESTED = "[" * 100_000
 VALUES = st.recursive(

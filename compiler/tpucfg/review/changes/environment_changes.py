@@ -90,12 +90,16 @@ def _protection_changed(before: Environment, after: Environment) -> Iterator[Sta
 
 def _bucket_changed(old_bucket: str, new_bucket: str, before: Environment) -> Statement:
     """Return the consequence for the data, which follows from the settings that the old bucket was created with."""
-    changed = "bucket changed from {0} to {1}: "
+    changed = "bucket changed from {} to {}: "
     buckets = (old_bucket, new_bucket)
     if before.protect:
-        refused = "jobs use {1}, and Pulumi refuses to remove {0} from the stack while it is protected"
+        refused = (
+            "jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is protected"
+        )
         return Statement(changed + refused, buckets)
     if before.keep_data:
-        return Statement(changed + "{1} starts empty, and {0} is kept with its objects and still billed", buckets)
-    deleted = "{1} starts empty, and {0} is deleted with its objects"
+        return Statement(
+            changed + "the new bucket starts empty, and the old one is kept with its objects and still billed", buckets
+        )
+    deleted = "the new bucket starts empty, and the old one is deleted with its objects"
     return Statement(changed + deleted, buckets, destructive=True, headline="data deleted")

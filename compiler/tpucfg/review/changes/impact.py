@@ -104,7 +104,7 @@ def _project_statements(before: CompiledRevision, after: CompiledRevision) -> It
         template = "project renamed from {} to {}: its buckets, service accounts and jobs get new names"
         yield LocatedStatement("", Statement(template, (old.name, new.name)))
     if old.training.tuned_on != new.training.tuned_on:
-        template = "{0} changed from {1} to {2}: all rungs are now scaled from {2}"
+        template = "{} changed from {} to {}: all rungs are rescaled"
         yield LocatedStatement("", Statement(template, ("tuned_on", old.training.tuned_on, new.training.tuned_on)))
     for statement in learning_rate_statements(old.training, new.training):
         yield LocatedStatement("", statement)

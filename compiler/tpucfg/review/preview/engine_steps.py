@@ -8,7 +8,7 @@ from tpucfg.redaction import SECRET
 from tpucfg.review.changes.immutable_inputs import forces_replacement
 from tpucfg.review.changes.resource_change import UNKNOWN, Op
 from tpucfg.review.changes.resource_diff import Step, input_changes
-from tpucfg.review.preview.events import Event
+from tpucfg.review.preview.engine_events import Event
 from tpucfg.text_format import format_value
 
 _UNKNOWN_MARKERS: Final = frozenset(
@@ -71,7 +71,7 @@ def resource_steps(events: Sequence[Event]) -> tuple[list[Step], list[str]]:
         data = event.data
         if event.kind != "step" or not _is_provider_managed(data):
             continue
-        op = event.word("op")
+        op = event.text("op")
         if op in _REPLACEMENT_PARTS:
             parts.setdefault(data["urn"], {}).update({key: item for key, item in data.items() if item})
         elif op in _OPS:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.redaction import redact
-from tpucfg.review.preview.events import Event, JsonPiece
+from tpucfg.review.preview.engine_events import Event
+from tpucfg.review.preview.json_scanner import JsonPiece
 from tpucfg.text_format import printable
 
 MAX_LINE_LENGTH: Final = 400
@@ -69,7 +70,7 @@ def find_failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]
 
 def diagnostic_message(event: Event) -> str:
     """Return the message of a diagnostic without colors and without generic prefixes."""
-    return _PREFIX.sub("", _COLORS.sub("", event.word("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1)
+    return _PREFIX.sub("", _COLORS.sub("", event.text("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1)
 
 
 def message_lines(text: str) -> list[str]:
@@ -88,12 +89,12 @@ def _empty_file(content: _Content) -> Failure | None:
 
 
 def _error_diagnostics(content: _Content) -> Failure | None:
-    errors = [event for event in content.events if event.kind == "diagnostic" and event.word("severity") == "error"]
+    errors = [event for event in content.events if event.kind == "diagnostic" and event.text("severity") == "error"]
     informative = [event for event in errors if diagnostic_message(event).lower() not in _GENERIC_ERRORS] or errors
     if not informative:
         return None
     # The engine works on resources in parallel: the order of their errors, and the lines, differ from run to run.
-    informative.sort(key=lambda event: (event.word("urn"), diagnostic_message(event)))
+    informative.sort(key=lambda event: (event.text("urn"), diagnostic_message(event)))
     return content.failure(None, "pulumi preview failed", [diagnostic_message(event) for event in informative])
 
 
@@ -131,9 +132,9 @@ def _no_summary(content: _Content) -> Failure | None:
 
 def _refused(content: _Content) -> Failure | None:
     for event in content.events:
-        if event.kind == "policy" and event.word("enforcementLevel") == _MANDATORY:
+        if event.kind == "policy" and event.text("enforcementLevel") == _MANDATORY:
             return content.failure(None, "a mandatory policy is violated")
-        if event.kind == "summary" and event.word("result") == "failed":
+        if event.kind == "summary" and event.text("result") == "failed":
             return content.failure(None, "pulumi preview failed without an error message")
     return None
 

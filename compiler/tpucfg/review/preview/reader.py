@@ -8,12 +8,12 @@ A preview that is unreadable or incomplete has a failure. Its changes are those 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.review.changes.resource_change import ResourceChange
 from tpucfg.review.changes.resource_diff import resource_changes
+from tpucfg.review.preview.engine_events import Event
 from tpucfg.review.preview.engine_steps import resource_steps
-from tpucfg.review.preview.events import MAX_PREVIEW_BYTES, Event, JsonPiece, decode_text, scan_json
 from tpucfg.review.preview.failures import (
     HOST_WARNINGS,
     MAX_LINE_LENGTH,
@@ -23,7 +23,11 @@ from tpucfg.review.preview.failures import (
     find_failure,
     message_lines,
 )
+from tpucfg.review.preview.json_scanner import JsonPiece, decode_text, scan_json
 from tpucfg.text_format import printable
+
+MAX_PREVIEW_BYTES: Final = 32 * 1024 * 1024
+"""A stack of a thousand resources has about 5 MB."""
 
 
 class Violation(NamedTuple):
@@ -93,23 +97,23 @@ def _is_progress(event: Event) -> bool:
 
     A program's standard error is among these, line by line; the engine repeats it as one error.
     """
-    is_transient = event.data.get("ephemeral") is True or event.word("severity") in {"debug", "info#err"}
+    is_transient = event.data.get("ephemeral") is True or event.text("severity") in {"debug", "info#err"}
     return event.kind == "diagnostic" and is_transient
 
 
 def _violations(events: Sequence[Event]) -> Iterator[Violation]:
     for event in events:
         if event.kind == "policy":
-            policy = f"{event.word('policyPackName')}/{event.word('policyName')}"
+            policy = f"{event.text('policyPackName')}/{event.text('policyName')}"
             name, message = (
-                " ".join(message_lines(event.word(key)))[:MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
+                " ".join(message_lines(event.text(key)))[:MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
             )
-            yield Violation(policy, event.word("enforcementLevel"), name, message)
+            yield Violation(policy, event.text("enforcementLevel"), name, message)
 
 
 def _warnings(events: Sequence[Event]) -> Iterator[str]:
     for event in events:
-        if event.kind == "diagnostic" and event.word("severity") == "warning":
+        if event.kind == "diagnostic" and event.text("severity") == "warning":
             text = " ".join(message_lines(diagnostic_message(event)))
             if not HOST_WARNINGS.search(text):
                 yield text[:MAX_LINE_LENGTH]
