@@ -130,6 +130,6 @@ def _setting_statements(before: Job, after: Job) -> Iterator[Statement]:
         old, new = setting.get(before), setting.get(after)
         if old != new:
             yield Statement(f"{setting.name} changed from {{}} to {{}}", (old or _UNSET, new or _UNSET))
-    # In another region the zone has to change; the statement about the region says enough.
+    # A new region always means a new zone, and has a statement of its own.
     if before.zone != after.zone and before.environment.region == after.environment.region:
         yield Statement("zone changed from {} to {}", (before.zone or _UNSET, after.zone or _UNSET))

@@ -36,7 +36,7 @@ def tuned_figures(project: Project | None) -> TunedFigures:
 
 
 def training_statements(before: Rung, after: Rung, tuned: tuple[TunedFigures, TunedFigures]) -> Iterator[Statement]:
-    """Yield the changes to a rung in proportions, so that equal changes of all rungs read the same.
+    """Yield the changes to a rung in proportions, so that the statements of all rungs can be equal.
 
     Args:
         before: the rung in the base.
