@@ -5,9 +5,9 @@ entry per line; an entry copied from the Logs Explorer is indented over many lin
 payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, if the logging agent parsed the
 line (GKE). A `protoPayload` is an audit record, which no program prints.
 
-The review has its own scanner for JSON between lines of text (`tpucfg.review.preview.events`). The two share no code on
-purpose: that one keeps a whole preview in memory and reports what it cannot parse; this one reads logs of any size in
-bounded memory, ignores what it cannot parse, and finds objects inside entries and after a line's prefix.
+The review has its own scanner, `tpucfg.review.preview.json_scanner`. The two share no code on purpose: that one keeps a
+whole preview in memory and reports what it cannot parse; this one reads logs of any size in bounded memory, ignores
+invalid JSON, and finds objects inside entries and after a line's prefix.
 
 https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 https://cloud.google.com/sdk/gcloud/reference/logging/read
