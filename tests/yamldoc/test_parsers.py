@@ -40,7 +40,7 @@ def test_both_parsers_make_the_same_document(text: str, monkeypatch: pytest.Monk
     """PyYAML's own parser stands in for libyaml's: the same data, the same places, the same ids at the same lines."""
     by_libyaml = seen(read_text(text, "a.yaml"))
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported
+    monkeypatch.setattr(events, "_Parser", events._event_parser())  # noqa: SLF001 - chosen once, when the module is imported
     assert seen(read_text(text, "a.yaml")) == by_libyaml
 
 
@@ -50,7 +50,7 @@ def test_both_parsers_read_what_others_write(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         by_libyaml = seen(read_text(text, "a.yaml"))
         patch.setattr(yaml, "__with_libyaml__", False)
-        patch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - likewise
+        patch.setattr(events, "_Parser", events._event_parser())  # noqa: SLF001 - likewise
         assert seen(read_text(text, "a.yaml")) == by_libyaml
 
 
