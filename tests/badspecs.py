@@ -22,8 +22,8 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.render.pipeline import compile_project
 from tpucfg.render.validate import config_findings
+from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project, parse_project
-from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.yamldoc.document import Document
 
 BAD: Final = Path(__file__).parent / "bad"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tpucfg.findings import Finding
+from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import project_from_document
-from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.yamldoc.reader import read_text
 
 SPEC = """\
