@@ -129,7 +129,7 @@ ENCODINGS: Final[dict[str, tuple[bytes, str | None]]] = {
     "a template": (BLOCK.replace("mnist", "{{ 7*7 }}", 1).encode(), "TPU011"),
     "a statement": (BLOCK.replace("mnist", "{% x %}", 1).encode(), "TPU002"),
     "a merge key": (BLOCK.encode() + b"<<: {version: 2}\n", "TPU011"),
-    "a value that holds itself": (b"a: &a [*a]\n", "TPU011"),
+    "a value that contains itself": (b"a: &a [*a]\n", "TPU011"),
     "aliases of aliases": (
         b"a: &a [x,x,x,x,x,x,x,x,x]\n"
         + b"".join(

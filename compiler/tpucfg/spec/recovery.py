@@ -52,17 +52,17 @@ _NOWHERE: Final = _Mark(-1, -1)
 """The position of stand-ins, which no text has: it becomes line 0 of a location, and is filtered by that."""
 
 
-def replace_broken_sections(document: Document, found: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
+def replace_broken_sections(document: Document, known_errors: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
     """Return the document with stand-ins for its broken sections, and the names of these sections.
 
-    `found` are the errors in the document.
+    `known_errors` are the errors in the document.
     """
     root, stand_in = document.root or _stand_in(), _stand_in()
-    broken = frozenset(_broken_sections(root, found))
+    broken = frozenset(_broken_sections(root, known_errors))
     kept = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
     replaced = {name: node for name, node in _entries(stand_in) if name in broken}
-    # Environments without an error stay, so that their own mistakes are found beside a broken one.
-    if "environments" in broken and (valid := _valid_environments(document, found)):
+    # Environments without an error stay, so that their own mistakes are known_errors beside a broken one.
+    if "environments" in broken and (valid := _valid_environments(document, known_errors)):
         replaced["environments"] = valid
     environments = (kept | replaced)["environments"]
     if "sizes" not in kept and not all("sizes" in node.value for _, node in _entries(environments)):
@@ -84,11 +84,11 @@ def _mapping(original: Node, stand_in: Node, children: Mapping[str, Node]) -> No
     return node
 
 
-def _broken_sections(root: Node, found: Iterable[Finding]) -> Iterator[str]:
+def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
     """Yield the sections with an error, the missing ones, and those that an unknown key was probably meant for."""
     known = dict(_entries(root))
     starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
-    for finding in found:
+    for finding in known_errors:
         # The last section that starts before the error; none for an error at the top of the file.
         yield from [name for line, column, name in starts if (line, column) <= finding.location[1:3]][-1:]
     yield from _REQUIRED - set(known)
@@ -97,13 +97,13 @@ def _broken_sections(root: Node, found: Iterable[Finding]) -> Iterator[str]:
             yield meant
 
 
-def _valid_environments(document: Document, found: Sequence[Finding]) -> Node | None:
+def _valid_environments(document: Document, known_errors: Sequence[Finding]) -> Node | None:
     """Return the environments without an error between their key and their end, or None if there are none."""
     node = document.node(("environments",))
     valid = {}
     for name, child in _entries(node):
         start, end = document.key(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
-        if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in found):
+        if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
             valid[name] = child
     return _mapping(node, node, valid) if node and valid else None
 
