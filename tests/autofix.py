@@ -52,7 +52,7 @@ def _example(document: Document, finding: Finding, value: str) -> str | None:
     path = _path_at(document, finding)
     if path is None:
         return None
-    if finding.location == document.key(path):
+    if finding.location == document.key_location(path):
         return _replace(document, finding, value)
     key = f"{path[-1]}: "
     return _edited(document, path, _value(value.removeprefix(key) if isinstance(path[-1], str) else value))
@@ -188,7 +188,7 @@ def _path(document: Document, text: str) -> KeyPath:
 def _path_at(document: Document, finding: Finding) -> KeyPath | None:
     """Return the path of the key or value at the finding's location."""
     for path, _ in _nodes((), document.root):
-        if finding.location in (document.value(path), document.key(path)):
+        if finding.location in (document.value_location(path), document.key_location(path)):
             return path
     return None
 

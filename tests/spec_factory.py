@@ -88,7 +88,7 @@ def the(id_: str, findings: tuple[Finding, ...]) -> Finding:
     return match
 
 
-def unsaid(finding: Finding, *words: str) -> list[str]:
+def missing_words(finding: Finding, *words: str) -> list[str]:
     """Return the words that are neither in the finding's message nor in its help or details."""
     text = "\n".join([finding.message, finding.help, *finding.details])
     return [word for word in words if word not in text]

@@ -64,4 +64,4 @@ def comparable(document: Document) -> tuple[object, ...]:
     findings = [(finding.id, finding.location) for finding in document.findings]
     nodes = below((), document.root) if document.root else ()
     values = {path: (node.start.line, node.start.column) for path, node in nodes if node.value is not None or node.text}
-    return canonical(document.data), values, {path: document.key(path) for path in values}, findings
+    return canonical(document.data), values, {path: document.key_location(path) for path in values}, findings

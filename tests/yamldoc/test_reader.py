@@ -102,7 +102,7 @@ def test_a_leading_byte_order_mark_is_dropped() -> None:
     """Behind a byte order mark, the first key is in column 1."""
     document = read_bytes(b"\xef\xbb\xbfa: 1\n", "a.yaml")
     assert document.data == {"a": 1}
-    assert tuple(document.key(("a",))[1:3]) == (1, 1)
+    assert tuple(document.key_location(("a",))[1:3]) == (1, 1)
 
 
 def test_an_unreadable_file_is_a_finding(tmp_path: Path) -> None:

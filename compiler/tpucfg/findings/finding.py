@@ -12,7 +12,7 @@ SEVERITY_ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
 """The sort key of each level, the most severe first."""
 MAX_FINDINGS: Final = 100
 """The mistakes of one file that one stage lists: more would not be read, and each takes time to explain."""
-ALLOWED: Final = "allowed by the spec: "
+ALLOWED_PREFIX: Final = "allowed by the spec: "
 """The start of the last detail of a finding that `allow` turned into a note; the spec's reason follows."""
 
 
@@ -77,7 +77,7 @@ class Finding(NamedTuple):
 
     def allowed(self, reason: str) -> Self:
         """Return the finding as a note that carries the spec's reason for allowing it."""
-        return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED}{reason}")))
+        return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED_PREFIX}{reason}")))
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:

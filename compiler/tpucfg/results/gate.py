@@ -47,7 +47,7 @@ def _refusal(project: Project, survey: LadderStatus, size: str, spec: Path) -> F
     return Finding.of(
         "TPU110",
         f"{size} may not be climbed in {survey.environment.name}: {'; '.join(whys)}",
-        project.document.value(below.shortfalls[0].path if below.shortfalls else ("gate",)),
+        project.document.value_location(below.shortfalls[0].path if below.shortfalls else ("gate",)),
         help=f"{then}; or climb in spite of it with --force",
         related=of_record,
     )

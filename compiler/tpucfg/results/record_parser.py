@@ -105,7 +105,7 @@ def _no_record(row: str, location: Location, message: str, example: ExampleRecor
 def _unfit(row: str, data: Any, location: Location) -> Iterator[Finding]:
     """Why the line does not fit the schema, each reason at its place in the line."""
     document = read_text(row, location.file)
-    for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, source_text=document.written):
+    for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, source_text=document.source_text):
         found = problem.finding_in(document)
         inner = found.location._replace(line=location.line, end_line=location.line)
         hint = found.help or f"delete line {location.line}"

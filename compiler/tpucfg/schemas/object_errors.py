@@ -78,7 +78,7 @@ def alternatives(context: ErrorContext) -> Iterator[Problem]:
     if len(complete) > 1:
         yield _both_alternatives(context, complete[0][0], complete[1][0])
     else:
-        begun = next((branch for branch in branches for key in branch if key in given), [])
+        begun: list[str] = next((branch for branch in branches for key in branch if key in given), [])
         yield _no_alternative(context, branches, begun)
 
 

@@ -61,7 +61,7 @@ class Problem(NamedTuple):
 
     def finding_in(self, document: Document) -> Finding:
         """Return the finding at its location in the document."""
-        return self.finding_at(document.key(self.path) if self.at_key else document.value(self.path))
+        return self.finding_at(document.key_location(self.path) if self.at_key else document.value_location(self.path))
 
     def finding_at(self, location: Location) -> Finding:
         """Return the finding at another location, such as the line of the spec that a rendered field came from."""
@@ -94,7 +94,7 @@ def is_valid(name: str, data: Any) -> bool:
 
 def schema_findings(name: str, document: Document, ids: RuleIds) -> Iterator[Finding]:
     """Yield one finding for each mistake in a document."""
-    problems = schema_problems(name, document.data, ids, source_text=document.written)
+    problems = schema_problems(name, document.data, ids, source_text=document.source_text)
     return (problem.finding_in(document) for problem in problems)
 
 

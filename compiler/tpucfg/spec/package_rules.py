@@ -26,7 +26,7 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     is_built = any(environment.target in _BUILDING_TARGETS for environment in project.environments.values())
     if not is_built or package is None or package.startswith("gs://") or "${" in package:
         return
-    location = project.document.value(("trainer", "package"))
+    location = project.document.value_location(("trainer", "package"))
     # normpath, because the parent of `trainer/..` is that of the folder it means, not `trainer`.
     path = FilePath(os.path.normpath(folder.absolute() / package))
     if not is_directory(path):

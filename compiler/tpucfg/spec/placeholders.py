@@ -59,7 +59,7 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
             message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_TRAINER_KEYS)}"
-            yield Finding.of("TPU012", message, document.value(path), help=hint)
+            yield Finding.of("TPU012", message, document.value_location(path), help=hint)
 
 
 def _check(document: Document, path: KeyPath, value: Any) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def _check(document: Document, path: KeyPath, value: Any) -> Iterator[Finding]:
 
 def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Document) -> Finding:
     """Return the finding for an unclosed, an empty or an unknown placeholder."""
-    location = document.within(path, source)
+    location = document.text_location(path, source)
     if name is None:
         message = f"{dotted(path)} has a ${{ without a closing }}"
         return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")

@@ -209,7 +209,7 @@ def _override(document: Document, size: str, value: Mapping[str, Any]) -> Overri
 
 
 def _number(document: Document, path: KeyPath) -> Number:
-    return Number.read(document.written(path))
+    return Number.read(document.source_text(path))
 
 
 def _args(document: Document, path: KeyPath) -> tuple[Arg, ...]:

@@ -61,7 +61,7 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     broken = frozenset(_broken_sections(root, known_errors))
     kept = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
     replaced = {name: node for name, node in _entries(stand_in) if name in broken}
-    # Environments without an error stay, so that their own mistakes are known_errors beside a broken one.
+    # Environments without an error stay, so that their own mistakes are found beside a broken one.
     if "environments" in broken and (valid := _valid_environments(document, known_errors)):
         replaced["environments"] = valid
     environments = (kept | replaced)["environments"]
@@ -102,7 +102,7 @@ def _valid_environments(document: Document, known_errors: Sequence[Finding]) -> 
     node = document.node(("environments",))
     valid = {}
     for name, child in _entries(node):
-        start, end = document.key(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
+        start, end = document.key_location(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
         if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
             valid[name] = child
     return _mapping(node, node, valid) if node and valid else None

@@ -30,12 +30,12 @@ def _check_ladders(document: Document) -> Iterator[Finding]:
     environments = document.data["environments"]
     if not any("sizes" in environment for environment in environments.values()):
         message = "the file needs the key sizes, as no environment has its own"
-        yield Finding.of("TPU005", message, document.key(("sizes",)), help=hint)
+        yield Finding.of("TPU005", message, document.key_location(("sizes",)), help=hint)
         return
     for name, environment in environments.items():
         if "sizes" not in environment:
             message = f"environments.{name} has no sizes, and there are none at the top level"
-            location = document.key(("environments", name))
+            location = document.key_location(("environments", name))
             yield Finding.of("TPU005", message, location, help=f"{hint}, here or at the top level")
 
 
@@ -48,7 +48,7 @@ def _check_override_keys(document: Document) -> Iterator[Finding]:
 
 
 def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
-    location, subject = document.key(("overrides", size, key)), dotted(("overrides", size))
+    location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
     if key in {"train_steps", "epochs"}:
         message = (
             f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
@@ -66,7 +66,7 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
     for key in document.data["training"].get("steps", {}):
         if key in (*_SETTINGS, *OVERRIDABLE):
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
-            location = document.key(("training", "steps", key))
+            location = document.key_location(("training", "steps", key))
             yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
 
 
@@ -79,7 +79,7 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
             yield Finding.of(
                 "TPU004",
                 f"training.flags has {name}, which is not a setting of training",
-                document.key(("training", "flags", key)),
+                document.key_location(("training", "flags", key)),
                 help=f"did you mean {near}?" if near else f"delete training.flags.{name}",
                 details=(f"it takes: {listed(settings)}",),
             )
@@ -96,7 +96,7 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
         else:
             message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
         details = ("tpucfg explain lists the findings that can be allowed",)
-        yield Finding.of("TPU007", message, document.key(("allow", id_)), help=hint, details=details)
+        yield Finding.of("TPU007", message, document.key_location(("allow", id_)), help=hint, details=details)
 
 
 def _check_labels(document: Document) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _check_labels(document: Document) -> Iterator[Finding]:
                 path = ("environments", name, "labels", key)
                 message = f"{dotted(path[:-1])} cannot set {key}: the stack sets this label on its bucket"
                 hint = f"delete {key}, or give it another key"
-                yield Finding.of("TPU007", message, document.key(path), help=hint)
+                yield Finding.of("TPU007", message, document.key_location(path), help=hint)
 
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
@@ -120,7 +120,7 @@ def _check_repeated_values(document: Document) -> Iterator[Finding]:
             maximum = f"the maximum is {MAX_REPEATED_VALUES:,}, because every config repeats them"
             message = f"{dotted(path)} has {values:,} values; {maximum}"
             hint = "move them to a file that the program reads, in the image or in the bucket"
-            yield Finding.of("TPU010", message, document.key(path), help=hint)
+            yield Finding.of("TPU010", message, document.key_location(path), help=hint)
 
 
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {

@@ -59,14 +59,14 @@ class Document(NamedTuple):
             node = children[step] if exists else None
         return node
 
-    def value(self, path: KeyPath) -> Location:
+    def value_location(self, path: KeyPath) -> Location:
         """Return the location of a value; that of its key if the value is missing or a mapping of several lines."""
         node = self.node(path)
         if node is None or (isinstance(node.children, dict) and node.start.line != node.end.line):
-            return self.key(path) if path else self._location(None)
+            return self.key_location(path) if path else self._location(None)
         return self._location(node)
 
-    def key(self, path: KeyPath) -> Location:
+    def key_location(self, path: KeyPath) -> Location:
         """Return the location of a path's last key; the nearest one above if the key is missing."""
         while path:
             parent = self.node(path[:-1])
@@ -78,18 +78,18 @@ class Document(NamedTuple):
             path = path[:-1]
         return self._location(None)
 
-    def within(self, path: KeyPath, part: str) -> Location:
+    def text_location(self, path: KeyPath, part: str) -> Location:
         """Return the location of a part of a text; that of the whole value if escapes or folded lines hide the part."""
         node = self.node(path)
         if node is None or node.start.line != node.end.line:
-            return self.value(path)
+            return self.value_location(path)
         line = node.start.line
         column = lines(self.text)[line].find(part, node.start.column, node.end.column)
         if column < 0:
-            return self.value(path)
+            return self.value_location(path)
         return Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1)
 
-    def written(self, path: KeyPath) -> str:
+    def source_text(self, path: KeyPath) -> str:
         """Return the source text of a scalar: `1e-3` stays `1e-3`."""
         node = self.node(path)
         return node.text if node else ""

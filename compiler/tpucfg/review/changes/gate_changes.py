@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import RULES, Finding, errors
-from tpucfg.findings.finding import ALLOWED
+from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.review.changes.statements import Statement
 from tpucfg.spec.project import Gate, Number, Project
 from tpucfg.text_format import listed
@@ -33,7 +33,7 @@ def allowance_statements(before: CompiledRevision, after: CompiledRevision) -> I
 def allowed_findings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
     """What is there, and only told as a note from now on."""
     ids = _newly(before, after)
-    notes = (it for it in after.findings if it.details and it.details[-1].startswith(ALLOWED))
+    notes = (it for it in after.findings if it.details and it.details[-1].startswith(ALLOWED_PREFIX))
     return (it._replace(details=it.details[:-1]) for it in notes if it.id in ids)
 
 
