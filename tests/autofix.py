@@ -1,8 +1,7 @@
-"""Findings repaired by the letter of their help, to see that it is the edit that ends them.
+"""Apply the help of a finding literally, so that tests can check that the edit resolves the finding.
 
-Only what can be read without understanding is applied: `did you mean X?`, `set P to V`, `delete P`, `add K: V` and the
-like. The edit is made in the text where the help is about the place, and in the data, written as JSON, where it names a
-path.
+Only help lines of a known form are applied: `did you mean X?`, `set P to V`, `delete P`, `add K: V` and similar. Edits
+at the finding's location change the text; edits that name a path change the data, which is then written as JSON.
 """
 
 import json
@@ -16,16 +15,16 @@ from tpucfg.yamldoc.document import Document, KeyPath, Node
 from tpucfg.yamldoc.reader import read_text
 
 
-def repaired(document: Document, finding: Finding) -> str | None:
-    """The document's text after the first edit that the help names; None where it is not to be read by the letter."""
+def apply_help(document: Document, finding: Finding) -> str | None:
+    """Return the document's text after the first edit of the help; None if the help has no known form."""
     for pattern, edit in _EDITS:
-        if found := re.fullmatch(pattern, finding.help):
-            return edit(document, finding, *found.groups())
+        if match := re.fullmatch(pattern, finding.help):
+            return edit(document, finding, *match.groups())
     return None
 
 
 def _replace(document: Document, finding: Finding, new: str) -> str | None:
-    """The new text in the place of the finding; a quoted text stays quoted."""
+    """Replace the text at the finding's location; a quoted text stays quoted."""
     location = finding.location
     if location.line != location.end_line:
         return None
@@ -37,7 +36,7 @@ def _replace(document: Document, finding: Finding, new: str) -> str | None:
     return "\n".join(rows)
 
 
-def _literally(document: Document, finding: Finding, new: str) -> str | None:
+def _replace_exactly(document: Document, finding: Finding, new: str) -> str | None:
     rows, location = document.text.split("\n"), finding.location
     row = rows[location.line - 1]
     rows[location.line - 1] = row[: location.column - 1] + new + row[location.end_column - 1 :]
@@ -49,11 +48,11 @@ def _set(document: Document, _: Finding, path: str, value: str) -> str | None:
 
 
 def _example(document: Document, finding: Finding, value: str) -> str | None:
-    """`for example: key: value`, or the bare value for an entry of a list."""
+    """Apply `for example: key: value`, or the bare value for an entry of a list."""
     path = _path_at(document, finding)
     if path is None:
         return None
-    if finding.location == document.key(path):
+    if finding.location == document.key_location(path):
         return _replace(document, finding, value)
     key = f"{path[-1]}: "
     return _edited(document, path, _value(value.removeprefix(key) if isinstance(path[-1], str) else value))
@@ -61,105 +60,105 @@ def _example(document: Document, finding: Finding, value: str) -> str | None:
 
 def _delete(document: Document, finding: Finding, path: str) -> str | None:
     known = _path(document, path)
-    return _edited(document, known if document.node(known) else _path_at(document, finding), _GONE)
+    return _edited(document, known if document.node(known) else _path_at(document, finding), _DELETED)
 
 
-def _delete_it(document: Document, finding: Finding) -> str | None:
+def _delete_at_location(document: Document, finding: Finding) -> str | None:
     path = _path_at(document, finding) if document.root else None
-    return _edited(document, path, _GONE) if path else _delete_span(document, finding)
+    return _edited(document, path, _DELETED) if path else _delete_span(document, finding)
 
 
 def _add(document: Document, finding: Finding, entries: str) -> str | None:
-    """`add a: 1`, `add a: 1 and b: 2`, or the first of several ways."""
-    above = _path_at(document, finding) if finding.location[1:3] != (1, 1) else ()
-    if above is None:
+    """Apply `add a: 1`, `add a: 1 and b: 2`, or the first of several alternatives."""
+    parent = _path_at(document, finding) if finding.location[1:3] != (1, 1) else ()
+    if parent is None:
         return None
-    node = document.node(above)
-    above = above if node is not None and isinstance(node.value, dict) else above[:-1]
-    data = document
+    node = document.node(parent)
+    parent = parent if node is not None and isinstance(node.value, dict) else parent[:-1]
+    edited = document
     for entry in re.split(r" and (?=\w+: )", re.split(r", or (?=\w+: )", entries)[0]):
         key, _, value = entry.partition(": ")
-        data = read_text(_edited(data, (*above, key), _value(value)), document.file)
-    return data.text
+        edited = read_text(_edited(edited, (*parent, key), _value(value)), document.file)
+    return edited.text
 
 
 def _delete_span(document: Document, finding: Finding) -> str | None:
-    """`delete it` of what stands in the way of reading: the characters themselves."""
-    return _literally(document, finding, "")
+    """Delete the characters at the location, for text that cannot be parsed."""
+    return _replace_exactly(document, finding, "")
 
 
-def _spaces(document: Document, finding: Finding) -> str | None:
-    return _literally(document, finding, "  ")
+def _replace_tab(document: Document, finding: Finding) -> str | None:
+    return _replace_exactly(document, finding, "  ")
 
 
-def _quoted(document: Document, finding: Finding) -> str | None:
-    """The rest of the line, which is the value."""
+def _quote(document: Document, finding: Finding) -> str | None:
+    """Quote the rest of the line, which is the value."""
     rows, location = document.text.split("\n"), finding.location
     row = rows[location.line - 1]
     rows[location.line - 1] = f"{row[: location.column - 1]}'{row[location.column - 1 :]}'"
     return "\n".join(rows)
 
 
-def _closed(document: Document, finding: Finding, sign: str) -> str | None:
-    """At the end of the line: of the one that opens where two are shown."""
+def _close(document: Document, finding: Finding, sign: str) -> str | None:
+    """Append the closing sign to the line; to the opening line if the finding has one."""
     rows, line = document.text.split("\n"), (finding.related[0][0] if finding.related else finding.location).line
     rows[line - 1] += sign
     return "\n".join(rows)
 
 
-def _indented(document: Document, finding: Finding, width: str) -> str | None:
+def _indent(document: Document, finding: Finding, width: str) -> str | None:
     rows, line = document.text.split("\n"), finding.location.line
     rows[line - 1] = " " * int(width) + rows[line - 1].lstrip()
     return "\n".join(rows)
 
 
-def _the_first_counts(document: Document, finding: Finding) -> str | None:
+def _keep_the_first(document: Document, finding: Finding) -> str | None:
     if finding.id == "TPU003":
         return json.dumps(document.data)
-    return _delete_it(document, finding)
+    return _delete_at_location(document, finding)
 
 
-def _moved(document: Document, finding: Finding, key: str, below: str) -> str | None:
+def _move(document: Document, finding: Finding, key: str, below: str) -> str | None:
     path = _path_at(document, finding)
     value = document.node(path) if path else None
     if path is None or value is None:
         return None
-    removed = _edited(document, path, _GONE)
+    removed = _edited(document, path, _DELETED)
     return _edited(read_text(removed, document.file), (*below.split("."), key), value.value)
 
 
-_GONE: Final = object()
+_DELETED: Final = object()
 _VALUE: Final = r"(.+?)(?:,? or .+|, which .+|, if .+| to keep .+)?"
 _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"did you mean (.+)\?", _replace),
-    (r"put it in quotes: (\".*\")", _literally),
-    (r"write it as a list: (\[.*\])", _literally),
-    (r"write (\S+), without quotes or separators", _literally),
-    (r"write (true|false): .*", _literally),
-    (r"write (\$\$\{.*\}) if it is meant as text", _literally),
-    (r"write (\w+: .*)", _literally),
-    (r"copy it and write (\S+), or allow .*", _literally),
-    (r"put the whole value in quotes: ('.*')", _literally),
-    (r"put the whole value in quotes", _quoted),
-    (r"replace the tab by spaces", _spaces),
-    (r"indent it by (\d+), .*", _indented),
-    (r"close it with (.), or .*", _closed),
-    (r"close it with (.)", _closed),
-    (r"add a comma, or close with (.)", _closed),
+    (r"put it in quotes: (\".*\")", _replace_exactly),
+    (r"write it as a list: (\[.*\])", _replace_exactly),
+    (r"write (\S+), without quotes or separators", _replace_exactly),
+    (r"write (true|false): .*", _replace_exactly),
+    (r"write (\$\$\{.*\}) if it is meant as text", _replace_exactly),
+    (r"write (\w+: .*)", _replace_exactly),
+    (r"copy it and write (\S+), or allow .*", _replace_exactly),
+    (r"put the whole value in quotes: ('.*')", _replace_exactly),
+    (r"put the whole value in quotes", _quote),
+    (r"replace the tab by spaces", _replace_tab),
+    (r"indent it by (\d+), .*", _indent),
+    (r"close it with (.), or .*", _close),
+    (r"close it with (.)", _close),
+    (r"add a comma, or close with (.)", _close),
     (r"leave the tag out", _delete_span),
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
     (r"set ([\w.-]+) to one that takes \w+ \(([\w-]+)[,)].*", _set),
     (rf"set ([\w.\[\]-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
-    (r"delete one of the two", _the_first_counts),
-    (r"delete it", _delete_it),
+    (r"delete one of the two", _keep_the_first),
+    (r"delete it", _delete_at_location),
     (r"delete this, or .*", _delete_span),
     (r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?", _delete),
-    (r"(\w+) belongs under ([\w.-]+): move it there.*", _moved),
+    (r"(\w+) belongs under ([\w.-]+): move it there.*", _move),
     (r"add (\w+: .+?)(?:, here or .*|, or another .*)?", _add),
 )
-"""By the words of the help, the edit that they ask for."""
+"""The function for each form of help; the first that matches is applied."""
 
 
 def _value(text: str) -> Any:
@@ -172,7 +171,7 @@ def _edited(document: Document, path: KeyPath | None, value: Any) -> str:
     inner = data
     for step in path[:-1]:
         inner = inner.setdefault(step, {}) if isinstance(step, str) else inner[step]
-    if value is _GONE:
+    if value is _DELETED:
         del inner[path[-1]]
     else:
         inner[path[-1]] = value
@@ -180,16 +179,16 @@ def _edited(document: Document, path: KeyPath | None, value: Any) -> str:
 
 
 def _path(document: Document, text: str) -> KeyPath:
-    """A path as a message writes it; a key of the document may hold dots and dashes itself."""
+    """Return the path that a message writes with dots; a key of the document may contain dots itself."""
     known = {dotted(path): path for path, _ in _nodes((), document.root)}
-    above = next((it for it in sorted(known, key=len, reverse=True) if text.startswith(f"{it}.")), "")
-    return known.get(text) or (*known.get(above, ()), *text.removeprefix(f"{above}.").split("."))
+    parent = next((path for path in sorted(known, key=len, reverse=True) if text.startswith(f"{path}.")), "")
+    return known.get(text) or (*known.get(parent, ()), *text.removeprefix(f"{parent}.").split("."))
 
 
 def _path_at(document: Document, finding: Finding) -> KeyPath | None:
-    """The path of the key or value that the finding is about."""
+    """Return the path of the key or value at the finding's location."""
     for path, _ in _nodes((), document.root):
-        if finding.location in (document.value(path), document.key(path)):
+        if finding.location in (document.value_location(path), document.key_location(path)):
             return path
     return None
 

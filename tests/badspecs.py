@@ -1,10 +1,12 @@
-"""The corpus of bad specs: each folder of tests/bad holds a spec, or a config, and what is said about it.
+"""The corpus of bad specs: each folder of tests/bad has a spec or a config, and the exact output of its check.
 
-`tpucfg.yaml` (or `.json`) is checked as a spec, `config.<target>.yaml` as a config for that target; a folder with
-neither shows what is said where there is no file. Beside a spec there may be `Pulumi.yaml` with stack files, and
-`results/`, which are checked too; `outputs.json`, which are compared with it; and `resources.json`, in the form that
-`tpucfg infra` prints, which are judged. A case of TPU110 shows what `tpucfg submit` refuses. `expected.txt` is what is
-printed, to the byte. `fixed.*`, where there is one, is the same file with the mistakes fixed.
+- `tpucfg.yaml` (or `.json`) is checked as a spec, `config.<target>.yaml` as a config for that target. A folder with
+  neither is the case of a missing file.
+- `Pulumi.yaml` with stack files, and `results/`, are checked together with the spec.
+- `outputs.json` is compared with the spec by `--stack-outputs`.
+- `resources.json`, in the format of `tpucfg infra`, is checked by the resource rules.
+- A case of TPU110 has the output of `tpucfg submit`.
+- `expected.txt` is the exact output. `fixed.*`, if there is one, is the file with its mistakes fixed.
 """
 
 import io
@@ -22,8 +24,8 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.render.pipeline import compile_project
 from tpucfg.render.validate import config_findings
+from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project, parse_project
-from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.yamldoc.document import Document
 
 BAD: Final = Path(__file__).parent / "bad"
@@ -32,63 +34,65 @@ SPECS: Final = ("tpucfg.yaml", "tpucfg.json")
 
 
 def cases() -> Iterator[Path]:
-    """The folders, by name."""
+    """Yield the folders, sorted by name."""
     return (folder for folder in sorted(BAD.iterdir()) if folder.is_dir())
 
 
 def file_of(folder: Path) -> Path:
-    """The file of a case that is checked."""
+    """Return the file of a case that is checked; it is missing in some."""
     configs = sorted(folder.glob("config.*.yaml"))
-    there = [folder / name for name in SPECS if (folder / name).exists()]
-    return next(iter([*configs, *there]), folder / SPECS[0])
+    specs = [folder / name for name in SPECS if (folder / name).exists()]
+    return next(iter([*configs, *specs]), folder / SPECS[0])
 
 
 def arguments(file: Path) -> list[str]:
-    """How the file is checked, from its own folder."""
+    """Return the arguments of tpucfg that check the file from its own folder."""
     kind, *target = file.name.split(".")[:-1]
     return ["check", "--config", file.name, "--target", *target] if kind == "config" else ["check", "--spec", file.name]
 
 
-def checked(file: Path, *more: str) -> tuple[int, str, str]:
-    """The exit status of `tpucfg check` in the file's folder, and what it prints to stdout and to stderr."""
+def run_check(file: Path, *more: str) -> tuple[int, str, str]:
+    """Return exit status, stdout and stderr of the case's command, run in the file's folder."""
     out, err = io.StringIO(), io.StringIO()
     with chdir(file.parent), redirect_stdout(out), redirect_stderr(err):
         if (file.parent / "resources.json").exists():
-            return *_judged(file), ""
+            return *_check_resources(file), ""
         if file.parent.name.startswith("TPU110-"):
+            # submit prints its refusal on stderr, as stdout is for the command that starts the job.
             return run(["submit"]), err.getvalue(), ""
         outputs = ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
         status = run([*arguments(file), *outputs, *more])
     return status, out.getvalue(), err.getvalue()
 
 
-def _judged(file: Path) -> tuple[int, str]:
-    """What `tpucfg infra` says about resources. It would get them from the stack program, which needs Pulumi."""
+def _check_resources(file: Path) -> tuple[int, str]:
+    """Return status and output of the resource rules, without the stack program, which needs Pulumi."""
     project, _ = load_project(Path(file.name))
     assert project
     (entry,) = json.loads((file.parent / "resources.json").read_text())
     resources = tuple(Resource(**resource) for resource in entry["resources"])
-    made = EnvironmentResources(project.environments[entry["name"]], resources, entry["outputs"])
-    found = resource_findings(made, project)
-    return int(bool(errors(found))), report(found, {file.name: file.read_text()})
+    declared = EnvironmentResources(project.environments[entry["name"]], resources, entry["outputs"])
+    findings = resource_findings(declared, project)
+    return int(bool(errors(findings))), report(findings, {file.name: file.read_text()})
 
 
-def is_checked(folder: Path) -> bool:
-    """Whether `tpucfg check` is what says it, and no other command."""
+def is_case_of_check(folder: Path) -> bool:
+    """Return True if `tpucfg check` prints the findings, and no other command."""
     return not (folder / "resources.json").exists() and not folder.name.startswith("TPU110-")
 
 
-def is_alone(folder: Path) -> bool:
-    """Whether a case is about one file, and not about one beside another."""
+def has_one_file(folder: Path) -> bool:
+    """Return True if the case is about a single file."""
     return not any((folder / name).exists() for name in ("Pulumi.yaml", "outputs.json", "resources.json", "results"))
 
 
 def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
-    """All findings about a text that stands, or would stand, in the file of a case."""
+    """Return all findings about a document, as if it were read from the file of a case."""
     kind, _, target = file.stem.partition(".")
     if kind == "config":
         return config_findings(document, target, CATALOG)
-    project, found = parse_project(document)
+    project, spec_findings = parse_project(document)
     if project is None:
-        return found
-    return compile_project(project, CATALOG, beside=[*found, *package_findings(project, file.parent)]).findings
+        return spec_findings
+    beside = [*spec_findings, *package_findings(project, file.parent)]
+    return compile_project(project, CATALOG, beside=beside).findings

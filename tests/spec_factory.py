@@ -1,4 +1,4 @@
-"""Specs for tests, made from one small valid one."""
+"""Make specs for tests from one small valid spec, and load, plan and compile them."""
 
 import json
 from copy import deepcopy
@@ -17,7 +17,7 @@ from tpucfg.yamldoc.reader import read_text
 ROOT: Final = Path(__file__).parent.parent
 CATALOG: Final = Catalog()
 WITHOUT: Final = object()
-"""In the place of a value: the key is left out."""
+"""A value for spec() that leaves its key out."""
 
 SPEC: Final[dict[str, Any]] = {
     "version": 1,
@@ -31,64 +31,64 @@ SPEC: Final[dict[str, Any]] = {
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    """The small spec with other values, by path: `training__batch_size=2048`; a mapping is replaced, not merged."""
-    made = deepcopy(SPEC)
+    """Return SPEC with other values by path, `training__batch_size=2048`; a mapping is replaced, not merged."""
+    data = deepcopy(SPEC)
     for path, value in changes.items():
-        *above, last = path.split("__")
-        inner = made
-        for key in above:
+        *parents, last = path.split("__")
+        inner = data
+        for key in parents:
             inner = inner.setdefault(key, {})
         if value is WITHOUT:
             inner.pop(last, None)
         else:
             inner[last] = value
-    return made
+    return data
 
 
 def document(data: Any) -> Document:
-    """The data as the document that its text would be; a text is read as it stands."""
+    """Return the document of data, written as JSON, or of a text."""
     return read_text(data if isinstance(data, str) else json.dumps(data, indent=1), "tpucfg.yaml")
 
 
 def loaded(data: Any) -> tuple[Project | None, tuple[Finding, ...]]:
-    """The project, and what is said about it."""
+    """Return the project of a spec, or None, and the findings."""
     return project_from_document(document(data))
 
 
 def project(data: Any) -> Project:
-    """The project of a spec without mistakes."""
-    made, found = loaded(data)
-    assert made is not None, found
-    return made
+    """Return the project of a valid spec."""
+    loaded_project, findings = loaded(data)
+    assert loaded_project is not None, findings
+    return loaded_project
 
 
 def planned(data: Any, **selection: Any) -> Plan:
-    """The plan of a spec without mistakes in its structure."""
+    """Return the plan of a valid spec."""
     return plan(project(data), CATALOG, Selection(**selection))
 
 
 def compiled(data: Any, **selection: Any) -> CompiledSpec:
-    """What it compiles to."""
+    """Return the compiled form of a valid spec."""
     return compile_project(project(data), CATALOG, Selection(**selection))
 
 
 def configs(data: Any, **selection: Any) -> list[Config]:
-    """The configs of a spec without mistakes."""
+    """Return the configs of a valid spec."""
     return list(render_configs(compiled(data, **selection)))
 
 
 def ids(findings: tuple[Finding, ...]) -> list[str]:
-    """The ids, in the order of the findings."""
+    """Return the ids of the findings, in order."""
     return [finding.id for finding in findings]
 
 
 def the(id_: str, findings: tuple[Finding, ...]) -> Finding:
-    """The one finding with that id."""
-    (found,) = [finding for finding in findings if finding.id == id_]
-    return found
+    """Return the only finding with an id."""
+    (match,) = [finding for finding in findings if finding.id == id_]
+    return match
 
 
-def unsaid(finding: Finding, *words: str) -> list[str]:
-    """Those of the words that neither the finding's sentence nor its help nor its details hold."""
-    said = "\n".join([finding.message, finding.help, *finding.details])
-    return [word for word in words if word not in said]
+def missing_words(finding: Finding, *words: str) -> list[str]:
+    """Return the words that are neither in the finding's message nor in its help or details."""
+    text = "\n".join([finding.message, finding.help, *finding.details])
+    return [word for word in words if word not in text]

@@ -1,4 +1,4 @@
-"""Specs and configs, right and wrong, and what becomes of them when something in them is changed at random."""
+"""Hypothesis strategies: specs and configs of the repository, with random changes."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -21,8 +21,8 @@ def _corpus() -> Iterator[tuple[str, Any]]:
 
 
 CORPUS: Final = list(_corpus())
-"""Every spec and every config that the repository holds, with the name of its schema."""
-_STRANGE: Final[list[Any]] = [
+"""Every spec and config of the repository, with the name of its schema."""
+_UNUSUAL_VALUES: Final[list[Any]] = [
     *(
         None,
         True,
@@ -83,31 +83,33 @@ _STRANGE: Final[list[Any]] = [
 
 @st.composite
 def mutated(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[str, Any]:
-    """Data of the corpus, of these schemas or of any, with up to three things in it replaced, added or left out."""
+    """Return data of the corpus with up to three values replaced, added or removed. `names` limits the schemas."""
     name, data = draw(st.sampled_from([case for case in CORPUS if not names or case[0] in names]))
     data = deepcopy(data)
-    others = st.sampled_from(_STRANGE) | st.sampled_from([value for _, it in CORPUS[:2] for value in _parts(it)])
+    others = st.sampled_from(_UNUSUAL_VALUES) | st.sampled_from(
+        [value for _, sample in CORPUS[:2] for value in _parts(sample)]
+    )
     for _ in range(draw(st.integers(1, 3))):
-        places = [it for it in _parts(data) if isinstance(it, dict | list) and it]
-        if not places:
+        containers = [part for part in _parts(data) if isinstance(part, dict | list) and part]
+        if not containers:
             return name, draw(others)
-        location: Any = draw(st.sampled_from(places))
-        key = draw(st.sampled_from(list(location) if isinstance(location, dict) else range(len(location))))
+        container: Any = draw(st.sampled_from(containers))
+        key = draw(st.sampled_from(list(container) if isinstance(container, dict) else range(len(container))))
         action = draw(st.sampled_from(["replace", "remove", "add"]))
         if action == "remove":
-            del location[key]
-        elif action == "add" and isinstance(location, dict):
-            location[draw(st.sampled_from(["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]))] = (
+            del container[key]
+        elif action == "add" and isinstance(container, dict):
+            container[draw(st.sampled_from(["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]))] = (
                 deepcopy(draw(others))
             )
         elif action == "add":
-            location.append(deepcopy(draw(others)))
+            container.append(deepcopy(draw(others)))
         else:
-            location[key] = deepcopy(draw(others))
+            container[key] = deepcopy(draw(others))
     return name, data
 
 
 def _parts(data: Any) -> list[Any]:
-    """The data and everything below it."""
+    """Return the data and everything below it."""
     below = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return [data, *(part for item in below for part in _parts(item))]

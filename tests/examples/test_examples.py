@@ -12,8 +12,8 @@ import pytest
 from tpucfg.catalog import Catalog
 from tpucfg.plan import Job, plan
 from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
+from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project
-from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.targets import target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -1,4 +1,4 @@
-"""Each format to the character: what people, programs, code scanning and a pull request get to see."""
+"""The exact output of each format of findings."""
 
 import json
 from textwrap import dedent
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from badspecs import cases, checked, file_of, is_checked
+from badspecs import cases, file_of, is_case_of_check, run_check
 from sarif_part import WRITTEN
 from tpucfg import __version__
 from tpucfg.findings import Finding, Location
@@ -27,12 +27,12 @@ STEPS = Finding.of("TPU042", "50% of the steps are left", Location("b/ü.yaml", 
 
 
 def text(*findings: Finding, source: str = SOURCE, colour: bool = False) -> str:
-    """The findings for people."""
+    """Return the findings in the text format."""
     return format_named("text").report(findings, {"a.yaml": source}, colour=colour)
 
 
-def test_text() -> None:
-    """Where, how grave, which rule and what; the lines with their places; the facts beside it; the edit."""
+def test_text_shows_location_source_facts_and_help() -> None:
+    """A paragraph has the location, level, id and message; the source lines with underlines; the facts; the edit."""
     assert text(NAME, SIZE, STEPS) == dedent("""\
         a.yaml:2:7: error[TPU007]: name is MNIST
           |
@@ -54,18 +54,18 @@ def test_text() -> None:
         """)
 
 
-def test_nothing_to_say() -> None:
-    """Text and annotations are empty; JSON and SARIF are documents without entries."""
+def test_no_findings_are_empty_text_or_an_empty_document() -> None:
+    """Without findings, text and annotations are empty; JSON and SARIF are documents without entries."""
     assert text() == ""
     assert format_named("github").report([], {}) == ""
     assert json.loads(format_named("json").report([], {})) == []
     assert json.loads(format_named("sarif").report([], {}))["runs"][0]["results"] == []
 
 
-def test_two_places_in_one_line() -> None:
-    """The line is shown once; each place has its own underline, the finding's first."""
-    found = SIZE._replace(details=(), help="", related=((Location("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
-    assert text(found) == dedent("""\
+def test_two_locations_in_one_line_share_it() -> None:
+    """The line is shown once; each location has its own underline, the finding's first."""
+    finding = SIZE._replace(details=(), help="", related=((Location("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
+    assert text(finding) == dedent("""\
         a.yaml:3:15: error[TPU021]: v3-32 is not offered in us-central1
           |
         3 | sizes: [v3-8, v3-32]
@@ -74,16 +74,16 @@ def test_two_places_in_one_line() -> None:
         """)
 
 
-def test_a_place_in_another_file() -> None:
-    """It is named, not shown."""
-    found = NAME._replace(help="", related=((Location("b.yaml", 9, 2, 9, 3), "makes it so"),))
-    assert text(found).splitlines()[-1] == "  = b.yaml:9:2: makes it so"
+def test_a_related_location_in_another_file_is_named() -> None:
+    """The source line of a related location in another file is not shown."""
+    finding = NAME._replace(help="", related=((Location("b.yaml", 9, 2, 9, 3), "makes it so"),))
+    assert text(finding).splitlines()[-1] == "  = b.yaml:9:2: makes it so"
 
 
-def test_line_numbers_of_several_digits() -> None:
-    """The margin is as wide as the widest number, of the related places too."""
-    found = NAME._replace(related=((Location("a.yaml", 12, 1, 12, 2), "there"),))
-    assert text(found, source=SOURCE + "\n" * 5 + "x: 1\n") == dedent("""\
+def test_the_margin_fits_the_widest_line_number() -> None:
+    """The margin is as wide as the widest line number, including related locations."""
+    finding = NAME._replace(related=((Location("a.yaml", 12, 1, 12, 2), "there"),))
+    assert text(finding, source=SOURCE + "\n" * 5 + "x: 1\n") == dedent("""\
         a.yaml:2:7: error[TPU007]: name is MNIST
            |
          2 | name: MNIST
@@ -107,44 +107,44 @@ def test_line_numbers_of_several_digits() -> None:
     ],
     ids=["behind wide", "wide", "combining", "tab", "right to left", "behind the end", "empty"],
 )
-def test_the_underline_stands_below_its_value(line: str, start: int, end: int, shown: str) -> None:
-    """Wide and combining characters count as a terminal shows them, others that it would act on as a blank."""
-    found = NAME._replace(location=Location("a.yaml", 1, start, 1, end), help="")
-    rows = text(found, source=f"{line}\n").splitlines()[2:]
+def test_the_underline_is_below_its_value(line: str, start: int, end: int, shown: str) -> None:
+    """Wide and combining characters have the width that a terminal gives them; control characters count as a blank."""
+    finding = NAME._replace(location=Location("a.yaml", 1, start, 1, end), help="")
+    rows = text(finding, source=f"{line}\n").splitlines()[2:]
     assert "\n".join(row[4:] for row in rows) == shown
 
 
-def test_a_long_line_is_cut_around_the_place() -> None:
-    """Both cuts are marked, and the underline still stands below the value."""
-    found = NAME._replace(location=Location("a.yaml", 1, 501, 1, 506), help="")
-    row, underline = text(found, source="x" * 500 + "VALUE" + "y" * 500).splitlines()[2:]
+def test_a_long_line_is_cut_around_the_location() -> None:
+    """Both cuts are marked, and the underline is below the value."""
+    finding = NAME._replace(location=Location("a.yaml", 1, 501, 1, 506), help="")
+    row, underline = text(finding, source="x" * 500 + "VALUE" + "y" * 500).splitlines()[2:]
     assert row.startswith("1 | …xxx")
     assert row.endswith("yyy…")
     assert len(row) == 4 + 122
     assert row[underline.index("^") : underline.rindex("^") + 1] == "VALUE"
 
 
-def test_a_value_over_several_lines() -> None:
-    """Its first line is underlined to the end."""
-    found = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), help="")
-    assert text(found).splitlines()[2:] == ["5 |   dev:", "  |   ^^^^"]
+def test_a_value_of_several_lines_is_underlined_in_its_first() -> None:
+    """The first line of the value is underlined to its end."""
+    finding = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), help="")
+    assert text(finding).splitlines()[2:] == ["5 |   dev:", "  |   ^^^^"]
 
 
-def test_line_ends_of_other_systems() -> None:
-    """A carriage return is no character of the line, and one alone ends a line as well."""
+def test_carriage_returns_are_line_ends() -> None:
+    """The output is the same for the line ends of all systems."""
     for end in ("\r\n", "\r"):
         assert text(NAME, source=SOURCE.replace("\n", end)) == text(NAME)
 
 
-def test_a_place_behind_the_end_of_the_text() -> None:
-    """The sentence stands alone."""
-    found = NAME._replace(location=Location("a.yaml", 99, 1, 99, 2), help="")
-    assert text(found) == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
-    assert text(found, source="") == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
+def test_a_location_behind_the_end_shows_no_source() -> None:
+    """A location behind the end of the text shows the first line of the finding only."""
+    finding = NAME._replace(location=Location("a.yaml", 99, 1, 99, 2), help="")
+    assert text(finding) == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
+    assert text(finding, source="") == "a.yaml:99:1: error[TPU007]: name is MNIST\n"
 
 
-def test_colour() -> None:
-    """Only the first line has any, and without it the text is the same."""
+def test_colour_is_used_in_the_first_line_only() -> None:
+    """The first line has colour; the other lines equal those without colour."""
     coloured = text(NAME, colour=True)
     assert coloured.splitlines()[0] == (
         "\033[1ma.yaml:2:7\033[0m: \033[1;31merror[TPU007]\033[0m: \033[1mname is MNIST\033[0m"
@@ -153,9 +153,9 @@ def test_colour() -> None:
 
 
 def test_no_control_character_reaches_the_terminal() -> None:
-    """Whatever stands in a finding is shown as an escape."""
+    """Control characters in any part of a finding are printed as escapes."""
     hostile = "\033[2J\a\u202e\n"
-    found = Finding.of(
+    finding = Finding.of(
         "TPU007",
         hostile,
         Location(f"a{hostile}.yaml", 1, 1, 1, 2),
@@ -163,13 +163,13 @@ def test_no_control_character_reaches_the_terminal() -> None:
         details=(hostile,),
         related=((Location("b.yaml"), hostile),),
     )
-    printed = format_named("text").report([found], {})
+    printed = format_named("text").report([finding], {})
     assert all(line.isprintable() for line in printed.splitlines())
     assert "\\u001b[2J" in printed
 
 
-def test_json() -> None:
-    """One object for each finding, in order, with everything that it has."""
+def test_json_has_every_field_of_a_finding() -> None:
+    """The list has one object per finding, in order."""
     printed = format_named("json").report([SIZE, STEPS], {"a.yaml": SOURCE})
     assert json.loads(printed) == [
         {
@@ -211,8 +211,8 @@ def test_json() -> None:
     assert printed.endswith("]\n")
 
 
-def test_github() -> None:
-    """A workflow command a line, with what GitHub would take for its own signs escaped."""
+def test_github_has_one_workflow_command_per_finding() -> None:
+    """Each line is a workflow command, with GitHub's own delimiters escaped."""
     wide = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), level="note")
     assert format_named("github").report([SIZE, STEPS, wide], {}) == (
         "::error file=a.yaml,line=3,endLine=3,col=15,endColumn=19,title=TPU021::v3-32 is not offered in us-central1"
@@ -222,29 +222,29 @@ def test_github() -> None:
     )
 
 
-def test_github_escapes_what_would_end_a_property() -> None:
-    """A file's name cannot bring in a property or a second command."""
-    found = NAME._replace(location=Location("a,b:c%\n::error.yaml", 1, 1, 1, 2))
-    (line,) = format_named("github").report([found], {}).splitlines()
+def test_github_escapes_delimiters_in_properties() -> None:
+    """A file name cannot inject a property or a second command."""
+    finding = NAME._replace(location=Location("a,b:c%\n::error.yaml", 1, 1, 1, 2))
+    (line,) = format_named("github").report([finding], {}).splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25%0A%3A%3Aerror.yaml,line=1,")
 
 
 def sarif(*findings: Finding) -> Any:
-    """The run of the log."""
+    """Return the only run of the log."""
     log = json.loads(format_named("sarif").report(findings, {}))
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     return run
 
 
-def test_sarif_of_a_file_whose_name_is_no_text() -> None:
-    """A name may be any bytes, and an address is made of them."""
+def test_sarif_escapes_a_file_name_of_any_bytes() -> None:
+    """The URI of a file whose name is not UTF-8 has its bytes, percent-encoded."""
     (result,) = sarif(SIZE._replace(location=SIZE.location._replace(file="\udcff \x1b.yaml"), related=()))["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "%FF%20%1B.yaml"
 
 
-def test_sarif() -> None:
-    """The rules that occur, and a result for each finding with its place, its related places and its level."""
+def test_sarif_has_rules_and_results() -> None:
+    """The run has the rules that occur, and a result per finding with its level and locations."""
     run = sarif(SIZE, STEPS)
     assert run["tool"]["driver"] == {
         "name": "tpucfg",
@@ -309,12 +309,12 @@ def test_sarif() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_takes_everything_in_the_corpus(name: str) -> None:
-    """Whatever is found can be printed in each of them, with the same exit status; SARIF keeps to its standard."""
+def test_every_format_prints_the_whole_corpus(name: str) -> None:
+    """Every finding of the corpus can be printed in each format, with one exit status; SARIF follows its schema."""
     for folder in cases():
-        if not is_checked(folder):
-            continue  # tpucfg infra and tpucfg submit have no formats of findings
-        status, out, err = checked(file_of(folder), "--format", name)
+        if not is_case_of_check(folder):
+            continue  # tpucfg infra and tpucfg submit have no --format for findings
+        status, out, err = run_check(file_of(folder), "--format", name)
         assert err == ""
         assert status == (1 if ": error[" in (folder / "expected.txt").read_text() else 0)
         if name in {"json", "sarif"}:
@@ -324,8 +324,8 @@ def test_every_format_takes_everything_in_the_corpus(name: str) -> None:
             assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in out.splitlines())
 
 
-def test_counted() -> None:
-    """The summary line, in words."""
+def test_counts_are_summarized_in_words() -> None:
+    """The summary counts each level, and has a word for none."""
     note = SIZE.allowed("quota granted")
     assert format_counts([]) == "no findings"
     assert format_counts([SIZE]) == "1 error"

@@ -1,4 +1,4 @@
-"""The page of each finding, and the command that prints it."""
+"""Every finding has a page, and `tpucfg explain` prints it."""
 
 import re
 from pathlib import Path
@@ -14,27 +14,27 @@ from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES
 
 WITHOUT_EXAMPLE = {"TPU079"}
-"""No spec, config or stack brings it about: only a template that was changed."""
+"""No spec, config or stack can cause it: only a changed template."""
 
 
 def text_of(id_: str) -> str:
-    """The page, as it lies in the repository."""
+    """Return the page in the repository."""
     return (finding_pages.PAGES / f"{id_}.md").read_text()
 
 
 def test_a_page_for_each_finding_and_a_finding_for_each_page() -> None:
-    """Nobody who asks for an id is left without an answer, and no page outlives its rule."""
+    """The pages and the rules have the same ids."""
     assert {path.stem for path in finding_pages.PAGES.iterdir()} == {*RULES, "index"}
 
 
-def test_titles_levels_examples_and_the_index_are_true() -> None:
-    """What the script would write is what is there: `python tools/finding_pages.py` refreshes it."""
+def test_generated_parts_of_the_pages_are_current() -> None:
+    """Titles, levels, examples and the index are what `python tools/finding_pages.py` writes."""
     assert [path.name for path, _ in finding_pages.differing()] == []
 
 
 @pytest.mark.parametrize("id_", RULES)
-def test_what_a_page_says(id_: str) -> None:
-    """What it means, an example with the real output, how to fix it, and when to allow it where that is possible."""
+def test_a_page_has_its_sections(id_: str) -> None:
+    """A page has a level, an example with real output, the edit and, for an allowable finding, when to allow it."""
     text = text_of(id_)
     assert "<!-- level -->" in text
     assert (f"[{id_}]: " in text) == (id_ not in WITHOUT_EXAMPLE)
@@ -45,8 +45,8 @@ def test_what_a_page_says(id_: str) -> None:
 
 
 @pytest.mark.parametrize("id_", RULES)
-def test_links_lead_somewhere(id_: str) -> None:
-    """A link inside the documentation names a file that is there, and its heading."""
+def test_links_resolve(id_: str) -> None:
+    """A link inside the documentation refers to an existing file and heading."""
     for target, _, heading in re.findall(r"\]\((?!https?:)([^)#]+)(#([^)]+))?\)", text_of(id_)):
         page = (finding_pages.PAGES / target).resolve()
         assert page.is_file(), target
@@ -55,9 +55,9 @@ def test_links_lead_somewhere(id_: str) -> None:
         assert not heading or heading in slugs
 
 
-def test_the_numbers_in_the_pages_are_those_of_the_rules() -> None:
-    """Thresholds and bounds are written out in the prose, and follow the code."""
-    assert all(f"{bound:,}" in text_of("TPU010") for bound in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH))
+def test_numbers_in_the_pages_match_the_code() -> None:
+    """Thresholds and limits in the prose equal those of the code."""
+    assert all(f"{limit:,}" in text_of("TPU010") for limit in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH))
     assert f"{LARGE_BATCH_GROWTH} times and more" in text_of("TPU041")
     assert f"fewer than {MIN_STEPS} are left" in text_of("TPU042")
     assert MAX_WARMUP_SHARE * 4 == 1
@@ -65,8 +65,8 @@ def test_the_numbers_in_the_pages_are_those_of_the_rules() -> None:
     assert all(f"${{{name}}}" in text_of("TPU009") for name in PLACEHOLDERS)
 
 
-def test_an_example_shows_only_what_is_said_of_its_id() -> None:
-    """Of an output with several findings the paragraphs of one are taken, whole, and the summary is not."""
+def test_an_example_shows_only_findings_of_its_id() -> None:
+    """The example has all paragraphs of one id, and not the summary."""
     output = (
         "a.yaml:1:1: error[TPU001]: one\n  |\nhelp: x\n\na.yaml:2:1: warning[TPU042]: two\n\n"
         "a.yaml:3:1: error[TPU001]: three\n"
@@ -81,8 +81,8 @@ def test_an_example_shows_only_what_is_said_of_its_id() -> None:
     ]
 
 
-def test_a_stale_page_is_noticed_and_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--check` exits with 1 and writes nothing; without it the page becomes true again."""
+def test_a_stale_page_is_detected_and_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--check` exits with 1 and writes nothing; without it, the page is refreshed."""
     pages = tmp_path / "docs" / "findings"
     pages.mkdir(parents=True)
     for path in finding_pages.PAGES.iterdir():
@@ -98,17 +98,17 @@ def test_a_stale_page_is_noticed_and_refreshed(tmp_path: Path, monkeypatch: pyte
     assert finding_pages.main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("written", ["TPU021", "tpu021", "21", "021"])
-def test_explain_prints_the_page(written: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the marks of the script, however the id is written."""
-    assert run(["explain", written]) == 0
+@pytest.mark.parametrize("spelling", ["TPU021", "tpu021", "21", "021"])
+def test_explain_prints_the_page(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain` accepts several forms of an id, and prints the page without the script's marks."""
+    assert run(["explain", spelling]) == 0
     printed = capsys.readouterr()
     assert printed.out == re.sub(r"<!-- .* -->\n", "", text_of("TPU021"))
     assert printed.err == ""
 
 
-def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line for each, with its level, its title, and whether it can be allowed."""
+def test_explain_lists_all_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding has a line with its level, its title, and a remark if it can be allowed."""
     assert run(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line[:6] for line in lines] == list(RULES)
@@ -117,7 +117,7 @@ def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "hint"),
+    ("spelling", "hint"),
     [
         ("TPU02A", "did you mean TPU020? "),
         ("TPU999", ""),
@@ -128,9 +128,9 @@ def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
         ("\x1b[31m", ""),
     ],
 )
-def test_explain_of_no_finding(written: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong use, with the nearest id where one begins alike."""
-    assert run(["explain", written]) == 2
+def test_explain_refuses_an_unknown_id(spelling: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown id is wrong use of the command, with the nearest id in the help."""
+    assert run(["explain", spelling]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.endswith(f"\nhelp: {hint}all are listed by: tpucfg explain\n")

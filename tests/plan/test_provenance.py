@@ -74,5 +74,5 @@ def test_an_argument_is_a_line_of_the_spec() -> None:
     made = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
         (reason,) = arg_reasons(made, size, "data_dir")
-        assert reason.location == made.document.key((*path, "data_dir"))
+        assert reason.location == made.document.key_location((*path, "data_dir"))
     assert list(arg_reasons(made, "v2-8", "nothing")) == []

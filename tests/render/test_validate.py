@@ -103,10 +103,10 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "id_", "location"),
     [
-        (("workerPoolSpec",), [], "TPU070", Document.key),
-        (("scheduling", "strategy"), "CHEAP", "TPU073", Document.value),
-        (("scheduling", "timeout"), 5, "TPU072", Document.value),
-        (("workerPoolSpecs",), [], "TPU074", Document.value),
+        (("workerPoolSpec",), [], "TPU070", Document.key_location),
+        (("scheduling", "strategy"), "CHEAP", "TPU073", Document.value_location),
+        (("scheduling", "timeout"), 5, "TPU072", Document.value_location),
+        (("workerPoolSpecs",), [], "TPU074", Document.value_location),
     ],
 )
 def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(

@@ -1,4 +1,4 @@
-"""Document to project: every field arrives, as it was written, and what no schema can say is said."""
+"""A document becomes a project with every field of the spec, checked by the schema and the semantic rules."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -18,15 +18,15 @@ EVERY_KEY = Path(__file__).parent / "every_key.yaml"
 
 @pytest.fixture(name="full")
 def _full() -> Project:
-    made, found = load_project(EVERY_KEY)
-    assert made is not None, found
-    assert found == ()
-    return made
+    loaded_project, findings = load_project(EVERY_KEY)
+    assert loaded_project is not None, findings
+    assert findings == ()
+    return loaded_project
 
 
-def test_trainer(full: Project) -> None:
-    """Args keep their order and their writing: a list is many values, null a bare flag, truths are in lower case."""
-    where = ("trainer", "args")
+def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
+    """Args keep their order and source text: a list is several values, null a bare flag, booleans are lower case."""
+    path = ("trainer", "args")
     assert full.trainer == Trainer(
         image="us-docker.pkg.dev/my-project/train/mnist:1.0",
         worker_image="us-docker.pkg.dev/my-project/train/mnist-tpu:1.0",
@@ -35,20 +35,20 @@ def test_trainer(full: Project) -> None:
         runtime="2.2",
         python="3.7",
         args=(
-            Arg("distribution_strategy", ("tpu",), (*where, "distribution_strategy")),
-            Arg("data_dir", ("${bucket}/data",), (*where, "data_dir")),
-            Arg("rates", ("1e-3", "0x1F", ".50", "true", "no"), (*where, "rates")),
-            Arg("bare", (None,), (*where, "bare")),
-            Arg("use_tpu", ("true",), (*where, "use_tpu")),
-            Arg("text", ("1e-3",), (*where, "text")),
-            Arg("empty", (), (*where, "empty")),
+            Arg("distribution_strategy", ("tpu",), (*path, "distribution_strategy")),
+            Arg("data_dir", ("${bucket}/data",), (*path, "data_dir")),
+            Arg("rates", ("1e-3", "0x1F", ".50", "true", "no"), (*path, "rates")),
+            Arg("bare", (None,), (*path, "bare")),
+            Arg("use_tpu", ("true",), (*path, "use_tpu")),
+            Arg("text", ("1e-3",), (*path, "text")),
+            Arg("empty", (), (*path, "empty")),
         ),
         env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
     )
 
 
-def test_training(full: Project) -> None:
-    """Counts are whole numbers however they were written; rates are exact, with their text beside them."""
+def test_training_settings_are_exact(full: Project) -> None:
+    """Counts are integers in any notation; rates are exact, with their source text."""
     assert full.training == Training(
         tuned_on="v2-8",
         batch_size=1024,
@@ -62,8 +62,8 @@ def test_training(full: Project) -> None:
     assert isinstance(full.training.train_steps, int)
 
 
-def test_environments(full: Project) -> None:
-    """What an environment does not say is taken from the top, or has its default."""
+def test_environments_inherit_from_the_top_level(full: Project) -> None:
+    """A setting that an environment does not have is that of the top level, or its default."""
     assert list(full.environments) == ["dev", "prod", "staging"]
     assert full.environments["dev"] == Environment(
         name="dev",
@@ -95,8 +95,8 @@ def test_environments(full: Project) -> None:
     )
 
 
-def test_the_rest(full: Project) -> None:
-    """Overrides, gate, prices, allowed findings and the targets' own settings."""
+def test_the_other_sections_are_read(full: Project) -> None:
+    """Overrides, gate, prices, allowed findings and target settings are in the project."""
     assert full.name == "mnist"
     assert full.overrides == {
         "v2-128": Override(
@@ -113,8 +113,8 @@ def test_the_rest(full: Project) -> None:
     assert full.targets["ai-platform"] == {"machine": "compute-engine", "master": None, "extra": {"a": {"b": [1]}}}
 
 
-def test_no_key_of_the_schema_is_missing_in_the_example() -> None:
-    """The file that the tests above load has every key there is, so a new key needs a line there and in a test."""
+def test_the_example_has_every_key_of_the_schema() -> None:
+    """The file that the tests above load has every key, so a new key needs a line there and an assertion."""
     data = read_file(EVERY_KEY).data
     data["training"]["epochs"] = 1  # the one key that excludes another
     schema = schemas.load_schema("tpucfg")
@@ -122,7 +122,7 @@ def test_no_key_of_the_schema_is_missing_in_the_example() -> None:
 
 
 def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: str) -> Iterator[str]:
-    """The paths of the schema's keys that the data does not have; of a mapping by free names the entries are merged."""
+    """Yield the paths of the schema's keys that the data lacks; entries of a mapping with free names are merged."""
     if "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     for key, below in schema.get("properties", {}).items():
@@ -138,26 +138,26 @@ def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: s
         yield from _keys(free, root, merged, f"{path}.*")
 
 
-def test_the_small_differences_between_trainers() -> None:
-    """An image is enough, a package needs its module, and neither is no trainer."""
+def test_a_trainer_needs_an_image_or_a_package_with_its_module() -> None:
+    """An image suffices, a package needs its module, and a trainer without either is an error."""
     assert project(spec(trainer={"image": "a"})).trainer.image == "a"
     assert project(spec(trainer={"package": "p", "module": "m"})).trainer.module == "m"
     for trainer in ({"package": "p"}, {"module": "m"}, {}):
         assert ids(loaded(spec(trainer=trainer))[1]) == ["TPU005"]
 
 
-def test_steps_or_epochs() -> None:
-    """One of the two, and not both."""
+def test_a_training_has_steps_or_epochs() -> None:
+    """Both, or neither, is an error."""
     assert ids(loaded(spec(training__epochs=1))[1]) == ["TPU008"]
     assert ids(loaded(spec(training__train_steps=WITHOUT))[1]) == ["TPU005"]
 
 
 def test_each_environment_needs_a_ladder() -> None:
-    """Sizes at the top serve every environment; without them each needs its own, and each that lacks them is named."""
+    """Without sizes at the top level, each environment needs its own, and each that lacks them is reported."""
     dev, prod = ({"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod"))
-    _, found = loaded(spec(sizes=WITHOUT, environments={"dev": dev, "prod": prod, "ok": {**dev, "sizes": ["v2-8"]}}))
-    assert [finding.message.split()[0] for finding in found] == ["environments.dev", "environments.prod"]
-    assert ids(found) == ["TPU005", "TPU005"]
+    _, findings = loaded(spec(sizes=WITHOUT, environments={"dev": dev, "prod": prod, "ok": {**dev, "sizes": ["v2-8"]}}))
+    assert [finding.message.split()[0] for finding in findings] == ["environments.dev", "environments.prod"]
+    assert ids(findings) == ["TPU005", "TPU005"]
     own = loaded(spec(sizes=WITHOUT, environments={"dev": {**dev, "sizes": ["v2-8"]}}))[0]
     assert own is not None
     assert own.environments["dev"].sizes_path == ("environments", "dev", "sizes")
@@ -173,37 +173,37 @@ def test_each_environment_needs_a_ladder() -> None:
         ({"seed": 1}, "add seed to training.steps"),
     ],
 )
-def test_an_override_holds_what_it_may(override: dict[str, Any], help_: str) -> None:
-    """Its own keys and those of training.steps; the length of the run follows from the batch and is no key of it."""
-    _, found = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
-    assert the("TPU004", found).help.startswith(help_)
+def test_an_override_has_only_its_own_keys(override: dict[str, Any], help_: str) -> None:
+    """An override takes its own keys and those of training.steps; the length of a run follows from the batch."""
+    _, findings = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
+    assert the("TPU004", findings).help.startswith(help_)
 
 
 @pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
-def test_a_figure_counted_in_steps_has_a_name_of_its_own(key: str) -> None:
-    """Under the key of another figure, or of another part of an override, nobody could tell which is meant."""
-    _, found = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
-    assert ids(found) == ["TPU007"]
-    assert key in found[0].message
+def test_a_step_setting_has_a_name_of_its_own(key: str) -> None:
+    """A key of training.steps cannot be the name of another setting or of another key of an override."""
+    _, findings = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))
+    assert ids(findings) == ["TPU007"]
+    assert key in findings[0].message
 
 
-def test_flags_name_figures_of_the_training() -> None:
-    """A name for a figure that there is none of would name nothing."""
-    _, found = loaded(spec(training__flags={"batchsize": "b"}))
-    assert the("TPU004", found).help == "did you mean batch_size?"
+def test_flags_name_settings_of_the_training() -> None:
+    """A flag for a setting that does not exist is an error."""
+    _, findings = loaded(spec(training__flags={"batchsize": "b"}))
+    assert the("TPU004", findings).help == "did you mean batch_size?"
     assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
 
 
-@pytest.mark.parametrize(("id_", "said"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
-def test_only_a_judgement_can_be_allowed(id_: str, said: str) -> None:
-    """An id must be one that there is, and a mistake stays a mistake."""
-    _, found = loaded(spec(allow={id_: "because"}))
-    assert said in the("TPU007", found).message
+@pytest.mark.parametrize(("id_", "reason"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
+def test_only_an_allowable_finding_can_be_allowed(id_: str, reason: str) -> None:
+    """An unknown id, or that of a finding that is no matter of judgement, is an error."""
+    _, findings = loaded(spec(allow={id_: "because"}))
+    assert reason in the("TPU007", findings).message
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    """Mistakes of different kinds come in one run, in the order of their places."""
-    _, found = loaded(
+def test_mistakes_of_different_kinds_are_reported_in_one_run() -> None:
+    """All rules report in one run, in the order of locations."""
+    _, findings = loaded(
         spec(
             trainer__args={"a": "${nope}"},
             training__flags={"nope": "x"},
@@ -211,18 +211,18 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
             allow={"TPU999": "x"},
         )
     )
-    assert ids(found) == ["TPU009", "TPU004", "TPU004", "TPU007"]
+    assert ids(findings) == ["TPU009", "TPU004", "TPU004", "TPU007"]
 
 
 @pytest.mark.parametrize("text", ["[]", "1", "null", "x", "a: 1"])
-def test_a_file_of_another_kind(text: str) -> None:
-    """A document that is no spec at all has findings and no project."""
-    made, found = loaded(text)
-    assert made is None
-    assert found
+def test_a_file_that_is_no_spec_has_findings(text: str) -> None:
+    """A document of another kind has findings and no project."""
+    loaded_project, findings = loaded(text)
+    assert loaded_project is None
+    assert findings
 
 
-def test_the_examples_load() -> None:
-    """Every spec that the repository shows has no finding about its structure."""
+def test_the_examples_are_valid() -> None:
+    """No spec of the repository's examples has a finding about its structure."""
     for path in (ROOT / "tpucfg.yaml", *ROOT.glob("examples/**/tpucfg.yaml")):
         assert project_from_document(read_file(path))[1] == ()

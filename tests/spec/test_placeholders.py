@@ -1,4 +1,4 @@
-"""Placeholders are a closed set, filled in once, and only where the documentation says."""
+"""Placeholders are a closed set, filled in once, and only in the documented keys."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ VALUES = {name: f"<{name}>" for name in PLACEHOLDERS}
 ALL = " ".join(f"${{{name}}}" for name in PLACEHOLDERS)
 
 
-def test_every_placeholder_of_a_job() -> None:
-    """Each of the nine stands for what its documentation says, on every rung."""
+def test_every_placeholder_has_its_documented_value() -> None:
+    """Each placeholder is filled in with the value of the job."""
     job = planned(spec(trainer__args={"all": ALL.replace(" ", ",")}), sizes=("v2-32",), run="r1").jobs[0]
     bucket = "gs://my-project-dev-mnist-dev-us-central1"
     values = {
@@ -33,8 +33,8 @@ def test_every_placeholder_of_a_job() -> None:
     assert job.args[0] == f"--all={','.join(values[name] for name in PLACEHOLDERS)}"
 
 
-def test_they_are_filled_in_everywhere_they_may_stand() -> None:
-    """Args, lists of args, args of an override, env, image, worker_image and package."""
+def test_placeholders_are_filled_in_in_every_documented_key() -> None:
+    """Args, lists of args, args of an override, env, image, worker_image and package are filled in."""
     trainer = {
         "image": "r/${name}:${size}",
         "worker_image": "r/${name}-tpu:${cores}",
@@ -64,14 +64,14 @@ def test_they_are_filled_in_everywhere_they_may_stand() -> None:
         ("{{ size }} {% x %} `id` $(id) %(size)s", "{{ size }} {% x %} `id` $(id) %(size)s"),
     ],
 )
-def test_filling_in(text: str, filled: str) -> None:
-    """`${name}` is looked up, `$${` is `${`, and the signs of every other language are text."""
+def test_only_placeholders_and_their_escape_are_replaced(text: str, filled: str) -> None:
+    """`${name}` is looked up, `$${` becomes `${`, and the syntax of other languages stays text."""
     assert fill_placeholders(text, VALUES) == filled
 
 
 @given(st.lists(st.sampled_from(["$${", *VALUES, *"{} :x"]), max_size=12))
 def test_filling_in_is_one_pass(parts: list[str]) -> None:
-    """A value that looks like a placeholder, or like anything else, arrives as it is: nothing is filled in twice."""
+    """A value that looks like a placeholder is not filled in again."""
     hostile = {name: f"${{{name}}} $${{ {{{{ 7 * 7 }}}} $(id)" for name in VALUES}
     text = "".join(f"${{{part}}}" if part in VALUES else part for part in parts)
     assert fill_placeholders(text, hostile) == "".join(
@@ -79,7 +79,7 @@ def test_filling_in_is_one_pass(parts: list[str]) -> None:
     )
 
 
-WRONG = {
+HELP_OF = {
     "${nmae}": "did you mean ${name}?",
     "${BUCKET}": "did you mean ${bucket}?",
     "${job-dir}": "did you mean ${job_dir}?",
@@ -91,9 +91,9 @@ WRONG = {
     "${size}${": "close it",
     "x$${size}${": "close it",
 }
-OF_NO_IMAGE = ("${${size}}", "x$${size}${")
-"""No image has a brace of its own, or a `$`."""
-WHERE: dict[str, Any] = {
+REFUSED_IN_IMAGES = ("${${size}}", "x$${size}${")
+"""The pattern of an image refuses these first, as it has no braces and no `$`."""
+FILLED_IN: dict[str, Any] = {
     "trainer__args": lambda text: {"a": text},
     "trainer__env": lambda text: {"A": text},
     "trainer__image": lambda text: text,
@@ -103,36 +103,36 @@ WHERE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("path", WHERE)
-@pytest.mark.parametrize(("text", "help_"), WRONG.items())
-def test_an_unknown_or_unclosed_one_is_an_error(path: str, text: str, help_: str) -> None:
-    """Wherever placeholders are filled in, one that cannot be is one finding, at its own place."""
-    project, found = loaded(spec(**{path: WHERE[path](text)}, trainer__module="t"))
+@pytest.mark.parametrize("path", FILLED_IN)
+@pytest.mark.parametrize(("text", "help_"), HELP_OF.items())
+def test_an_unknown_or_unclosed_placeholder_is_an_error(path: str, text: str, help_: str) -> None:
+    """A placeholder that cannot be filled in is one finding, at its own location."""
+    project, findings = loaded(spec(**{path: FILLED_IN[path](text)}, trainer__module="t"))
     assert project is None
-    if "image" in path and text in OF_NO_IMAGE:
-        assert ids(found) == ["TPU007"]
+    if "image" in path and text in REFUSED_IN_IMAGES:
+        assert ids(findings) == ["TPU007"]
         return
-    assert ids(found) == ["TPU009"]
-    assert found[0].help.startswith(help_)
+    assert ids(findings) == ["TPU009"]
+    assert findings[0].help.startswith(help_)
 
 
 @pytest.mark.parametrize(
     "escaped", ['"\\x24{nmae}"', '"\\u0024{nmae}"', '"${nm\\\n  ae}"', "'${nmae}'", ">-\n      ${nmae}\n"]
 )
-def test_no_way_of_writing_hides_one(escaped: str) -> None:
-    """It is the value that counts: an escape or a folded line brings no unknown placeholder past the check."""
+def test_no_notation_hides_a_placeholder(escaped: str) -> None:
+    """The parsed value is checked, so an escape or a folded line cannot hide an unknown placeholder."""
     text = yaml.safe_dump(spec(trainer__args={"a": 0}), sort_keys=False).replace("a: 0", f"a: {escaped}")
     assert ids(loaded(text)[1]) == ["TPU009"]
 
 
-def test_all_that_are_wrong_are_said_at_once() -> None:
-    """Each is one finding at its own place, also where two stand in one value."""
-    _, found = loaded(spec(trainer__args={"a": "${x1}${x2}", "b": ["ok", "${x3}", "${size"]}))
-    assert len(found) == 4
-    assert len({finding.location for finding in found}) == 4
+def test_every_bad_placeholder_is_reported() -> None:
+    """Each bad placeholder is one finding at its own location, even if one value has two."""
+    _, findings = loaded(spec(trainer__args={"a": "${x1}${x2}", "b": ["ok", "${x3}", "${size"]}))
+    assert len(findings) == 4
+    assert len({finding.location for finding in findings}) == 4
 
 
-NOWHERE_ELSE = {
+NOT_FILLED_IN = {
     "name": "TPU007",
     "environments__dev__project": "TPU007",
     "environments__dev__region": "TPU007",
@@ -148,30 +148,30 @@ NOWHERE_ELSE = {
 }
 
 
-@pytest.mark.parametrize(("path", "id_"), NOWHERE_ELSE.items())
-def test_nowhere_else(path: str, id_: str) -> None:
-    """In every other field `${name}` is no placeholder, and as text it is refused."""
-    inside: Any = {
+@pytest.mark.parametrize(("path", "id_"), NOT_FILLED_IN.items())
+def test_a_placeholder_in_any_other_key_is_refused(path: str, id_: str) -> None:
+    """In any other key, `${name}` is text, and is refused as such."""
+    nested: Any = {
         "labels": {"a": "${name}"},
         "zones": {"v2-8": "${name}"},
         "flags": {"batch_size": "${name}"},
         "sizes": ["${name}"],
     }
-    data = spec(**{path: inside.get(path.rpartition("__")[2], "${name}")})
-    _, found = loaded(data)
-    assert ids(found or compiled(data).findings) == [id_]
+    data = spec(**{path: nested.get(path.rpartition("__")[2], "${name}")})
+    _, findings = loaded(data)
+    assert ids(findings or compiled(data).findings) == [id_]
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
-def test_one_in_extra_is_a_warning(target: str) -> None:
-    """`extra` is written as it stands; where it looks as if somebody hoped otherwise, a warning says so."""
-    project, found = loaded(spec(targets={target: {"extra": {"a": [{"b": "${name}/x"}], "c": "$(HOME) ${OTHER}"}}}))
+def test_a_placeholder_in_extra_is_a_warning(target: str) -> None:
+    """`extra` is copied unchanged, so a known placeholder in it is probably a mistake."""
+    project, findings = loaded(spec(targets={target: {"extra": {"a": [{"b": "${name}/x"}], "c": "$(HOME) ${OTHER}"}}}))
     assert project is not None
-    assert ids(found) == ["TPU012"]
-    assert "extra.a[0].b" in the("TPU012", found).message
+    assert ids(findings) == ["TPU012"]
+    assert "extra.a[0].b" in the("TPU012", findings).message
     assert project.targets[target]["extra"]["a"] == [{"b": "${name}/x"}]
 
 
-def test_the_small_spec_has_none() -> None:
-    """What the other tests change begins without a finding about placeholders."""
+def test_the_base_spec_has_no_findings() -> None:
+    """The spec that the other tests change has no finding itself."""
     assert loaded(SPEC)[1] == ()

@@ -1,4 +1,4 @@
-"""The schema of the spec explains every field, and its two validators say the same of any data."""
+"""The schema of the spec explains every field, and the two validators agree on any data."""
 
 import json
 import re
@@ -21,7 +21,7 @@ NAMES = ["tpucfg", "vertex-ai", "ai-platform", "cloud-tpu", "gke"]
 
 
 def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
-    """Every field that somebody can write, named or not, with what its schema says; a reference is followed once."""
+    """Yield the path and the schema of every field, named or not; references are not followed."""
     for name, below in schema.get("properties", {}).items():
         yield f"{path}.{name}".lstrip("."), below
         yield from fields(below, f"{path}.{name}")
@@ -33,18 +33,18 @@ def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 FIELDS = dict(
     [*fields(SCHEMA), *SCHEMA["$defs"].items()]
-    + [(f"{name}.{key}", it) for name, below in SCHEMA["$defs"].items() for key, it in fields(below)]
+    + [(f"{name}.{key}", field) for name, below in SCHEMA["$defs"].items() for key, field in fields(below)]
 )
 
 
-def whole(schema: Schema) -> dict[str, Any]:
-    """The schema with what it refers to; what stands beside the reference counts."""
+def resolved(schema: Schema) -> dict[str, Any]:
+    """Return the schema merged with its reference; keys beside the reference have priority."""
     return {**SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], **schema} if "$ref" in schema else dict(schema)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "catalog", "record"])
-def test_every_schema_is_one(name: str) -> None:
-    """The meta-schema of draft 2020-12 holds, says each of the two libraries."""
+def test_every_schema_is_valid(name: str) -> None:
+    """Both libraries accept each schema by the meta-schema of draft 2020-12."""
     schema = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     Draft202012Validator.check_schema(schema)
@@ -52,33 +52,33 @@ def test_every_schema_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", FIELDS)
-def test_every_field_is_explained(path: str) -> None:
-    """An editor shows a title, a sentence and an example at each field."""
-    schema = whole(FIELDS[path])
+def test_every_field_is_is_valid_to_jsonschema(path: str) -> None:
+    """Every field has a title, a sentence and an example for editors to show."""
+    schema = resolved(FIELDS[path])
     assert schema["title"]
     assert schema["description"].endswith((".", ":", ")")), "a sentence"
     assert schema["examples"]
 
 
 @pytest.mark.parametrize("path", FIELDS)
-def test_every_example_is_right(path: str) -> None:
-    """What the schema shows as an example is what it takes; so is each default."""
-    schema = whole(FIELDS[path])
+def test_every_example_is_valid(path: str) -> None:
+    """Each example and each default of a field is valid."""
+    schema = resolved(FIELDS[path])
     validator = Draft202012Validator({**schema, "$defs": SCHEMA["$defs"]})
     values = [*schema["examples"], *([schema["default"]] if "default" in schema else [])]
     assert [error.message for value in values for error in validator.iter_errors(value)] == []
 
 
 def test_every_object_is_closed() -> None:
-    """A key that is not known is an error everywhere but in `extra`, which belongs to the service."""
+    """An unknown key is an error everywhere but in `extra`, whose fields the service defines."""
     for path, field in FIELDS.items():
-        schema = whole(field)
+        schema = resolved(field)
         if schema.get("type") == "object" and not path.endswith("extra"):
             assert schema.get("additionalProperties") is not None, path
 
 
 def patterns(schema: Any) -> Iterator[str]:
-    """Every regular expression in a schema."""
+    """Yield every regular expression in a schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("pattern"), str):
             yield schema["pattern"]
@@ -90,16 +90,16 @@ def patterns(schema: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("pattern", sorted(set(patterns(SCHEMA))))
-def test_patterns_are_about_the_whole_text(pattern: str) -> None:
-    """None of them is met by a part of a text, and none of them lets a control character through."""
+def test_patterns_match_the_whole_text(pattern: str) -> None:
+    """No pattern matches a part of a text, or a text with a control character."""
     assert pattern.startswith("^")
     assert pattern.endswith("$")
     for char in "\0\n\r\x1b":
         assert not re.search(re.sub(r"\$$", r"\\Z", pattern), f"a{char}")
 
 
-def explained(name: str, data: Any) -> bool:
-    """What jsonschema says, which is asked for reasons only where the quick validator says no."""
+def is_valid_to_jsonschema(name: str, data: Any) -> bool:
+    """Return True if jsonschema, which explains the mistakes, finds none."""
     return not list(strict_validator(name).iter_errors(data))
 
 
@@ -107,8 +107,8 @@ def explained(name: str, data: Any) -> bool:
     "path", ["name", "environments__dev__project", "environments__dev__region", "trainer__image", "training__tuned_on"]
 )
 @pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", " ", "\0"])
-def test_nothing_hides_behind_a_line_break(path: str, end: str) -> None:
-    """Python's `$` would overlook a last line break; neither validator does."""
+def test_a_final_line_break_is_refused(path: str, end: str) -> None:
+    """Neither validator ignores a final line break, as `$` does in Python."""
     data = spec()
     *above, last = path.split("__")
     inner: Any = data
@@ -116,14 +116,14 @@ def test_nothing_hides_behind_a_line_break(path: str, end: str) -> None:
         inner = inner[key]
     inner[last] += end
     assert not schemas.is_valid("tpucfg", data)
-    assert not explained("tpucfg", data)
+    assert not is_valid_to_jsonschema("tpucfg", data)
 
 
 def test_both_validators_agree_on_the_corpus() -> None:
-    """Every file of the repository that is a spec or a config gets one answer from both."""
+    """The validators agree on every spec and config of the repository."""
     assert len(CORPUS) > 40
     for name, data in CORPUS:
-        assert schemas.is_valid(name, data) == explained(name, data), (name, data)
+        assert schemas.is_valid(name, data) == is_valid_to_jsonschema(name, data), (name, data)
 
 
 @given(mutated())
@@ -139,18 +139,18 @@ def test_both_validators_agree_on_the_corpus() -> None:
 @example(("tpucfg", spec(training__learning_rate=-0.0)))
 @example(("tpucfg", spec(trainer__args={"a": "😀" * 8192})))
 @example(("tpucfg", spec(trainer__args={"a": "😀" * 8193})))
-def test_both_validators_agree(case: tuple[str, Any]) -> None:
-    """The quick one says yes exactly where the explaining one has nothing to explain, whatever stands in a file."""
+def test_both_validators_agree_on_mutated_data(case: tuple[str, Any]) -> None:
+    """jsonschema-rs accepts exactly the data in which jsonschema finds no error."""
     name, data = case
-    assert schemas.is_valid(name, data) == explained(name, data)
+    assert schemas.is_valid(name, data) == is_valid_to_jsonschema(name, data)
 
 
 @given(mutated())
 @example(("tpucfg", spec(training=None)))
 @example(("tpucfg", spec(training=[])))
 @example(("tpucfg", spec(trainer="x")))
-def test_whatever_does_not_fit_has_its_reasons(case: tuple[str, Any]) -> None:
-    """A no comes with at least one finding: a sentence of one line, a place, and never two for one place."""
+def test_invalid_data_has_at_least_one_problem(case: tuple[str, Any]) -> None:
+    """Invalid data has problems of one printable line each, and never two at one path."""
     name, data = case
     problems = schemas.schema_problems(name, data, schemas.SPEC if name == "tpucfg" else schemas.CONFIG)
     assert bool(problems) != schemas.is_valid(name, data)
@@ -163,7 +163,7 @@ def test_whatever_does_not_fit_has_its_reasons(case: tuple[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "id_", "message", "help_"),
     [
-        ({"trainer__images": "x"}, "TPU004", "trainer has no key images", "delete images: image is there already"),
+        ({"trainer__images": "x"}, "TPU004", "trainer has no key images", "delete images: image is already set"),
         ({"training__Learning-Rate": 1}, "TPU004", "training has no key Learning-Rate", "did you mean learning_rate?"),
         ({"zzz": 1}, "TPU004", "the file has no key zzz", "delete zzz"),
         (
@@ -188,7 +188,7 @@ def test_whatever_does_not_fit_has_its_reasons(case: tuple[str, Any]) -> None:
         (
             {"training__batch_size": 0},
             "TPU007",
-            "training.batch_size is 0; the least is 1",
+            "training.batch_size is 0; the minimum is 1",
             "for example: batch_size: 1024",
         ),
         (
@@ -209,17 +209,17 @@ def test_whatever_does_not_fit_has_its_reasons(case: tuple[str, Any]) -> None:
         ),
     ],
 )
-def test_reasons(change: dict[str, Any], id_: str, message: str, help_: str) -> None:
-    """The sentence names the field, the value that was found and what would be taken; the help is the edit."""
-    made, found = loaded(spec(**change))
-    assert made is None
-    assert len(found) == 1
-    assert the(id_, found).message.startswith(message)
-    assert the(id_, found).help.startswith(help_)
+def test_a_mistake_is_explained(change: dict[str, Any], id_: str, message: str, help_: str) -> None:
+    """The message names the field, its value and the allowed values; the help is the edit."""
+    project, findings = loaded(spec(**change))
+    assert project is None
+    assert len(findings) == 1
+    assert the(id_, findings).message.startswith(message)
+    assert the(id_, findings).help.startswith(help_)
 
 
-def test_a_mistake_in_a_key_stands_at_the_key() -> None:
-    """A name that cannot be one is shown where it is written, with what it would be part of."""
-    _, found = loaded(spec(environments={"Dev": {"project": "my-project", "region": "us-central1"}}))
-    assert "Dev" in the("TPU007", found).message
-    assert "environments" in the("TPU007", found).message
+def test_a_bad_key_is_located_at_the_key() -> None:
+    """The finding about an invalid name names it and its section."""
+    _, findings = loaded(spec(environments={"Dev": {"project": "my-project", "region": "us-central1"}}))
+    assert "Dev" in the("TPU007", findings).message
+    assert "environments" in the("TPU007", findings).message

@@ -1,4 +1,4 @@
-"""What nobody writes by mistake: in each place of a spec it is refused there, or stays the text that it is."""
+"""Hostile input is refused, or stays plain text, in every section of a spec."""
 
 import json
 from typing import Any, Final
@@ -16,7 +16,7 @@ from tpucfg.spec.placeholders import PLACEHOLDERS, fill_placeholders
 from tpucfg.text_format import lines
 from tpucfg.yamldoc.reader import read_bytes, read_text
 
-NAMES: Final = (
+HOSTILE_NAMES: Final = (
     *("../../x", "/etc/passwd", "..", ".", "-rf", "--config=x", "$(id)", "`id`", "${IFS}x", "; id", "a b", "a|b", ">x"),
     *("{{7*7}}", "{% x %}", "!!python/object:os.system", "%s%n", "<script>", "::error::x", "a\\b", "~root", "*", "?"),
     *(
@@ -37,8 +37,8 @@ NAMES: Final = (
         "nul.",
     ),
 )
-"""None of them is a name, whatever it is the name of."""
-PLACES: Final[dict[str, Any]] = {
+"""Texts that no section accepts as a name, apart from TOLERATED."""
+NAMED_THINGS: Final[dict[str, Any]] = {
     "name": lambda text: {"name": text},
     "environments": lambda text: {"environments": {text: {"project": "my-project-dev", "region": "us-central1"}}},
     "project": lambda text: {"environments__dev__project": text},
@@ -51,55 +51,55 @@ PLACES: Final[dict[str, Any]] = {
     "target": lambda text: {"target": text},
     "flag": lambda text: {"trainer__args": {text: 1}},
     "variable": lambda text: {"trainer__env": {text: "1"}},
-    "figure": lambda text: {"training__steps": {text: 1}},
+    "setting": lambda text: {"training__steps": {text: 1}},
     "account": lambda text: {"targets": {"vertex-ai": {"service_account": text}}},
     "namespace": lambda text: {"targets": {"gke": {"namespace": text}}, "target": "gke", "sizes": ["v5litepod-4"]},
     "reservation": lambda text: {"targets": {"vertex-ai": {"reservation": text}}},
 }
-"""Where a text becomes a name, a path or an option of something."""
-ALSO_NAMES: Final = {
+"""The change to the spec that uses a text as the name of a thing."""
+TOLERATED: Final = {
     ("context", "con:"),
     ("reservation", "A" * 300),
-    *((location, "nul.") for location in ("context", "flag", "figure", "reservation")),
+    *((thing, "nul.") for thing in ("context", "flag", "setting", "reservation")),
 }
-"""What a place takes all the same, as colons, dots or capitals are letters there, and it becomes no path."""
+"""Names that are valid for a thing, because colons, dots or capitals are allowed there and no path is made of it."""
 
 
-@pytest.mark.parametrize("location", PLACES)
-def test_no_name_is_a_path_an_option_or_a_command(location: str) -> None:
-    """Each is refused, by a finding that says where."""
-    for text in NAMES:
-        if (location, text) in ALSO_NAMES:
+@pytest.mark.parametrize("thing", NAMED_THINGS)
+def test_no_name_is_a_path_an_option_or_a_command(thing: str) -> None:
+    """Each hostile name is refused by a finding with a location and help."""
+    for text in HOSTILE_NAMES:
+        if (thing, text) in TOLERATED:
             continue
-        project, found = loaded(spec(**PLACES[location](text)))
-        found = compile_project(project, CATALOG, beside=found).findings if project else found
-        refused = [finding for finding in found if finding.level == "error"]
-        assert refused, text
-        assert all(finding.location.line > 1 and finding.help for finding in refused), text
+        project, findings = loaded(spec(**NAMED_THINGS[thing](text)))
+        findings = compile_project(project, CATALOG, beside=findings).findings if project else findings
+        errors = [finding for finding in findings if finding.level == "error"]
+        assert errors, text
+        assert all(finding.location.line > 1 and finding.help for finding in errors), text
 
 
 @pytest.mark.parametrize("name", ["con", "nul", "aux", "prn", "com1", "id", "null-1", "yes-1", "true-1"])
-def test_a_name_that_means_something_elsewhere(name: str) -> None:
-    """What another system keeps for itself, or YAML reads as something else, is a name like any other."""
+def test_reserved_words_of_other_systems_are_valid_names(name: str) -> None:
+    """A name that another system reserves, or that resembles a YAML boolean, is used unchanged."""
     (config,) = configs(spec(name=name, sizes=["v2-8"]))
     assert f"jobs/{name}/v2-8" in yaml.safe_load(config.text)["baseOutputDirectory"]["outputUriPrefix"]
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "gke"])
-@pytest.mark.parametrize("text", [text for text in NAMES if "${" not in text and len(text) < 8_192])
-def test_a_text_stays_what_it_is(text: str, target: str) -> None:
-    """In an argument nothing is a path, an option, a command or a template: the config has it to the letter."""
+@pytest.mark.parametrize("text", [text for text in HOSTILE_NAMES if "${" not in text and len(text) < 8_192])
+def test_an_argument_reaches_the_config_unchanged(text: str, target: str) -> None:
+    """The text of an argument is never interpreted as a path, an option, a command or a template."""
     size = "v2-8" if target == "vertex-ai" else "v5litepod-4"
-    figures = {"training": {"tuned_on": size, "batch_size": 1024, "train_steps": 4000}}
-    (config,) = configs(spec(target=target, sizes=[size], trainer__args={"a": text}, **figures))
-    read = json.dumps(yaml.safe_load(config.text))
-    wanted = f"--a={text}" if target == "vertex-ai" else f"--a={text}".replace("$(", "$$(")
-    assert json.dumps(wanted) in read
+    training = {"training": {"tuned_on": size, "batch_size": 1024, "train_steps": 4000}}
+    (config,) = configs(spec(target=target, sizes=[size], trainer__args={"a": text}, **training))
+    config_json = json.dumps(yaml.safe_load(config.text))
+    expected = f"--a={text}" if target == "vertex-ai" else f"--a={text}".replace("$(", "$$(")
+    assert json.dumps(expected) in config_json
 
 
 TEXT: Final = json.dumps(spec(), indent=1)
 BLOCK: Final = str(yaml.safe_dump(spec(), sort_keys=False))
-WRITTEN: Final[dict[str, tuple[bytes, str | None]]] = {
+ENCODINGS: Final[dict[str, tuple[bytes, str | None]]] = {
     "line feeds of another system": (BLOCK.replace("\n", "\r\n").encode(), None),
     "line feeds of an old one": (BLOCK.replace("\n", "\r").encode(), None),
     "a byte order mark": (b"\xef\xbb\xbf" + BLOCK.encode(), None),
@@ -129,7 +129,7 @@ WRITTEN: Final[dict[str, tuple[bytes, str | None]]] = {
     "a template": (BLOCK.replace("mnist", "{{ 7*7 }}", 1).encode(), "TPU011"),
     "a statement": (BLOCK.replace("mnist", "{% x %}", 1).encode(), "TPU002"),
     "a merge key": (BLOCK.encode() + b"<<: {version: 2}\n", "TPU011"),
-    "a value that holds itself": (b"a: &a [*a]\n", "TPU011"),
+    "a value that contains itself": (b"a: &a [*a]\n", "TPU011"),
     "aliases of aliases": (
         b"a: &a [x,x,x,x,x,x,x,x,x]\n"
         + b"".join(
@@ -144,19 +144,19 @@ WRITTEN: Final[dict[str, tuple[bytes, str | None]]] = {
     "10 MB of lines": (b"a: 1\n" * 2_000_000, "TPU010"),
     "two documents": (BLOCK.encode() + b"---\n" + BLOCK.encode(), "TPU011"),
 }
-"""How a file may be written, and the id of what is said first; None where it is as good as any other."""
+"""Unusual file contents, with the id of the first finding; None if the file is valid."""
 
 
-@pytest.mark.parametrize(("content", "said"), WRITTEN.values(), ids=WRITTEN)
-def test_how_a_file_is_written(content: bytes, said: str | None) -> None:
-    """It is read as it is meant, or refused with a place and a help, in no time."""
+@pytest.mark.parametrize(("content", "expected"), ENCODINGS.values(), ids=ENCODINGS)
+def test_an_unusual_file_is_read_or_refused(content: bytes, expected: str | None) -> None:
+    """The file is read as intended, or refused with a location and help."""
     document = read_bytes(content, "tpucfg.yaml")
-    found = parse_project(document).findings
-    assert ids(found)[:1] == ([said] if said else [])
-    assert all(finding.location.line >= 1 and finding.help for finding in found)
+    findings = parse_project(document).findings
+    assert ids(findings)[:1] == ([expected] if expected else [])
+    assert all(finding.location.line >= 1 and finding.help for finding in findings)
 
 
-SIGNS: Final = st.sampled_from(
+YAML_SIGNS: Final = st.sampled_from(
     [
         *"\t\r\n :{}[]'\"|>#%@,-&*!?<=~",
         *("- ", ": ", "&a ", "*a", "!!x ", "<<", "---\n", "...", "a", "é", "1", "\0", "\ufeff", "\u2028", "\ud800"),
@@ -165,12 +165,12 @@ SIGNS: Final = st.sampled_from(
 )
 
 
-@given(st.text() | st.lists(SIGNS, max_size=40).map("".join))
+@given(st.text() | st.lists(YAML_SIGNS, max_size=40).map("".join))
 @example("{a: 1,\n 2 b")
 @example("'")
 @example("a: b\n - - x: y")
 def test_any_text_is_a_document_or_a_finding(text: str) -> None:
-    """Whatever it is, nothing is raised; each finding is at a place of the text; and read again it is the same."""
+    """No text raises an exception; each finding is located in the text; reading is deterministic."""
     document = read_text(text, "a.yaml")
     assert document.root is not None or document.findings
     rows = lines(document.text)
@@ -184,23 +184,23 @@ def test_any_text_is_a_document_or_a_finding(text: str) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_document_or_a_finding(content: bytes) -> None:
-    """The same for a file's bytes."""
+    """No bytes raise an exception."""
     document = read_bytes(content, "a.yaml")
     assert document.root is not None or document.findings
 
 
-PIECES: Final = st.lists(
+PLACEHOLDER_PARTS: Final = st.lists(
     st.sampled_from(["$", "{", "}", "$${", "${", " ", *(f"${{{name}}}" for name in PLACEHOLDERS)]), max_size=10
 )
 
 
-@given(PIECES.map("".join))
+@given(PLACEHOLDER_PARTS.map("".join))
 def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
-    """What is not refused can be filled in; what is refused would have been lost."""
+    """A text without findings can be filled in; every other one has only TPU009."""
     data = spec(trainer__args={"a": f"x{text}"}, sizes=["v2-8"])
-    project, found = loaded(data)
+    project, findings = loaded(data)
     if project is None:
-        assert set(ids(found)) == {"TPU009"}
+        assert set(ids(findings)) == {"TPU009"}
         return
     (job,) = planned(data).jobs
     values = {"project": "my-project-dev", "name": "mnist", "env": "dev", "region": "us-central1", "size": "v2-8"}
@@ -214,6 +214,6 @@ def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("${}a ")) | st.text())
-def test_what_is_escaped_stays(text: str) -> None:
-    """Any text can be written: with `$${` for `${` it comes out as it went in."""
+def test_every_text_can_be_escaped(text: str) -> None:
+    """With `$${` for `${`, any text is filled in as itself."""
     assert fill_placeholders(text.replace("${", "$${"), dict.fromkeys(PLACEHOLDERS, "lost")) == text

@@ -1,4 +1,4 @@
-"""Both parsers, libyaml's and PyYAML's own, make the same documents."""
+"""libyaml's parser and PyYAML's own produce equal documents."""
 
 import json
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reading import below, canonical
 from spec_factory import ROOT
-from tpucfg.yamldoc import parser as events
+from tpucfg.yamldoc import parser as parser_module
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_text
 from yaml_texts import CONSTRUCTS, MAPPINGS, REFUSED
@@ -36,27 +36,32 @@ CORPUS = [
 
 
 @pytest.mark.parametrize("text", CORPUS, ids=repr)
-def test_both_parsers_make_the_same_document(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML's own parser stands in for libyaml's: the same data, the same places, the same ids at the same lines."""
-    by_libyaml = seen(read_text(text, "a.yaml"))
-    monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    monkeypatch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - chosen once, when the module is imported
-    assert seen(read_text(text, "a.yaml")) == by_libyaml
+def test_both_parsers_produce_the_same_document(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyYAML's own parser gives the data, the locations and the finding ids of libyaml's."""
+    by_libyaml = comparable(read_text(text, "a.yaml"))
+    use_pure_parser(monkeypatch)
+    assert comparable(read_text(text, "a.yaml")) == by_libyaml
 
 
 @given(st.one_of(MAPPINGS.map(json.dumps), MAPPINGS.map(lambda data: str(yaml.safe_dump(data, allow_unicode=True)))))
-def test_both_parsers_read_what_others_write(text: str) -> None:
-    """The same for whatever JSON's and YAML's writers put out."""
+def test_both_parsers_agree_on_texts_of_other_writers(text: str) -> None:
+    """Texts of JSON's and PyYAML's writers give equal documents with both parsers."""
     with pytest.MonkeyPatch.context() as patch:
-        by_libyaml = seen(read_text(text, "a.yaml"))
-        patch.setattr(yaml, "__with_libyaml__", False)
-        patch.setattr(events, "_Parser", events._parser())  # noqa: SLF001 - likewise
-        assert seen(read_text(text, "a.yaml")) == by_libyaml
+        by_libyaml = comparable(read_text(text, "a.yaml"))
+        use_pure_parser(patch)
+        assert comparable(read_text(text, "a.yaml")) == by_libyaml
 
 
-def seen(document: Document) -> tuple[object, ...]:
-    """All of a document but the words of a parser's complaint, the ends of blocks, and where nothing stands at all."""
-    found = [(finding.id, finding.location) for finding in document.findings]
+def use_pure_parser(patch: pytest.MonkeyPatch) -> None:
+    """Make the reader use PyYAML's own parser."""
+    patch.setattr(yaml, "__with_libyaml__", False)
+    selected = parser_module._event_parser()  # noqa: SLF001 - selected once, when the module is imported
+    patch.setattr(parser_module, "_Parser", selected)
+
+
+def comparable(document: Document) -> tuple[object, ...]:
+    """Return everything in a document but syntax messages, the ends of blocks, and the locations of absent values."""
+    findings = [(finding.id, finding.location) for finding in document.findings]
     nodes = below((), document.root) if document.root else ()
     values = {path: (node.start.line, node.start.column) for path, node in nodes if node.value is not None or node.text}
-    return canonical(document.data), values, {path: document.key(path) for path in values}, found
+    return canonical(document.data), values, {path: document.key_location(path) for path in values}, findings

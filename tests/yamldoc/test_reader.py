@@ -1,4 +1,4 @@
-"""Text to document: what is read and what is refused."""
+"""The reader accepts the YAML of a spec, and refuses the rest with a finding at the mistake."""
 
 from pathlib import Path
 from typing import Any
@@ -16,40 +16,38 @@ from yaml_texts import CONSTRUCTS, MAPPINGS, REFUSED
 
 @pytest.mark.parametrize(("text", "data"), CONSTRUCTS.items(), ids=map(repr, CONSTRUCTS))
 @pytest.mark.usefixtures("parser")
-def test_constructs(text: str, data: object) -> None:
-    """Block and flow style, all five ways to write a scalar, aliases, JSON: each is read as YAML 1.2 means it."""
+def test_every_construct_is_read_as_yaml_1_2(text: str, data: object) -> None:
+    """Block and flow style, the five styles of a scalar, aliases and JSON are read by YAML 1.2."""
     document = read_text(text, "a.yaml")
     assert document.findings == ()
     assert canonical(document.data) == canonical(data)
 
 
 @given(MAPPINGS, st.sampled_from([None, True, False]), st.sampled_from([20, 1000]))
-def test_yaml_of_another_writer(data: dict[str, Any], flow: bool | None, width: int) -> None:
-    """Whatever PyYAML writes, in block or flow style and with folded lines, is read as what it wrote.
-
-    PyYAML writes for YAML 1.1, where `0E0` is text: here every text begins with a letter.
-    """
-    data = lettered(data)
+def test_the_text_of_another_writer_is_read_as_its_data(data: dict[str, Any], flow: bool | None, width: int) -> None:
+    """Data that PyYAML writes, in block or flow style and with folded lines, is read unchanged."""
+    # PyYAML writes for YAML 1.1, where `0E0` is text: with a leading letter, both versions agree.
+    data = with_letters(data)
     text = yaml.safe_dump(data, default_flow_style=flow, width=width, allow_unicode=True, sort_keys=False)
     assert canonical(read_text(text, "a.yaml").data) == canonical(data)
 
 
-def lettered(data: Any) -> Any:
-    """The data with a letter before each text and each key."""
+def with_letters(data: Any) -> Any:
+    """Return the data with a letter before each text and each key."""
     if isinstance(data, dict):
-        return {f"x{key}": lettered(item) for key, item in data.items()}
+        return {f"x{key}": with_letters(item) for key, item in data.items()}
     if isinstance(data, list):
-        return [lettered(item) for item in data]
+        return [with_letters(item) for item in data]
     return f"x{data}" if isinstance(data, str) else data
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSED.items(), ids=map(repr, REFUSED))
 @pytest.mark.usefixtures("parser")
-def test_refusals(text: str, expected: tuple[str, int, int]) -> None:
-    """One mistake is one finding of level error, at the character where the mistake is."""
-    (found,) = read_text(text, "a.yaml").findings
-    assert (found.id, found.location.line, found.location.column) == expected
-    assert found.level == "error"
+def test_a_mistake_is_one_error_at_its_location(text: str, expected: tuple[str, int, int]) -> None:
+    """One mistake is one finding of level error, at the first character of the mistake."""
+    (finding,) = read_text(text, "a.yaml").findings
+    assert (finding.id, finding.location.line, finding.location.column) == expected
+    assert finding.level == "error"
 
 
 @pytest.mark.parametrize(
@@ -57,30 +55,30 @@ def test_refusals(text: str, expected: tuple[str, int, int]) -> None:
 )
 @pytest.mark.usefixtures("parser")
 def test_half_a_surrogate_pair_is_refused(text: str) -> None:
-    """Half a character is none: neither parser lets one reach the data."""
-    (found,) = read_text(text, "a.yaml").findings
-    assert found.id in ("TPU002", "TPU011")
-    assert found.location.line == 1
+    """With either parser, a lone surrogate never reaches the data."""
+    (finding,) = read_text(text, "a.yaml").findings
+    assert finding.id in ("TPU002", "TPU011")
+    assert finding.location.line == 1
 
 
-def test_both_places_of_a_duplicate_key() -> None:
-    """The finding stands at the second key and names the first; the first one's value counts."""
+def test_a_duplicate_key_is_reported_with_both_locations() -> None:
+    """The finding is at the second key and refers to the first, whose value is kept."""
     document = read_text("a: 1\nb: 2\na: 3\na: 4\n", "a.yaml")
-    assert [(found.location.line, found.related[0][0].line) for found in document.findings] == [(3, 1), (4, 1)]
+    assert [(finding.location.line, finding.related[0][0].line) for finding in document.findings] == [(3, 1), (4, 1)]
     assert document.data == {"a": 1, "b": 2}
 
 
-def test_all_mistakes_that_do_not_end_the_text_are_found_at_once() -> None:
-    """Reading goes on behind a duplicate key, a tag, an infinite number or a control character."""
+def test_reading_continues_after_a_local_mistake() -> None:
+    """A duplicate key, a tag, an infinite number and a control character are all reported in one run."""
     document = read_text('a: !x 1\nb: .nan\na: 2\nc: "\\0"\nd: 4\n', "a.yaml")
     assert ids(document.findings) == ["TPU011", "TPU006", "TPU003", "TPU011"]
     assert document.root is not None
 
 
-def test_a_tab_is_named() -> None:
-    """The most frequent mistake of all has its own line of help."""
-    (found,) = read_text("a:\n\tb: 1\n", "a.yaml").findings
-    assert "tab" in found.help
+def test_a_tab_has_its_own_help() -> None:
+    """The help for a tab as indentation names the tab."""
+    (finding,) = read_text("a:\n\tb: 1\n", "a.yaml").findings
+    assert "tab" in finding.help
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["without mark", "with mark"])
@@ -93,30 +91,30 @@ def test_a_tab_is_named() -> None:
         (b"a: \xed\xa0\x80\n", "0xed", (1, 4)),
     ],
 )
-def test_a_file_is_utf_8(content: bytes, byte: str, location: tuple[int, int], mark: bytes) -> None:
-    """Of a file in another encoding the first byte that does not fit is shown, with its place."""
-    found = the("TPU001", read_bytes(mark + content, "a.yaml").findings)
-    assert byte in found.message
-    assert (found.location.line, found.location.column) == location
+def test_a_file_must_be_utf_8(content: bytes, byte: str, location: tuple[int, int], mark: bytes) -> None:
+    """The finding about another encoding names the first invalid byte, at its location."""
+    finding = the("TPU001", read_bytes(mark + content, "a.yaml").findings)
+    assert byte in finding.message
+    assert (finding.location.line, finding.location.column) == location
 
 
-def test_a_byte_order_mark_is_no_character() -> None:
-    """It is dropped, and the first key stands in column 1."""
+def test_a_leading_byte_order_mark_is_dropped() -> None:
+    """Behind a byte order mark, the first key is in column 1."""
     document = read_bytes(b"\xef\xbb\xbfa: 1\n", "a.yaml")
     assert document.data == {"a": 1}
-    assert tuple(document.key(("a",))[1:3]) == (1, 1)
+    assert tuple(document.key_location(("a",))[1:3]) == (1, 1)
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    """A missing file and a folder are findings that say what to do, not exceptions."""
+def test_an_unreadable_file_is_a_finding(tmp_path: Path) -> None:
+    """A missing file and a folder are findings with help, not exceptions."""
     for path in (tmp_path / "none.yaml", tmp_path):
-        found = the("TPU001", read_file(path).findings)
-        assert found.location.file == str(path)
-        assert "--spec" in found.help
+        finding = the("TPU001", read_file(path).findings)
+        assert finding.location.file == str(path)
+        assert "--spec" in finding.help
 
 
 @given(st.text(st.sampled_from("ab:-[]{}&*!|>'\"%@`,?#~\\ \t\n01.\x00é😀$"), max_size=40))
-def test_no_text_whatever_ends_in_an_exception(text: str) -> None:
-    """Whatever is typed is a document or a finding."""
+def test_no_text_raises_an_exception(text: str) -> None:
+    """Every text gives a document or a finding."""
     document = read_text(text, "a.yaml")
     assert document.root is not None or document.findings

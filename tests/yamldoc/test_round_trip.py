@@ -1,4 +1,4 @@
-"""The text of a config held against its message."""
+"""round_trips() compares the text of a config with its request body."""
 
 import json
 from typing import Any
@@ -11,29 +11,29 @@ from tpucfg.yamldoc.writer import round_trips, yaml_entry
 from yaml_texts import CONSTRUCTS, DATA, MAPPINGS
 
 
-def written(message: dict[str, Any]) -> str:
-    """The message as a config has it."""
-    return "".join(f"{yaml_entry(key, value)}\n" for key, value in message.items())
+def as_text(body: dict[str, Any]) -> str:
+    """Return the text of a config."""
+    return "".join(f"{yaml_entry(key, value)}\n" for key, value in body.items())
 
 
 @given(MAPPINGS)
-def test_a_text_says_what_it_was_made_of(message: dict[str, Any]) -> None:
-    """Whatever a message holds, its text says it."""
-    assert round_trips(written(message), message)
+def test_a_written_text_round_trips(body: dict[str, Any]) -> None:
+    """The text of every request body, read again, is that body."""
+    assert round_trips(as_text(body), body)
 
 
 @given(MAPPINGS, DATA)
-def test_a_text_says_one_thing_only(message: dict[str, Any], other: Any) -> None:
-    """With another value in the place of its first, or with one more, a message is no longer what the text says."""
-    first = next(iter(message))
-    changed = message | {first: other}
-    assert round_trips(written(message), changed) == (json.dumps(message) == json.dumps(changed))
-    assert not round_trips(written(message), message | {"one more": other})
+def test_a_text_round_trips_to_one_body_only(body: dict[str, Any], other: Any) -> None:
+    """A body with another first value, or with one more key, does not match the text."""
+    first = next(iter(body))
+    changed = body | {first: other}
+    assert round_trips(as_text(body), changed) == (json.dumps(body) == json.dumps(changed))
+    assert not round_trips(as_text(body), body | {"one more": other})
 
 
 @pytest.mark.parametrize("text", [text for text in CONSTRUCTS if not text.lstrip().startswith("{") and "*" not in text])
-def test_it_reads_as_the_reader_of_specs_does(text: str) -> None:
-    """What the reader makes of a text is what the text says, for every construct but anchors."""
+def test_round_trips_agrees_with_the_reader(text: str) -> None:
+    """A text matches the data that the reader returns for it, unless the text has an anchor."""
     assert round_trips(text, read_text(text, "x.yaml").data) == ("&" not in text)
 
 
@@ -53,6 +53,6 @@ def test_it_reads_as_the_reader_of_specs_does(text: str) -> None:
         pytest.param("", id="nothing"),
     ],
 )
-def test_anything_beside_the_message_is_seen(text: str) -> None:
-    """What no config has is never taken for one."""
+def test_constructs_that_no_config_has_never_match(text: str) -> None:
+    """Duplicate keys, further documents, anchors, tags and invalid YAML do not round-trip."""
     assert not round_trips(text, {"a": 1})

@@ -1,4 +1,4 @@
-"""Values as YAML: every reader gives back exactly what was written."""
+"""Every YAML reader returns exactly the values that were written."""
 
 from textwrap import dedent
 from typing import Any
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from reading import READERS, by_pyyaml, by_ruamel, canonical
 from tpucfg.yamldoc.writer import to_yaml, yaml_entry, yaml_scalar
 
-UNREADABLE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufeff", "\ufffe", "\uffff"]
-"""Characters that the project's reader takes from no source, so that they reach no config."""
+REFUSED_CHARACTERS = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufeff", "\ufffe", "\uffff"]
+"""Characters that the project's reader refuses in a spec, so they never reach a config."""
 READABLE = st.characters(
-    exclude_categories=["Cs"], exclude_characters=[it for it in UNREADABLE if it not in "\t\n\x85"]
+    exclude_categories=["Cs"], exclude_characters=[char for char in REFUSED_CHARACTERS if char not in "\t\n\x85"]
 )
 TRICKY = st.sampled_from(
     [
@@ -100,7 +100,9 @@ TRICKY = st.sampled_from(
         "\xa0",
     ]
 )
-TEXTS = st.text(READABLE, max_size=40) | TRICKY | TRICKY.map(lambda it: f" {it}") | TRICKY.map(lambda it: f"{it} ")
+TEXTS = (
+    st.text(READABLE, max_size=40) | TRICKY | TRICKY.map(lambda text: f" {text}") | TRICKY.map(lambda text: f"{text} ")
+)
 LINES = st.lists(st.text(" -#a:|\t", max_size=5) | TRICKY, max_size=5).map("\n".join)
 SCALARS = (
     st.none()
@@ -117,9 +119,9 @@ VALUES = st.recursive(
 )
 
 
-def written(message: dict[str, Any]) -> str:
-    """A mapping as a template writes it."""
-    return "".join(f"{yaml_entry(key, value)}\n" for key, value in message.items())
+def as_text(body: dict[str, Any]) -> str:
+    """Return the text of a mapping, as a template writes it."""
+    return "".join(f"{yaml_entry(key, value)}\n" for key, value in body.items())
 
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=5))
@@ -131,23 +133,23 @@ def written(message: dict[str, Any]) -> str:
     }
 )
 @example({"a": [1e22, 1e16, 1e-5, 1e300, 5e-324, -0.0, 1.0, 0.1, 1.5e16, 10**18, True, 1]})
-def test_every_reader_gives_back_what_was_written(message: dict[str, Any]) -> None:
-    """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its place in the order."""
-    text = written(message)
-    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(message))
+def test_every_reader_returns_what_was_written(body: dict[str, Any]) -> None:
+    """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its order."""
+    text = as_text(body)
+    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(body))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_character_is_lost(text: str) -> None:
-    """Control characters, too, are written as escapes that YAML 1.1 and 1.2 read alike, as a value and as a key."""
-    document = written({"a": text, f"k{text}"[:1000]: [text]})
+    """Control characters in keys and values are written as escapes that YAML 1.1 and 1.2 read alike."""
+    document = as_text({"a": text, f"k{text}"[:1000]: [text]})
     assert by_pyyaml(document) == by_ruamel(document) == {"a": text, f"k{text}"[:1000]: [text]}
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_a_number_to_every_version(number: float) -> None:
-    """No number comes out in a form that one version of YAML takes for text, however large or small it is."""
-    document = written({"a": number})
+    """No number, however large or small, is written in a form that a version of YAML reads as text."""
+    document = as_text({"a": number})
     assert canonical(by_pyyaml(document)) == canonical(by_ruamel(document)) == canonical({"a": number})
 
 
@@ -178,21 +180,21 @@ def test_a_number_is_a_number_to_every_version(number: float) -> None:
         (None, "null"),
     ],
 )
-def test_text_of_a_scalar(value: object, text: str) -> None:
-    """A string stands plain only where no version could read it as anything else; numbers have no bare exponent."""
+def test_a_scalar_is_plain_only_if_unambiguous(value: object, text: str) -> None:
+    """A string is unquoted only if no version could read it as anything else; numbers have no bare exponent."""
     assert yaml_scalar(value) == text
 
 
-def test_block_style() -> None:
-    """Lists stand at their key's own indent, mappings two deeper, and a mapping in a list begins on the dash's line."""
-    message = {
+def test_lists_and_mappings_are_written_in_block_style() -> None:
+    """Lists have their key's indent, mappings two spaces more, and a mapping in a list starts on the dash's line."""
+    body = {
         "pools": [
             {"machine": {"type": "cloud-tpu", "count": 32}, "args": ["--a=1", "b"], "empty": {}, "list": []},
             [1, [2, 3], {"a": [4]}],
         ],
         "account": None,
     }
-    assert written(message) == dedent(
+    assert as_text(body) == dedent(
         """\
         pools:
         - machine:
@@ -213,10 +215,10 @@ def test_block_style() -> None:
     )
 
 
-def test_block_of_lines() -> None:
-    """A script keeps its lines, with their indents; text that would lose something that way is quoted."""
+def test_a_script_is_written_as_a_literal_block() -> None:
+    """A script keeps its lines and indentation; a text that a literal block would change is quoted."""
     script = "#!/bin/bash\nif true; then\n  echo a: b\n\nfi\n"
-    assert written(
+    assert as_text(
         {"a": {"startup-script": script, "no-end": "x\ny", "two-ends": "x\n\n", "indented": "  x\n"}}
     ) == dedent(
         """\
@@ -234,7 +236,7 @@ def test_block_of_lines() -> None:
     )
 
 
-def test_a_value_by_itself() -> None:
-    """What a template puts behind a key of its own stands on the key's line, or below it."""
+def test_a_value_follows_a_key_of_a_template() -> None:
+    """to_yaml() continues a key that a template wrote: on its line for a scalar, below it for a mapping."""
     assert f"a:{to_yaml('x')}\n" == "a: x\n"
     assert f"a:{to_yaml({'b': 1}, 2)}\n" == "a:\n  b: 1\n"

@@ -1,4 +1,4 @@
-"""Plain scalars mean what the core schema of YAML 1.2 says: https://yaml.org/spec/1.2.2/#103-core-schema."""
+"""Plain scalars are resolved by the core schema of YAML 1.2: https://yaml.org/spec/1.2.2/#103-core-schema."""
 
 import json
 import math
@@ -36,9 +36,9 @@ FLOATS = {
     "0e0": 0.0,
 }
 TEXTS = [
-    *("yes", "no", "Yes", "NO", "on", "off", "y", "n"),  # YAML 1.1 reads truths here
+    *("yes", "no", "Yes", "NO", "on", "off", "y", "n"),  # booleans in YAML 1.1
     *("tRUE", "nULL", "None", "nil"),
-    *("12:30", "190:20:30", "1_000", "0b11", "2001-01-01", "2001-01-01T00:00:00Z"),  # and here numbers and times
+    *("12:30", "190:20:30", "1_000", "0b11", "2001-01-01", "2001-01-01T00:00:00Z"),  # numbers and times in YAML 1.1
     *("0x", "0o8", "0o", "+0x1", "-0o1", "1e", "e3", ".", "+", "-", "--", "-.", "1.2.3", "2.2.0", "v2-8", "١", "1 2"),
     *("<<", "=", "inf", "nan", "Infinity", "NaN"),
 ]
@@ -55,18 +55,18 @@ TEXTS = [
         *((text, text) for text in TEXTS),
     ],
 )
-def test_the_core_schema(text: str, value: object) -> None:
-    """Each form of the table is read as its type, and what only YAML 1.1 knows is text."""
-    found = resolve_scalar(text)
-    assert (type(found), found) == (type(value), value)
+def test_plain_scalars_follow_the_core_schema(text: str, value: object) -> None:
+    """Each form is read as its type, and a form that only YAML 1.1 knows is text."""
+    resolved = resolve_scalar(text)
+    assert (type(resolved), resolved) == (type(value), value)
 
 
 @pytest.mark.parametrize(
     "text",
     [".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN", "1e309", "-1e309", "9" * 41, "0x" + "f" * 39, "0." + "1" * 39],
 )
-def test_numbers_that_no_figure_can_be(text: str) -> None:
-    """What JSON cannot hold, or what is longer than any figure, is refused and not rounded."""
+def test_unusable_numbers_are_refused(text: str) -> None:
+    """A number that JSON cannot contain, or that is too long, is refused and not rounded."""
     with pytest.raises(NumberRefusedError):
         resolve_scalar(text)
 
@@ -75,18 +75,18 @@ def test_numbers_that_no_figure_can_be(text: str) -> None:
     st.integers(-(10 ** (MAX_NUMBER_LENGTH - 1)) + 1, 10**MAX_NUMBER_LENGTH - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
 )
-def test_every_number_of_json_is_that_number(number: float) -> None:
-    """JSON is YAML 1.2, so a number means the same in both, to the last bit."""
+def test_every_json_number_is_read_exactly(number: float) -> None:
+    """A number of JSON is read with its type and to the last bit."""
     text = json.dumps(number)
-    found = resolve_scalar(text)
-    assert type(found) is type(number)
-    assert found == number
-    assert math.copysign(1, found) == math.copysign(1, number)
+    resolved = resolve_scalar(text)
+    assert type(resolved) is type(number)
+    assert resolved == number
+    assert math.copysign(1, resolved) == math.copysign(1, number)
 
 
 @given(st.text("0123456789+-.eExoabfnul~_:TRUEtrue", max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """There is a value or a refusal, nothing else happens, and what is no other value stays the text that it is."""
+    """Any text resolves to a value or is refused, and a value of type str is the text itself."""
     with suppress(NumberRefusedError):
-        found = resolve_scalar(text)
-        assert not isinstance(found, str) or found == text
+        resolved = resolve_scalar(text)
+        assert not isinstance(resolved, str) or resolved == text

@@ -115,18 +115,18 @@ def _field_reasons(project: Project, job: Job, path: Steps, value: Any) -> Itera
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
     extra: Steps = ("targets", job.target, "extra", *path)
     if project.document.node(extra):
-        yield Reason(f"{dotted(extra)} sets it", project.document.key(extra))
+        yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
     origin = origin_of(target_named(job.target).ORIGINS, path)
     if origin is None:
         return
     source = spec_path(origin, job)
     if origin.kind == "spec" and project.document.node(source):
-        yield Reason(dotted(source), project.document.key(source))
+        yield Reason(dotted(source), project.document.key_location(source))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(source)}, which the spec leaves out", source=origin.source)
     elif origin.kind == "catalogue":
-        location = project.document.value((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
+        location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)
         yield Reason(f"the {origin.what} of {job.size} in the catalogue", source=job.slice.sources[0])
         yield Reason("written in the form the service asks for", source=origin.source)

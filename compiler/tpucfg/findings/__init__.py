@@ -1,4 +1,4 @@
-"""Findings: the errors, warnings and notes about a spec or a config, and the ways to print them."""
+"""Findings: errors, warnings and notes about a spec, a config or a stack, and their output formats."""
 
 from tpucfg.findings.finding import MAX_FINDINGS, Finding, Level, Location, collect, errors
 from tpucfg.findings.rules import RULES, Rule

@@ -1,4 +1,4 @@
-"""A finding is a value: it is collected, sorted and printed, never raised."""
+"""The finding: a value that is collected, sorted and printed, and never raised."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Self
@@ -9,17 +9,16 @@ from tpucfg.text_format import printable
 Level = Literal["error", "warning", "note"]
 
 SEVERITY_ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
-"""The gravest level first."""
-
-
+"""The sort key of each level, the most severe first."""
 MAX_FINDINGS: Final = 100
-"""Mistakes of one file that are listed by one stage: nobody reads more, and working them out takes time."""
-ALLOWED: Final = "allowed by the spec: "
-"""How the last detail of a finding begins that `allow` made a note of; the reason follows."""
+"""The mistakes of one file that one stage lists: more would not be read, and each takes time to explain."""
+ALLOWED_PREFIX: Final = "allowed by the spec: "
+"""The start of the last detail of a finding that `allow` turned into a note; the spec's reason follows."""
 
 
+# Findings and locations are NamedTuples: they sort and hash as they are, and a run may make thousands.
 class Location(NamedTuple):
-    """A stretch of a file. Lines and columns count from 1, in characters; the end is exclusive."""
+    """A range of a file. Lines and columns count from 1, in characters; the end is exclusive."""
 
     file: str
     line: int = 1
@@ -32,22 +31,22 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One mistake, with what its reader needs to fix it."""
+    """One mistake, with everything that its reader needs to fix it."""
 
     id: str
-    """The rule's id, `TPU021`; the page about it is docs/findings/TPU021.md."""
+    """The rule's id, `TPU021`; its page is docs/findings/TPU021.md."""
     level: Level
-    """An error stops; a warning and a note do not."""
+    """An error stops a command; a warning or a note does not."""
     message: str
-    """One sentence with the value that was found and the numbers of the rule."""
+    """One sentence with the value at fault and the numbers of the rule."""
     location: Location
     """The key or value at fault."""
     help: str = ""
-    """The exact edit or command that ends it."""
+    """The exact edit or command that resolves the finding."""
     details: tuple[str, ...] = ()
-    """Facts beside it: what would be allowed, whose list says so."""
+    """Further facts: the values that would be allowed, the source of a list."""
     related: tuple[tuple[Location, str], ...] = ()
-    """The other places of a disagreement, each with what stands there."""
+    """The other locations of a disagreement, each with a label."""
 
     @classmethod
     def of(
@@ -61,25 +60,32 @@ class Finding(NamedTuple):
         related: Iterable[tuple[Location, str]] = (),
         level: Level | None = None,
     ) -> Self:
-        """A finding whose level is its rule's, unless the case at hand has another.
+        """Make a finding with its rule's level, unless another level is given.
 
-        Names and values in its words are somebody else's: what a terminal would act on, or not show, is escaped.
+        The texts quote names and values from untrusted files, so characters that a terminal would interpret, or not
+        show, are escaped here, once for every output format.
         """
-        beside = tuple((where, printable(said)) for where, said in related)
-        said = tuple(map(printable, details))
-        return cls(id, level or RULES[id].level, printable(message), location, printable(help), said, beside)
+        return cls(
+            id,
+            level or RULES[id].level,
+            printable(message),
+            location,
+            printable(help),
+            tuple(printable(detail) for detail in details),
+            tuple((related_location, printable(label)) for related_location, label in related),
+        )
 
     def allowed(self, reason: str) -> Self:
-        """The same finding as a note that carries the spec's reason for allowing it."""
-        return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED}{reason}")))
+        """Return the finding as a note that carries the spec's reason for allowing it."""
+        return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED_PREFIX}{reason}")))
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings in the order of their places, the graver first, each of them once."""
+    """Return the findings without duplicates, sorted by location and then by severity."""
     unique = dict.fromkeys(findings)
-    return tuple(sorted(unique, key=lambda it: (it.location, SEVERITY_ORDER[it.level], it)))
+    return tuple(sorted(unique, key=lambda finding: (finding.location, SEVERITY_ORDER[finding.level], finding)))
 
 
 def errors(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Those of level error."""
+    """Return the findings of level error."""
     return tuple(finding for finding in findings if finding.level == "error")

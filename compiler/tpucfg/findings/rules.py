@@ -1,32 +1,32 @@
-"""The rules, by id: one row for each. A row's page is docs/findings/<id>.md, and a test holds the two together."""
+"""The table of rules by id. The page of a rule is docs/findings/<id>.md; a test compares titles and levels."""
 
 from typing import Final, Literal, NamedTuple
 
 
 class Rule(NamedTuple):
-    """What every finding with one id has in common."""
+    """The properties that all findings with one id share."""
 
     id: str
     level: Literal["error", "warning", "note"]
     title: str
-    """What is wrong, in a few words and without the case's values."""
+    """The mistake in a few words, without the values of a case."""
     allowable: bool = False
-    """Whether `allow:` in the spec may turn it into a note: a judgement may be overruled, broken syntax may not."""
+    """True if `allow` in the spec may turn a finding into a note: it is a judgement, and not broken syntax."""
 
 
 _ROWS: Final = (
-    # The file and its text.
+    # The file, its text and its structure.
     Rule("TPU001", "error", "the file cannot be read"),
     Rule("TPU002", "error", "the text is not YAML"),
-    Rule("TPU003", "error", "a key is written twice"),
+    Rule("TPU003", "error", "a duplicate key"),
     Rule("TPU004", "error", "an unknown key"),
     Rule("TPU005", "error", "a required key is missing"),
     Rule("TPU006", "error", "a value of the wrong type"),
     Rule("TPU007", "error", "a value that is not allowed"),
     Rule("TPU008", "error", "keys that exclude each other"),
     Rule("TPU009", "error", "an unknown or unclosed placeholder"),
-    Rule("TPU010", "error", "a file beyond its bounds"),
-    Rule("TPU011", "error", "YAML that a spec has no use for"),
+    Rule("TPU010", "error", "a file beyond the limits"),
+    Rule("TPU011", "error", "an unsupported feature of YAML"),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
     # Sizes, regions, names.
@@ -60,7 +60,7 @@ _ROWS: Final = (
     # Services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
-    # A config, rendered here or written by somebody else.
+    # A config, rendered here or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
     Rule("TPU072", "error", "a field of the wrong type"),
@@ -79,7 +79,7 @@ _ROWS: Final = (
     Rule("TPU093", "error", "a resource that names no project"),
     Rule("TPU094", "error", "production that is not protected", allowable=True),
     Rule("TPU095", "error", "a basic role"),
-    # The climb: what was measured, and the gate between two rungs.
+    # The recorded results of rungs, and the gate between two rungs.
     Rule("TPU100", "error", "a results file that cannot be read"),
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),

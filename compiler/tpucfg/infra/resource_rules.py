@@ -38,7 +38,7 @@ def resource_findings(made: EnvironmentResources, project: Project) -> tuple[Fin
 
 
 def _place(project: Project, environment: Environment) -> Location:
-    return project.document.key(environment.path)
+    return project.document.key_location(environment.path)
 
 
 def wrong_location(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:

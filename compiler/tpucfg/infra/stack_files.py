@@ -123,7 +123,7 @@ def _twice(document: Document, namespace: str, config: Mapping[str, Any]) -> Ite
     for name in KEYS:
         short, full = (("config", name), ("config", f"{namespace}:{name}"))
         if short[-1] in config and full[-1] in config:
-            first, second = sorted((document.key(short), document.key(full)))
+            first, second = sorted((document.key_location(short), document.key_location(full)))
             yield Finding.of(
                 "TPU003",
                 f"{name} and {namespace}:{name} are one key: Pulumi reads one of the two values, and not the other",
@@ -149,7 +149,7 @@ def _key_findings(document: Document, namespace: str, config: Mapping[str, Any])
         yield Finding.of(
             "TPU080",
             f"config has no key {format_value(key, quoted=False)}: Pulumi takes it in silence, and nothing reads it",
-            document.key(("config", key)),
+            document.key_location(("config", key)),
             help=_instead(owner, name, namespace),
             details=(f"it takes: {', '.join(f'{namespace}:{known}' for known in KEYS)}",),
         )
@@ -180,7 +180,7 @@ def _owner_findings(
         yield Finding.of(
             "TPU083",
             f"the spec of this stack is {format_value(str(named), quoted=False)}, and there is no such file",
-            document.value(("config", key or "")),
+            document.value_location(("config", key or "")),
             help=f"write the spec's path as seen from {pulumi.folder}",
         )
     elif project is not None and named.resolve() == spec.resolve():
@@ -196,7 +196,7 @@ def _environment_findings(document: Document, path: Path, spec: Path, project: P
     yield Finding.of(
         "TPU082",
         f"{path.name} is the file of a stack {stack}, and {spec} has no environment of that name",
-        document.value(()),
+        document.value_location(()),
         help=f"{fix}, or add environments.{stack} to the spec",
         details=(f"environments: {', '.join(project.environments)}",),
     )

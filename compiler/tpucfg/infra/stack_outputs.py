@@ -49,7 +49,7 @@ def unreadable_outputs(document: Document) -> tuple[Finding, ...]:
     if isinstance(document.data, dict):
         return ()
     message = f"{document.file} is not what pulumi stack output --json prints: a mapping of outputs"
-    return (Finding.of("TPU084", message, document.value(()), help=fix),)
+    return (Finding.of("TPU084", message, document.value_location(()), help=fix),)
 
 
 def output_findings(document: Document, project: Project, environment: Environment) -> tuple[Finding, ...]:
@@ -65,16 +65,16 @@ def _differences(
     for key in (*wanted, AGENT):
         if key not in outputs:
             message = f"the stack {environment.name} has no output {key}: it was never made to its end, or long ago"
-            yield Finding.of("TPU084", message, document.key((key,)), help=_up(environment))
+            yield Finding.of("TPU084", message, document.key_location((key,)), help=_up(environment))
     for key, (value, path) in wanted.items():
         if key in outputs and outputs[key] != value:
             yield Finding.of(
                 "TPU084",
                 f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}, and the spec says "
                 f"{value}: jobs would look for what is not there",
-                document.value((key,)),
+                document.value_location((key,)),
                 help=f"{_up(environment)}; or take the change of the spec back",
-                related=((project.document.value(path), f"makes {key} {value}"),),
+                related=((project.document.value_location(path), f"makes {key} {value}"),),
             )
 
 
@@ -87,7 +87,7 @@ def _agent(document: Document, outputs: Mapping[str, Any], environment: Environm
             f"TPUs: jobs on {environment.target} would find the bucket closed"
         )
         details = ("Google calls it service-NUMBER@cloud-tpu.iam.gserviceaccount.com, by the project's number",)
-        yield Finding.of("TPU084", message, document.value((AGENT,)), help=_up(environment), details=details)
+        yield Finding.of("TPU084", message, document.value_location((AGENT,)), help=_up(environment), details=details)
 
 
 def _up(environment: Environment) -> str:

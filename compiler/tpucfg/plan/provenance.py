@@ -52,8 +52,8 @@ def arg_reasons(project: Project, size: str, flag: str) -> Iterator[Reason]:
 
 
 def _line(project: Project, path: KeyPath) -> Reason:
-    text = project.document.written(path)
-    return Reason(f"{dotted(path)}: {text}" if text else dotted(path), project.document.key(path))
+    text = project.document.source_text(path)
+    return Reason(f"{dotted(path)}: {text}" if text else dotted(path), project.document.key_location(path))
 
 
 def _scale(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:

@@ -12,10 +12,10 @@ from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, err
 from tpucfg.plan import Job, Plan, Selection, plan, select_sizes
 from tpucfg.plan.rules.spec_rules import unused_allowances, unused_settings
 from tpucfg.render.validate import request_body_findings
+from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.spec.recovery import without_stand_ins
-from tpucfg.spec.semantic_rules import package_findings
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.common import deep_merge
 from tpucfg.text_format import json_text

@@ -78,7 +78,7 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
     if document.root is None:
         return collect(document.findings)
     known = {finding.location[:3] for finding in document.findings}
-    found = [it.finding_in(document) for it in _problems(target, document.data, catalog, document.written)]
+    found = [it.finding_in(document) for it in _problems(target, document.data, catalog, document.source_text)]
     return collect([*document.findings, *(finding for finding in found if finding.location[:3] not in known)])
 
 
@@ -100,11 +100,11 @@ def _in_spec(project: Project, job: Job, problem: Problem) -> Location:
     document, path = project.document, problem.path
     extra: KeyPath = ("targets", job.target, "extra")
     if document.node((*extra, *path)):
-        return document.key((*extra, *path)) if problem.at_key else document.value((*extra, *path))
+        return document.key_location((*extra, *path)) if problem.at_key else document.value_location((*extra, *path))
     origin = origin_of(target_named(job.target).ORIGINS, path)
     if origin and origin.kind == "spec" and document.node(where := spec_path(origin, job)):
-        return document.value(where)
+        return document.value_location(where)
     if path and document.node((*extra, path[0])):
-        return document.value((*extra, *path))  # something is missing in what it brought in
+        return document.value_location((*extra, *path))  # something is missing in what it brought in
     environment = job.environment
-    return document.value((*environment.sizes_path, environment.sizes.index(job.size)))
+    return document.value_location((*environment.sizes_path, environment.sizes.index(job.size)))

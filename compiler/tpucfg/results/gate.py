@@ -83,7 +83,7 @@ def _refusal(project: Project, status: LadderStatus, size: str, spec: Path) -> F
     return Finding.of(
         "TPU110",
         f"{size} may not be started in {status.environment.name}: {reason}",
-        project.document.value(path),
+        project.document.value_location(path),
         help=f"{fix}; or start it anyway with --force",
         related=((record.location, f"the last record of {below.size}"),) if record and record.location else (),
     )

@@ -126,7 +126,7 @@ def _invalid_line(line: str, location: Location, message: str, example: ExampleR
 def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Finding]:
     """Yield why the line does not match the schema, each finding with its own column."""
     document = read_text(line, location.file)
-    for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, written=document.written):
+    for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, source_text=document.source_text):
         finding = problem.finding_in(document)
         # The document is this one line, so its locations have the right columns but always line 1.
         in_file = finding.location._replace(line=location.line, end_line=location.line)

@@ -1,4 +1,4 @@
-"""JSON Schemas: does data fit one, and if not, why."""
+"""Validate data against a JSON Schema, and explain each mistake in a sentence."""
 
 from tpucfg.schemas.validation import (
     CONFIG,

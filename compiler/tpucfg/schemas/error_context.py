@@ -1,4 +1,4 @@
-"""The validator that explains: jsonschema's, made to say yes exactly where the quick one does."""
+"""Errors of jsonschema, with the annotations of the schema that their explanations need."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,130 +18,137 @@ from tpucfg.yamldoc.document import KeyPath
 
 @cache
 def strict_validator(name: str) -> Any:
-    """The validator of jsonschema that explains; it says yes exactly where the quick one does."""
+    """Return jsonschema's validator, changed so that it accepts exactly what jsonschema-rs accepts."""
 
-    def whole(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
+    def check_pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
         if isinstance(instance, str) and not matches_pattern(pattern, instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
-    def unique(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[Any]:
-        # Of texts alone, as the items of all such lists are: the library's own takes the square of their number.
+    # jsonschema compares all pairs of items, which is quadratic; the schemas use uniqueItems only for lists of texts.
+    def check_unique(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[Any]:
         texts = [item for item in instance if isinstance(item, str)] if isinstance(instance, list) else []
         if wanted and len(set(texts)) < len(texts):
-            yield ValidationError("an item is there twice")
+            yield ValidationError("an item occurs twice")
 
-    rules = {"pattern": whole, "uniqueItems": unique}
-    strict: Any = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]  # as the stubs have it
+    keywords = {"pattern": check_pattern, "uniqueItems": check_unique}
+    strict: Any = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # as the stubs have it
     return strict(load_schema(name))
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """`$` of Python also matches before a last line break; that of JSON Schema's regular expressions does not."""
+    """Return True if a text matches a pattern of JSON Schema."""
+    # Python's `$` also matches before a final line break; that of JSON Schema's regular expressions does not.
     return re.search(re.sub(r"\$$", r"\\Z", pattern), text) is not None
 
 
-# What an explanation can look up: the annotations of the schema that was broken, and where else a key is known.
-
-
 class ErrorContext(NamedTuple):
-    """One error of jsonschema, with what its explanation needs."""
+    """One error of jsonschema, with everything that its explanation looks up."""
 
     error: Any
     schema: Mapping[str, Any]
-    """The whole schema, in which references are looked up."""
+    """The whole schema, in which references are resolved."""
     ids: RuleIds
-    written: Callable[[KeyPath], str]
-    """A scalar as its text has it."""
+    source_text: Callable[[KeyPath], str]
+    """Returns a scalar as its file has it."""
 
     @property
     def path(self) -> KeyPath:
-        """The value that breaks the rule."""
+        """The path of the invalid value."""
         return tuple(self.error.absolute_path)
 
     @property
-    def where(self) -> str:
-        """The same in words."""
+    def subject(self) -> str:
+        """The path as the subject of a message: `environments.dev.region`, or `the file`."""
         return dotted(self.path, self.ids.root)
 
     @property
-    def found(self) -> str:
-        """The value; a number as it is written, where that is known."""
+    def value_text(self) -> str:
+        """The invalid value; a number as its file has it, if that is known."""
         is_number = isinstance(self.error.instance, int | float) and not isinstance(self.error.instance, bool)
-        return (is_number and self.written(self.path)) or format_value(self.error.instance)
+        return (is_number and self.source_text(self.path)) or format_value(self.error.instance)
 
     @property
-    def words(self) -> str:
-        """The broken pattern in words; empty where another rule is broken."""
+    def pattern_message(self) -> str:
+        """The mismatched pattern in words; empty if another keyword is broken."""
         return self.error.schema.get("patternErrorMessage", "") if self.error.validator == "pattern" else ""
 
     @property
-    def absent(self) -> list[str]:
-        """The object's known keys that it does not have."""
+    def absent_keys(self) -> list[str]:
+        """The known keys that the object does not have."""
         return [key for key in self.error.schema.get("properties", ()) if key not in self.error.instance]
 
     @property
-    def misspelt(self) -> set[str]:
-        """Keys that the object has under a name which it does not take."""
+    def misspelt_keys(self) -> set[str]:
+        """The known keys that the object has under a similar name."""
         rule = self.error.schema
         if rule.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
             return set()
-        known, absent = rule.get("properties", ()), self.absent
-        others = islice((key for key in self.error.instance if key not in known), MAX_FINDINGS)
-        return {near for key in others if (near := nearest(key, absent))}
+        known, absent = rule.get("properties", ()), self.absent_keys
+        # Limited, because finding the nearest of several names is slow, and an object may have thousands of keys.
+        unknown = islice((key for key in self.error.instance if key not in known), MAX_FINDINGS)
+        return {near for key in unknown if (near := nearest(key, absent))}
 
     @property
-    def misplaced(self) -> dict[str, list[str]]:
-        """Keys that belong into a member which the object should have and has not, by that member."""
-        found: dict[str, list[str]] = {}
+    def misplaced_keys(self) -> dict[str, list[str]]:
+        """The keys that belong in a required member that the object lacks, by that member."""
+        misplaced: dict[str, list[str]] = {}
         for key in islice(self.error.instance, MAX_FINDINGS) if isinstance(self.error.instance, dict) else ():
-            home = section_of_key(key, self.schema, self.path) or ""
+            section = section_of_key(key, self.schema, self.path) or ""
             for member in self.error.schema.get("required", ()):
                 below = f"under {dotted((*self.path, member))}"
-                if member not in self.error.instance and home.removesuffix("[]") == below:
-                    found.setdefault(member, []).append(key)
-        return {} if self.misspelt else found
+                if member not in self.error.instance and section.removesuffix("[]") == below:
+                    misplaced.setdefault(member, []).append(key)
+        return {} if self.misspelt_keys else misplaced
 
     def example(self) -> str:
-        """How the value would look: `for example: batch_size: 1024`."""
-        said = _said(self._annotations(), self.path[-1:])
-        return f"for example: {said}" if said else ""
+        """Return a help line with a valid value, `for example: batch_size: 1024`, or an empty text."""
+        return self._example_line(self.path[-1:])
 
     def example_key(self) -> str:
-        """How a key of the object would look."""
-        said = _said(self._annotations(), ())
-        return f"for example: {said}" if said else ""
+        """Return a help line with a valid key, or an empty text."""
+        return self._example_line(())
 
     def example_of(self, key: str) -> str:
-        """How one of the object's members would look; the bare key where the schema does not say."""
-        return (
-            _said(resolve_references(self.schema, self.error.schema.get("properties", {}).get(key, {})), (key,))
-            or f"{key}:"
-        )
+        """Return a member of the object with an example of its value; the bare key if the schema has no example."""
+        member = resolve_references(self.schema, self.error.schema.get("properties", {}).get(key, {}))
+        return _first_example(member, (key,)) or f"{key}:"
+
+    def _example_line(self, key: KeyPath) -> str:
+        example = _first_example(self._annotations(), key)
+        return f"for example: {example}" if example else ""
 
     def _annotations(self) -> Mapping[str, Any]:
-        """Of the schema that was broken, and of the references that led to it, which know the place better."""
+        """Return the schema of the value; the annotations beside a reference come before those that it refers to."""
         node: Any = self.schema
         for step in list(self.error.absolute_schema_path)[:-1]:
             node = (resolve_references(self.schema, node) if isinstance(node, dict) else node)[step]
         return resolve_references(self.schema, node)
 
 
-def _said(annotations: Mapping[str, Any], key: KeyPath) -> str:
+def _first_example(annotations: Mapping[str, Any], key: KeyPath) -> str:
     examples = annotations.get("examples") or annotations.get("enum", [])
     if not examples:
         return ""
     return f"{key[0]}: {yaml_example(examples[0])}" if key and isinstance(key[0], str) else yaml_example(examples[0])
 
 
+def did_you_mean(near: str | None) -> str:
+    """Return a help line with the name that was most likely meant, or an empty text."""
+    return f"did you mean {near}?" if near else ""
+
+
+# The schema as a document: its references, and the sections that know a key
+
+
 def resolve_references(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-    """A part of the schema with what it refers to; what stands beside a reference goes before it."""
+    """Return a part of the schema merged with what it refers to; what is written beside a reference has priority."""
     while isinstance(part, dict) and "$ref" in part:
         beside = {key: value for key, value in part.items() if key != "$ref"}
-        part = {**_looked_up(schema, part["$ref"]), **beside}
+        part = {**_at_reference(schema, part["$ref"]), **beside}
     return part if isinstance(part, dict) else {}
 
 
-def _looked_up(schema: Mapping[str, Any], reference: str) -> Any:
+def _at_reference(schema: Mapping[str, Any], reference: str) -> Any:
     node: Any = schema
     for step in reference.removeprefix("#/").split("/"):
         node = node[step]
@@ -149,30 +156,26 @@ def _looked_up(schema: Mapping[str, Any], reference: str) -> Any:
 
 
 def section_of_key(key: str, schema: Mapping[str, Any], path: KeyPath) -> str | None:
-    """Where in the schema a key of that name is known, the nearest to the root first: `under training`."""
+    """Return the section that knows a key, such as `under training`; the nearest to the root if there are several."""
     if key in schema.get("properties", {}):
         return "at the top of the file" if path else None
-    return next((f"under {where}" for where, names in _objects(schema) if key in names), None)
+    return next((f"under {section}" for section, names in _sections(schema) if key in names), None)
 
 
-def _objects(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every object below the root with its members, breadth first, each definition once."""
+def _sections(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every object below the root with its members, breadth first, each definition once."""
     waiting: list[tuple[str, Any]] = [("", schema)]
     seen: set[str] = set()
-    for where, part in waiting:
+    # The list grows while it is iterated: that is the queue of a breadth-first search.
+    for section, part in waiting:
         reference = part.get("$ref")
         if reference in seen:
             continue
         seen.update([reference] if reference else [])
         rule = resolve_references(schema, part)
         members = rule.get("properties", {})
-        if where:
-            yield where.removeprefix("."), members
-        below = [(f"{where}.{name}", member) for name, member in members.items()]
-        below += [(f"{where}.<name>", rule.get("additionalProperties")), (f"{where}[]", rule.get("items"))]
+        if section:
+            yield section.removeprefix("."), members
+        below = [(f"{section}.{name}", member) for name, member in members.items()]
+        below += [(f"{section}.<name>", rule.get("additionalProperties")), (f"{section}[]", rule.get("items"))]
         waiting += [(name, member) for name, member in below if isinstance(member, dict)]
-
-
-def did_you_mean(near: str | None) -> str:
-    """The help where something else was most likely meant; empty where nothing was."""
-    return f"did you mean {near}?" if near else ""

@@ -1,4 +1,4 @@
-"""Why the members of an object do not fit: keys that are unknown, missing, misplaced, or that exclude each other."""
+"""Explain wrong members of an object: keys that are unknown, missing, misplaced or mutually exclusive."""
 
 import re
 from collections.abc import Iterator
@@ -9,76 +9,101 @@ from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pat
 from tpucfg.text_format import corrected, dotted, format_value, listed, nearest, quote_key, sorted_by_similarity
 
 
-def bad_key(case: ErrorContext) -> Problem:
-    """A key of another form than the object's keys have, or too long a one."""
-    key = str(case.error.instance)
-    said = case.words or f"it is longer than {case.error.validator_value} characters"
-    near = corrected(key, partial(matches_pattern, case.error.validator_value), key=True) if case.words else None
-    message = f"{format_value(key)} cannot be a {case.ids.noun} of {case.where}: {said}"
-    return Problem(case.ids.value, message, (*case.path, key), did_you_mean(near) or case.example_key(), at_key=True)
+def bad_key(context: ErrorContext) -> Problem:
+    """Return the problem of a key that is malformed or too long."""
+    key = str(context.error.instance)
+    reason = context.pattern_message or f"it is longer than {context.error.validator_value} characters"
+    near = None
+    if context.pattern_message:
+        near = corrected(key, partial(matches_pattern, context.error.validator_value), key=True)
+    message = f"{format_value(key)} cannot be a {context.ids.noun} of {context.subject}: {reason}"
+    hint = did_you_mean(near) or context.example_key()
+    return Problem(context.ids.value, message, (*context.path, key), hint, at_key=True)
 
 
-def unknown(case: ErrorContext) -> Iterator[Problem]:
-    """One for each key that the object does not take."""
-    known = list(case.error.schema.get("properties", ()))
-    misplaced = [key for keys in case.misplaced.values() for key in keys]
-    patterns = case.error.schema.get("patternProperties", ())
-    for key in case.error.instance:
+def unknown_keys(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each key that the object does not take."""
+    known = list(context.error.schema.get("properties", ()))
+    misplaced = [key for keys in context.misplaced_keys.values() for key in keys]
+    patterns = context.error.schema.get("patternProperties", ())
+    for key in context.error.instance:
         if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
-        name = quote_key(key)
-        near, twin = nearest(key, case.absent), nearest(key, known)
-        home = None if near or twin else section_of_key(key, case.schema, case.path)
-        because = f": {twin} is there already" if twin else ""
-        moved = f"{name} belongs {home}: move it there, or delete it" if home else f"delete {name}{because}"
+        near = nearest(key, context.absent_keys)
         allowed = f"it takes: {listed(sorted_by_similarity(key, known))}" if known else "it takes none"
-        message = f"{case.where} has no {case.ids.noun} {name}"
         yield Problem(
-            case.ids.unknown, message, (*case.path, key), did_you_mean(near) or moved, True, (allowed,), near or ""
+            context.ids.unknown,
+            f"{context.subject} has no {context.ids.noun} {quote_key(key)}",
+            (*context.path, key),
+            did_you_mean(near) or _move_or_delete(context, key, known),
+            at_key=True,
+            details=(allowed,),
+            meant=near or "",
         )
 
 
-def missing(case: ErrorContext) -> Iterator[Problem]:
-    """One for each key, but none for a key that is only misspelt: its other spelling is the mistake."""
-    misspelt, misplaced = case.misspelt, case.misplaced
-    for key in case.error.validator_value:
-        if key in case.error.instance or key in misspelt:
+def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
+    """Return the edit for a key that is no misspelling of an absent one."""
+    name = quote_key(key)
+    if twin := nearest(key, known):
+        return f"delete {name}: {twin} is already set"
+    if section := section_of_key(key, context.schema, context.path):
+        return f"{name} belongs {section}: move it there, or delete it"
+    return f"delete {name}"
+
+
+def missing_keys(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each missing key, except one that is only misspelt: unknown_keys() reports that."""
+    misspelt, misplaced = context.misspelt_keys, context.misplaced_keys
+    for key in context.error.validator_value:
+        if key in context.error.instance or key in misspelt:
             continue
-        message, path, fix = f"{case.where} needs the {case.ids.noun} {key}", (*case.path, key), case.example_of(key)
+        message = f"{context.subject} needs the {context.ids.noun} {key}"
         if inner := misplaced.get(key):
-            said = f"{message}, and has what belongs below it: {listed(inner)}"
-            yield Problem(case.ids.missing, said, (*case.path, inner[0]), f"add {key}: above, and indent these", True)
+            message = f"{message}, and has keys that belong below it: {listed(inner)}"
+            hint = f"add {key}: above, and indent these"
+            yield Problem(context.ids.missing, message, (*context.path, inner[0]), hint, at_key=True)
         else:
-            yield Problem(case.ids.missing, message, path, f"add {fix}")
+            yield Problem(context.ids.missing, message, (*context.path, key), f"add {context.example_of(key)}")
 
 
-def alternatives(case: ErrorContext) -> Iterator[Problem]:
-    """`oneOf` and `anyOf` whose branches only name required keys: which of them is the whole question."""
-    branches = [branch.get("required", []) for branch in case.error.validator_value]
-    given = case.error.instance
-    if not isinstance(given, dict) or case.misspelt & {key for branch in branches for key in branch}:
-        return  # another problem says so
-    present = [branch for branch in branches if branch and all(key in given for key in branch)]
-    if len(present) > 1:
-        first, second = present[0][0], present[1][0]
-        message = f"{case.where} has both {first} and {second}; they exclude each other"
-        yield Problem(case.ids.exclusive, message, (*case.path, second), f"delete {first} or {second}", at_key=True)
+def alternatives(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a `oneOf` or `anyOf` whose branches only name required keys."""
+    branches = [branch.get("required", []) for branch in context.error.validator_value]
+    given = context.error.instance
+    # Data of another type, or a misspelt key, is reported as another problem.
+    if not isinstance(given, dict) or context.misspelt_keys & {key for branch in branches for key in branch}:
         return
-    begun: list[str] = next((branch for branch in branches for key in branch if key in given), [])
-    lacking = [key for key in begun if key not in given]
-    choices = [lacking] if begun else branches
+    complete = [branch for branch in branches if branch and all(key in given for key in branch)]
+    if len(complete) > 1:
+        yield _both_alternatives(context, complete[0][0], complete[1][0])
+    else:
+        begun: list[str] = next((branch for branch in branches for key in branch if key in given), [])
+        yield _no_alternative(context, branches, begun)
+
+
+def _both_alternatives(context: ErrorContext, first: str, second: str) -> Problem:
+    message = f"{context.subject} has both {first} and {second}; they exclude each other"
+    hint = f"delete {first} or {second}"
+    return Problem(context.ids.exclusive, message, (*context.path, second), hint, at_key=True)
+
+
+def _no_alternative(context: ErrorContext, branches: list[list[str]], begun: list[str]) -> Problem:
+    """Return the problem of an object without any complete branch. `begun` is the branch that it has keys of."""
+    given = context.error.instance
+    choices = [[key for key in begun if key not in given]] if begun else branches
     needs = listed([" and ".join(branch) for branch in choices], last=", or ")
-    fix = listed([" and ".join(case.example_of(key) for key in branch) for branch in choices], last=", or ")
-    path = (*case.path, next(key for key in begun if key in given)) if begun else (*case.path, choices[0][0])
-    beside = f" beside {path[-1]}" if begun else ""
-    yield Problem(case.ids.missing, f"{case.where} needs {needs}{beside}", path, f"add {fix}", at_key=bool(begun))
+    examples = listed([" and ".join(context.example_of(key) for key in branch) for branch in choices], last=", or ")
+    key = next(key for key in begun if key in given) if begun else choices[0][0]
+    message = f"{context.subject} needs {needs}" + (f" beside {key}" if begun else "")
+    return Problem(context.ids.missing, message, (*context.path, key), f"add {examples}", at_key=bool(begun))
 
 
-def dependent(case: ErrorContext) -> Iterator[Problem]:
-    """A key without another that it needs beside it."""
-    for key, needed in case.error.validator_value.items():
-        lacking = [name for name in needed if key in case.error.instance and name not in case.error.instance]
+def missing_companions(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each key that requires another one beside it."""
+    for key, needed in context.error.validator_value.items():
+        lacking = [name for name in needed if key in context.error.instance and name not in context.error.instance]
         if lacking:
-            message = f"{dotted((*case.path, key))} needs {' and '.join(lacking)} beside it"
-            fix = f"add {' and '.join(case.example_of(name) for name in lacking)}"
-            yield Problem(case.ids.missing, message, (*case.path, key), fix, at_key=True)
+            message = f"{dotted((*context.path, key))} needs {' and '.join(lacking)} beside it"
+            hint = f"add {' and '.join(context.example_of(name) for name in lacking)}"
+            yield Problem(context.ids.missing, message, (*context.path, key), hint, at_key=True)

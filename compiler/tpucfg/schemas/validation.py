@@ -1,7 +1,8 @@
-"""JSON Schemas: the quick yes of a fast validator, and for a no the reasons, each as a finding with its place.
+"""Validate data against the project's JSON Schemas.
 
-jsonschema-rs answers in microseconds and jsonschema explains; tests hold that both say the same. jsonschema is imported
-only where there is something to explain, because it takes longer to import than most commands take to run.
+jsonschema-rs decides in microseconds if data is valid; jsonschema, whose errors carry enough to write a sentence,
+explains what is not. jsonschema is imported only for an explanation, because that import takes longer than most
+commands. Tests compare the two validators on every file of the repository and on random data.
 """
 
 import json
@@ -28,7 +29,7 @@ __all__ = [
 
 
 class RuleIds(NamedTuple):
-    """The ids under which one family of schemas reports: a spec's keys and a config's fields are other rules."""
+    """The rule ids of a family of schemas: a spec's keys and a config's fields have different rules."""
 
     unknown: str
     missing: str
@@ -36,9 +37,9 @@ class RuleIds(NamedTuple):
     value: str
     exclusive: str
     noun: str
-    """What a member of an object is called: `key` or `field`."""
+    """The word for a member of an object: `key` or `field`."""
     root: str
-    """What the whole is called."""
+    """The word for the whole document."""
 
 
 SPEC: Final = RuleIds("TPU004", "TPU005", "TPU006", "TPU007", "TPU008", "key", "the file")
@@ -46,69 +47,75 @@ CONFIG: Final = RuleIds("TPU070", "TPU071", "TPU072", "TPU073", "TPU073", "field
 
 
 class Problem(NamedTuple):
-    """One finding before it has a place."""
+    """A finding without a location."""
 
     id: str
     message: str
     path: KeyPath
     help: str = ""
     at_key: bool = False
+    """True if the key is at fault, not its value."""
     details: tuple[str, ...] = ()
     meant: str = ""
-    """Of a member that is not known: the one that was most likely meant."""
+    """For an unknown key: the known key that was most likely meant."""
 
     def finding_in(self, document: Document) -> Finding:
-        """The finding, at its place in the document."""
-        return self.finding_at(document.key(self.path) if self.at_key else document.value(self.path))
+        """Return the finding at its location in the document."""
+        return self.finding_at(document.key_location(self.path) if self.at_key else document.value_location(self.path))
 
     def finding_at(self, location: Location) -> Finding:
-        """The finding, at another place: a field of a rendered config, say, at the line of the spec it came from."""
+        """Return the finding at another location, such as the line of the spec that a rendered field came from."""
         return Finding.of(self.id, self.message, location, help=self.help, details=self.details)
 
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """The schema of that name, from schema/<name>.schema.json."""
+    """Return the schema in schema/<name>.schema.json."""
     schema: dict[str, Any] = json.loads((data_folder("schema") / f"{name}.schema.json").read_bytes())
     return schema
 
 
 @cache
-def _quick(name: str) -> Any:
+def _fast_validator(name: str) -> Any:
+    # Imported here: commands that validate nothing do not pay for it.
     import jsonschema_rs
 
     return jsonschema_rs.validator_for(load_schema(name), validate_formats=False)
 
 
 def is_valid(name: str, data: Any) -> bool:
-    """Whether the data fits the schema."""
+    """Return True if the data is valid."""
     try:
-        return bool(_quick(name).is_valid(data))
-    except ValueError:  # a text with a lone surrogate: jsonschema-rs cannot take it in, jsonschema says what is wrong
+        return bool(_fast_validator(name).is_valid(data))
+    except ValueError:
+        # jsonschema-rs cannot convert a lone surrogate; jsonschema can, and explains the mistake.
         return False
 
 
 def schema_findings(name: str, document: Document, ids: RuleIds) -> Iterator[Finding]:
-    """Why the document does not fit the schema: one finding for one mistake, none where it fits."""
-    found = schema_problems(name, document.data, ids, written=document.written)
-    return (problem.finding_in(document) for problem in found)
+    """Yield one finding for each mistake in a document."""
+    problems = schema_problems(name, document.data, ids, source_text=document.source_text)
+    return (problem.finding_in(document) for problem in problems)
 
 
 def schema_problems(
-    name: str, data: Any, ids: RuleIds, written: Callable[[KeyPath], str] | None = None
+    name: str, data: Any, ids: RuleIds, source_text: Callable[[KeyPath], str] | None = None
 ) -> Sequence[Problem]:
-    """The same for data that is no document. `written` gives a scalar as its text has it: `3.10`, not 3.1."""
+    """Return one problem for each mistake in plain data.
+
+    `source_text` returns a scalar as its file has it: `3.10`, not 3.1.
+    """
     if is_valid(name, data):
         return ()
     from tpucfg.schemas.explain import explain_errors
 
-    return limit_problems(explain_errors(name, data, ids, written or (lambda _: "")))
+    return limit_problems(explain_errors(name, data, ids, source_text or (lambda _: "")))
 
 
-def limit_problems(found: Iterable[Problem]) -> Sequence[Problem]:
-    """The first of the problems, and one that says so where there are more."""
-    listed = list(islice(found, MAX_FINDINGS + 1))
+def limit_problems(problems: Iterable[Problem]) -> Sequence[Problem]:
+    """Return at most MAX_FINDINGS problems, and one more if some were left out."""
+    listed = list(islice(problems, MAX_FINDINGS + 1))
     if len(listed) <= MAX_FINDINGS:
         return listed
-    message = f"there are more than {MAX_FINDINGS} mistakes, of which {MAX_FINDINGS} are listed"
+    message = f"there are more than {MAX_FINDINGS} mistakes; the first {MAX_FINDINGS} are listed"
     return [*listed[:MAX_FINDINGS], Problem("TPU010", message, (), "fix those first, and check again")]

@@ -1,4 +1,4 @@
-"""A value of the wrong type: what it is, what is wanted, and the edit that makes the one of the other."""
+"""Explain wrong values: their type, a closed list, a pattern, a bound; and the edit that corrects each."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,9 @@ from tpucfg.schemas import Problem
 from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern
 from tpucfg.text_format import corrected, format_value, listed, nearest, sorted_by_similarity
 
-TYPES: Final = {
+# Types, and the edits that turn a value into one of another type
+
+_TYPE_NAMES: Final = {
     "object": "a mapping",
     "array": "a list",
     "string": "text",
@@ -18,153 +20,159 @@ TYPES: Final = {
     "boolean": "true or false",
     "null": "null",
 }
-_KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+_SCHEMA_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _BOOLEANS: Final = {"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
 _NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
-def kind_of(value: Any) -> str:
-    """What a value is, in words."""
-    return TYPES[_KINDS.get(type(value), "null")]
+def wrong_type(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value of another type, with the edit that corrects it if there is one."""
+    rule, value = context.error.validator_value, context.error.instance
+    wanted = rule if isinstance(rule, list) else [rule]
+    takes = listed([_TYPE_NAMES[name] for name in wanted], last=" or ")
+    if value is None:
+        text = context.source_text(context.path)
+        actual = f"is {text}" if text else "is empty"
+    elif isinstance(value, dict | list):
+        actual = f"is {_type_name(value)}"
+    else:
+        actual = f"is {context.value_text}, which is {_type_name(value)}"
+    hint = next((fix for name in wanted if (fix := _TYPE_FIXES[name](value, context))), "")
+    message = f"{context.subject} {actual}; it takes {takes}"
+    yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, takes))
 
 
-def _as_text(value: Any, case: ErrorContext) -> str:
-    is_right = matches_pattern(case.error.schema.get("pattern", ""), case.found)
-    return f'put it in quotes: "{case.found}"' if isinstance(value, bool | int | float) and is_right else ""
+def _type_name(value: Any) -> str:
+    return _TYPE_NAMES[_SCHEMA_TYPES.get(type(value), "null")]
 
 
-def _as_number(value: Any, _: ErrorContext) -> str:
-    plain = re.sub(r"(?<=[0-9])[,_' ](?=[0-9])", "", value.strip()) if isinstance(value, str) else ""
-    return f"write {plain}, without quotes or separators" if _NUMBER.fullmatch(plain) else ""
+def _general_hint(context: ErrorContext, takes: str) -> str:
+    if context.path:
+        # An example shows one type. If several are allowed, the one that was meant is unknown.
+        example = "" if isinstance(context.error.validator_value, list) else context.example()
+        return example or f"write {takes}"
+    first = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
+    return f"begin with {context.example_of(first)}" if first else ""
 
 
-def _as_whole(value: Any, case: ErrorContext) -> str:
-    fix = _as_number(value, case)
+def _to_text(value: Any, context: ErrorContext) -> str:
+    is_valid = matches_pattern(context.error.schema.get("pattern", ""), context.value_text)
+    return f'put it in quotes: "{context.value_text}"' if isinstance(value, bool | int | float) and is_valid else ""
+
+
+def _to_number(value: Any, _: ErrorContext) -> str:
+    digits = re.sub(r"(?<=[0-9])[,_' ](?=[0-9])", "", value.strip()) if isinstance(value, str) else ""
+    return f"write {digits}, without quotes or separators" if _NUMBER.fullmatch(digits) else ""
+
+
+def _to_whole_number(value: Any, context: ErrorContext) -> str:
+    fix = _to_number(value, context)
     return "" if "." in fix else fix
 
 
-def _as_boolean(value: Any, _: ErrorContext) -> str:
+def _to_boolean(value: Any, _: ErrorContext) -> str:
     word = value.lower() if isinstance(value, str) else ""
     meant = _BOOLEANS.get(word, word if word in ("true", "false") else "")
     return f"write {meant}: quoted, or written as {word}, it is text" if meant else ""
 
 
-def _as_list(value: Any, _: ErrorContext) -> str:
-    plain = isinstance(value, str) and re.fullmatch(r"[\w. ,-]+", value)
-    return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]" if plain else ""
+def _to_list(value: Any, _: ErrorContext) -> str:
+    is_plain = isinstance(value, str) and re.fullmatch(r"[\w. ,-]+", value)
+    return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]" if is_plain else ""
 
 
-def _as_it_is(_: Any, __: ErrorContext) -> str:
+def _no_fix(_: Any, __: ErrorContext) -> str:
     return ""
 
 
-CONVERSIONS: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
-    "string": _as_text,
-    "integer": _as_whole,
-    "number": _as_number,
-    "boolean": _as_boolean,
-    "array": _as_list,
-    "object": _as_it_is,
-    "null": _as_it_is,
+_TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
+    "string": _to_text,
+    "integer": _to_whole_number,
+    "number": _to_number,
+    "boolean": _to_boolean,
+    "array": _to_list,
+    "object": _no_fix,
+    "null": _no_fix,
 }
-"""By the type that is wanted: the edit that makes it of a value of another type, where there is one."""
+"""The function that returns the edit to a type, or an empty text if there is no such edit."""
 
 
-# Why a value does not fit: its type, its place among those that are allowed, its form, its bounds.
+# Closed lists and patterns
 
 
-_REASONS: Final = {
-    "minimum": "{where} is {found}; the least is {rule}",
-    "exclusiveMinimum": "{where} is {found}; it must be above {rule}",
-    "maximum": "{where} is {found}; the most is {rule}",
-    "minLength": "{where} is an empty text",
-    "maxLength": "{where} has more than {rule} characters",
-    "minItems": "{where} is an empty list",
-    "maxItems": "{where} has more than {rule} entries",
-    "minProperties": "{where} is empty",
-    "maxProperties": "{where} has more than {rule} keys",
-    "uniqueItems": "{where} repeats an entry",
+def not_in_enum(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value that is not in a closed list."""
+    allowed = [str(value) for value in context.error.validator_value if value is not None]
+    text = str(context.error.instance)
+    near = nearest(text, allowed)
+    message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
+    yield Problem(context.ids.value, message, context.path, did_you_mean(near) or context.example())
+
+
+def not_the_constant(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value where only another one is allowed."""
+    wanted = context.error.validator_value
+    message = f"{context.subject} is {context.value_text}; it takes {wanted}"
+    yield Problem(context.ids.value, message, context.path, f"set {context.subject} to {wanted}")
+
+
+def pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a malformed text, with a corrected spelling if there is one."""
+    text = context.error.instance
+    has_placeholder = "${" in text
+    near = None if has_placeholder else corrected(text, partial(matches_pattern, context.error.validator_value))
+    details = []
+    if len(text) > 30:  # noqa: PLR2004 - fewer can be counted by eye
+        details.append(f"it has {len(text)} characters")
+    if has_placeholder and context.ids.noun == "key":
+        details.append("no placeholder is replaced here")
+    rule = context.pattern_message or f"it should be: {context.error.schema.get('description', 'of another form')}"
+    message = f"{context.subject} is {format_value(text) if text else 'an empty string'}: {rule}"
+    hint = did_you_mean(near) or context.example()
+    yield Problem(context.ids.value, message, context.path, hint, details=tuple(details))
+
+
+# Bounds
+
+_BOUND_MESSAGES: Final = {
+    "minimum": "{subject} is {value}; the minimum is {bound}",
+    "exclusiveMinimum": "{subject} is {value}; it must be above {bound}",
+    "maximum": "{subject} is {value}; the maximum is {bound}",
+    "minLength": "{subject} is an empty string",
+    "maxLength": "{subject} has more than {bound} characters",
+    "minItems": "{subject} is an empty list",
+    "maxItems": "{subject} has more than {bound} entries",
+    "minProperties": "{subject} is empty",
+    "maxProperties": "{subject} has more than {bound} keys",
+    "uniqueItems": "{subject} repeats an entry",
 }
-
-_EDITS: Final = {
-    "minimum": "write {rule} or more",
-    "exclusiveMinimum": "write a number above {rule}",
-    "maximum": "write {rule} or less",
+_BOUND_HINTS: Final = {
+    "minimum": "write {bound} or more",
+    "exclusiveMinimum": "write a number above {bound}",
+    "maximum": "write {bound} or less",
     "minLength": "write a text, or leave the key out",
     "minItems": "add an entry, or leave the key out",
     "minProperties": "add a key, or leave this out",
-    "uniqueItems": "delete what is there twice",
+    "uniqueItems": "delete the repeated entry",
 }
-"""By the rule that is broken, where the schema has no example."""
+"""The edits for values whose schema has no example."""
 
 
-def wrong_type(case: ErrorContext) -> Iterator[Problem]:
-    """A value of another type, with the edit that makes it one of the right type where there is one."""
-    rule, value = case.error.validator_value, case.error.instance
-    wanted = rule if isinstance(rule, list) else [rule]
-    takes = listed([TYPES[name] for name in wanted], last=" or ")
-    if value is None:
-        said = "is empty" if not case.written(case.path) else f"is {case.written(case.path)}"
-    elif isinstance(value, dict | list):
-        said = f"is {kind_of(value)}"
-    else:
-        said = f"is {case.found}, which is {kind_of(value)}"
-    fix = next((fix for name in wanted if (fix := CONVERSIONS[name](value, case))), _plain_advice(case, takes))
-    yield Problem(case.ids.type, f"{case.where} {said}; it takes {takes}", case.path, fix)
+def out_of_bounds(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value beyond a bound, or of any other broken keyword."""
+    template = _BOUND_MESSAGES.get(str(context.error.validator), "{subject} is {value}, which is not allowed here")
+    bound = _format_bound(context.error.validator_value)
+    message = template.format(subject=context.subject, value=context.value_text, bound=bound)
+    yield Problem(context.ids.value, message, context.path, context.example() or _bound_hint(context))
 
 
-def _plain_advice(case: ErrorContext, takes: str) -> str:
-    if case.path:
-        # Of what takes several types an example shows one, and which one is meant nobody knows.
-        return ("" if isinstance(case.error.validator_value, list) else case.example()) or f"write {takes}"
-    first = next(iter(case.error.schema.get("required") or case.error.schema.get("properties", ())), None)
-    return f"begin with {case.example_of(first)}" if first else ""
-
-
-def unlisted(case: ErrorContext) -> Iterator[Problem]:
-    """A value that is none of those allowed."""
-    allowed = [str(value) for value in case.error.validator_value if value is not None]
-    text = str(case.error.instance)
-    near = nearest(text, allowed)
-    message = f"{case.where} is {case.found}; it takes {listed(sorted_by_similarity(text, allowed))}"
-    yield Problem(case.ids.value, message, case.path, did_you_mean(near) or case.example())
-
-
-def other_constant(case: ErrorContext) -> Iterator[Problem]:
-    """A value where only another one is allowed."""
-    wanted = case.error.validator_value
-    yield Problem(
-        case.ids.value, f"{case.where} is {case.found}; it takes {wanted}", case.path, f"set {case.where} to {wanted}"
-    )
-
-
-def malformed(case: ErrorContext) -> Iterator[Problem]:
-    """A text of another form, with the same words in the right one where that can be told."""
-    text = case.error.instance
-    near = None if "${" in text else corrected(text, partial(matches_pattern, case.error.validator_value))
-    long = f"it has {len(text)} characters" if len(text) > 30 else None  # noqa: PLR2004 - fewer can be counted by eye
-    filled = "no placeholder is replaced here" if "${" in text and case.ids.noun == "key" else None
-    details = tuple(said for said in (long, filled) if said)
-    words = case.words or f"it should be: {case.error.schema.get('description', 'of another form')}"
-    message = f"{case.where} is {format_value(text) if text else 'an empty text'}: {words}"
-    yield Problem(case.ids.value, message, case.path, did_you_mean(near) or case.example(), details=details)
-
-
-def bounds(case: ErrorContext) -> Iterator[Problem]:
-    """A value beyond its bounds, and every other rule that needs no more than its sentence."""
-    template = _REASONS.get(str(case.error.validator), "{where} is {found}, which is not allowed here")
-    message = template.format(where=case.where, found=case.found, rule=_figure(case.error.validator_value))
-    yield Problem(case.ids.value, message, case.path, case.example() or _back_within(case))
-
-
-def _back_within(case: ErrorContext) -> str:
-    """The edit that brings a value back within its bounds."""
-    rule, value, keyword = case.error.validator_value, case.error.instance, str(case.error.validator)
+def _bound_hint(context: ErrorContext) -> str:
+    bound, value, keyword = context.error.validator_value, context.error.instance, str(context.error.validator)
     if keyword.startswith("max") and isinstance(value, str | list | dict):
-        what = {"maxLength": "characters", "maxItems": "entries"}.get(keyword, "keys")
-        return f"leave out {len(value) - rule:,} {what}"
-    return _EDITS.get(keyword, "write {rule}").format(rule=_figure(rule))
+        unit = {"maxLength": "characters", "maxItems": "entries"}.get(keyword, "keys")
+        return f"leave out {len(value) - bound:,} {unit}"
+    return _BOUND_HINTS.get(keyword, "write {bound}").format(bound=_format_bound(bound))
 
 
-def _figure(value: Any) -> str:
+def _format_bound(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)

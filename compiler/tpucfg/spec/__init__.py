@@ -1,1 +1,1 @@
-"""The spec: tpucfg.yaml, from its text to frozen values."""
+"""Load the spec, tpucfg.yaml, from its document to frozen values."""

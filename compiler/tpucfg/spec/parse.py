@@ -1,4 +1,4 @@
-"""Document to Project: the schema first, then what no schema can say of the structure."""
+"""Parse a document into a Project: the schema first, then the rules that no schema can express."""
 
 from itertools import islice
 from pathlib import Path as FilePath
@@ -15,37 +15,43 @@ from tpucfg.yamldoc.reader import read_file
 
 
 def load_project(path: FilePath) -> tuple[Project | None, tuple[Finding, ...]]:
-    """The project in a file, and every finding about its text and structure. No project where one is an error."""
+    """Return the project in a file, or None if there are errors, and every finding about its text and structure."""
     return project_from_document(read_file(path))
 
 
 def project_from_document(document: Document) -> tuple[Project | None, tuple[Finding, ...]]:
-    """The same for a text that was read before."""
-    project, found = parse_project(document)
-    return (None if project is None or project.broken else project), found
+    """Return the project of a document, or None if there are errors, and every finding."""
+    project, findings = parse_project(document)
+    return (None if project is None or project.broken else project), findings
 
 
 class ParsedProject(NamedTuple):
-    """What can be said of a spec, whatever is wrong with it."""
+    """The valid part of a spec, and the findings about the rest."""
 
     project: Project | None
-    """With stand-ins for what is broken; None where there is nothing to go on."""
+    """The project, with stand-ins for its broken sections; None if not even that is possible."""
     findings: tuple[Finding, ...]
 
 
 def parse_project(document: Document) -> ParsedProject:
-    """The project, as far as the document holds, and every finding about its text and structure."""
+    """Return the valid part of a project, and every finding about its text and structure."""
     if document.root is None:
         return ParsedProject(None, collect(document.findings))
-    found = [*document.findings]
-    known = {finding.location[:3] for finding in found}
-    found += [it for it in schemas.schema_findings("tpucfg", document, schemas.SPEC) if it.location[:3] not in known]
-    if len(found) > MAX_FINDINGS:
-        return ParsedProject(None, collect(found))
-    sound, broken = replace_broken_sections(document, errors(found)) if errors(found) else (document, frozenset[str]())
-    if not schemas.is_valid("tpucfg", sound.data):
-        return ParsedProject(None, collect(found))
-    found += without_stand_ins([*semantic_findings(sound, broken), *islice(placeholder_findings(sound), MAX_FINDINGS)])
-    if errors(found):
-        sound, broken = replace_broken_sections(document, errors(found))
-    return ParsedProject(build_project(sound, broken), collect(found))
+    findings = [*document.findings]
+    # A value that the reader refused is replaced by 0, which would be a second mistake at one location.
+    reported = {finding.location[:3] for finding in findings}
+    by_schema = schemas.schema_findings("tpucfg", document, schemas.SPEC)
+    findings += [finding for finding in by_schema if finding.location[:3] not in reported]
+    if len(findings) > MAX_FINDINGS:
+        return ParsedProject(None, collect(findings))
+    repaired, broken = document, frozenset[str]()
+    if errors(findings):
+        repaired, broken = replace_broken_sections(document, errors(findings))
+    # An error may be located outside the section that it breaks, so validity is checked and not assumed.
+    if not schemas.is_valid("tpucfg", repaired.data):
+        return ParsedProject(None, collect(findings))
+    by_rules = [*semantic_findings(repaired, broken), *islice(placeholder_findings(repaired), MAX_FINDINGS)]
+    findings += without_stand_ins(by_rules)
+    if errors(findings):
+        repaired, broken = replace_broken_sections(document, errors(findings))
+    return ParsedProject(build_project(repaired, broken), collect(findings))

@@ -1,4 +1,4 @@
-"""`${bucket}` and its like: a closed set, filled in by lookup. Nothing is ever evaluated."""
+"""Fill in placeholders such as `${bucket}`: a closed set, replaced by lookup. Nothing is ever evaluated."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,71 +19,72 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "cores": "the slice's cores",
     "hosts": "the slice's hosts",
 }
-"""Every placeholder with its meaning."""
+"""The description of each placeholder."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
-_IN_TRAINER: Final = ("args", "env", "image", "worker_image", "package")
+_TRAINER_KEYS: Final = ("args", "env", "image", "worker_image", "package")
+"""The keys of `trainer` in which placeholders are replaced."""
 
 
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled in, once: a value that looks like one stays. `$${` becomes `${`."""
+    """Replace the placeholders of a text in one pass: a value that looks like one stays. `$${` becomes `${`."""
     if "${" not in text:
         return text
-    closed, open_ = _parted(text)
-    return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], closed) + open_.replace("$${", "${")
+    head, tail = _split_at_last_brace(text)
+    return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], head) + tail.replace("$${", "${")
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """The text up to its last }, and what follows: there, nobody looks for a } behind each of many ${."""
+def _split_at_last_brace(text: str) -> tuple[str, str]:
+    """Return the text up to its last }, and the rest."""
+    # Without a } in the rest, the pattern would search it to the end from each of its ${, in quadratic time.
     end = text.rfind("}") + 1
     return text[:end], text[end:]
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
-    """Every placeholder with its name, and without one what is not closed; `$${` is none."""
-    closed, open_ = _parted(text)
-    yield from ((match[0], match[1]) for match in _TOKEN.finditer(closed) if match[0] != "$${")
-    yield from (("${", None) for _ in range(open_.replace("$${", " ").count("${")))
+    """Yield the source and the name of every placeholder; the name of an unclosed one is None."""
+    head, tail = _split_at_last_brace(text)
+    yield from ((match[0], match[1]) for match in _TOKEN.finditer(head) if match[0] != "$${")
+    yield from (("${", None) for _ in range(tail.replace("$${", " ").count("${")))
 
 
 def placeholder_findings(document: Document) -> Iterator[Finding]:
-    """Unknown and unclosed ones where they are filled in, and any at all where they are not."""
+    """Yield unknown and unclosed placeholders where they are replaced, and any where they are not."""
     trainer = document.data["trainer"]
-    for key in _IN_TRAINER:
+    for key in _TRAINER_KEYS:
         yield from _check(document, ("trainer", key), trainer.get(key))
     for size, override in document.data.get("overrides", {}).items():
         yield from _check(document, ("overrides", size, "args"), override.get("args"))
     for path, text in _texts(("targets",), document.data.get("targets", {})):
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
-            message = f"{dotted(path)} holds {format_value(text)}, and no placeholder is replaced there"
-            hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_IN_TRAINER)}"
-            yield Finding.of("TPU012", message, document.value(path), help=hint)
+            message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
+            hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_TRAINER_KEYS)}"
+            yield Finding.of("TPU012", message, document.value_location(path), help=hint)
 
 
 def _check(document: Document, path: KeyPath, value: Any) -> Iterator[Finding]:
-    for where, text in _texts(path, value):
-        for written, name in _tokens(text):
+    for text_path, text in _texts(path, value):
+        for source, name in _tokens(text):
             if name not in PLACEHOLDERS:
-                yield _wrong(written, name, where, document)
+                yield _bad_placeholder(source, name, text_path, document)
 
 
-def _wrong(written: str, name: str | None, path: KeyPath, document: Document) -> Finding:
-    """An unclosed one, an empty one, or one that is not known."""
-    where, location = dotted(path), document.within(path, written)
+def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Document) -> Finding:
+    """Return the finding for an unclosed, an empty or an unknown placeholder."""
+    location = document.text_location(path, source)
     if name is None:
-        message, hint = f"{where} has a ${{ without its }}", "close it with }, or write $${ for the two characters ${"
-        return Finding.of("TPU009", message, location, help=hint)
+        message = f"{dotted(path)} has a ${{ without a closing }}"
+        return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")
+    shown = format_value(source, quoted=False)
     near = nearest(name, tuple(PLACEHOLDERS))
-    message = f"{where} has the unknown placeholder {format_value(written, quoted=False)}"
-    hint = (
-        f"did you mean ${{{near}}}?" if near else f"write ${format_value(written, quoted=False)} if it is meant as text"
-    )
-    known = f"there are: {', '.join(f'${{{key}}}' for key in PLACEHOLDERS)}"
+    message = f"{dotted(path)} has the unknown placeholder {shown}"
+    hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"
+    known = f"the placeholders are: {', '.join(f'${{{key}}}' for key in PLACEHOLDERS)}"
     return Finding.of("TPU009", message, location, help=hint, details=(known,))
 
 
 def _texts(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
-    """Every text below the path that may hold one: as parsed, because an escape can hide it from the source."""
+    """Yield every text below the path that has a `${` once it is parsed: an escape can hide one in the source."""
     if isinstance(value, str):
         if "${" in value:
             yield path, value

@@ -1,6 +1,6 @@
-"""The spec as frozen values: what the rest of the compiler works on.
+"""The spec as frozen values, the input of the rest of the compiler.
 
-Numbers that reach the trainer are kept beside the text they were written as: `1e-3` stays `1e-3`.
+Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,17 @@ LearningRateRule = Literal["keep", "linear", "sqrt"]
 
 
 class Number(NamedTuple):
-    """A number, exactly, and as the spec writes it."""
+    """The exact value of a number, and its text in the spec."""
 
     value: Fraction
     text: str
 
     @classmethod
     def read(cls, text: str) -> "Number":
-        """A number as a spec writes it; `0x1F` and `0o17` are numbers too."""
-        return cls(Fraction(text) if "x" not in text and "o" not in text else Fraction(int(text, 0)), text)
+        """Return the number that a text of the spec means."""
+        # Fraction reads decimal forms only; YAML 1.2 has `0x1F` and `0o17` as well.
+        is_decimal = "x" not in text and "o" not in text
+        return cls(Fraction(text) if is_decimal else Fraction(int(text, 0)), text)
 
 
 class Arg(NamedTuple):
@@ -29,12 +31,12 @@ class Arg(NamedTuple):
 
     key: str
     values: tuple[str | None, ...]
-    """In order; a list repeats the flag, None is a bare flag. Placeholders are not filled in yet."""
+    """The values in order, with their placeholders: a list repeats the flag, None is a bare flag."""
     path: KeyPath
 
 
 class Trainer(NamedTuple):
-    """The program: a container image, or a Python package and its module."""
+    """The training program: a container image, or a Python package and its module."""
 
     image: str | None
     worker_image: str | None
@@ -47,28 +49,28 @@ class Trainer(NamedTuple):
 
 
 class Training(NamedTuple):
-    """The figures that change from rung to rung, as they were tuned on one size."""
+    """The settings that change from rung to rung, as they were tuned on one size."""
 
     tuned_on: str
     batch_size: int
-    """Examples of one step, over all cores of `tuned_on`."""
+    """The examples of one step, over all cores of `tuned_on`."""
     train_steps: int | None
     epochs: Number | None
-    """Either steps or epochs; the schema refuses both."""
+    """Either steps or epochs is set; the schema refuses both."""
     learning_rate: Number | None
     learning_rate_rule: LearningRateRule
     steps: Mapping[str, int]
-    """Every other figure counted in steps."""
+    """Every other setting that is counted in steps."""
     flags: Mapping[str, str | None]
-    """The flag that the program knows a figure by; None leaves it out."""
+    """The program's flag for a setting; None leaves it out."""
 
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
-"""What an override may hold besides the keys of training.steps."""
+"""The keys of an override, besides those of training.steps."""
 
 
 class Override(NamedTuple):
-    """What one rung does otherwise."""
+    """The settings of one rung that differ from the rest of the ladder."""
 
     batch_size: int | None = None
     learning_rate: Number | None = None
@@ -78,7 +80,7 @@ class Override(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """A Google project and a region, and the ladder that is climbed there."""
+    """A Google project and a region, and the ladder that runs there."""
 
     name: str
     project: str
@@ -86,9 +88,9 @@ class Environment(NamedTuple):
     target: str
     sizes: tuple[str, ...]
     sizes_path: KeyPath
-    """Where the ladder stands: in the environment, or at the top."""
+    """The path of the ladder: in the environment, or at the top level."""
     bucket: str | None
-    """The bucket's name where the spec gives one."""
+    """The bucket's name if the spec sets one."""
     zones: Mapping[str, str]
     labels: Mapping[str, str]
     protect: bool
@@ -97,12 +99,12 @@ class Environment(NamedTuple):
 
     @property
     def path(self) -> KeyPath:
-        """Where the environment stands in the spec."""
+        """The path of the environment in the spec."""
         return ("environments", self.name)
 
 
 class Gate(NamedTuple):
-    """When the next rung may be climbed."""
+    """The conditions for starting the next rung."""
 
     min_scaling_efficiency: float
     metric: str | None
@@ -111,7 +113,7 @@ class Gate(NamedTuple):
 
 
 class Project(NamedTuple):
-    """One spec, with its document for the places of findings."""
+    """One spec, with its document for the locations of findings."""
 
     name: str
     environments: Mapping[str, Environment]
@@ -119,40 +121,43 @@ class Project(NamedTuple):
     training: Training
     overrides: Mapping[str, Override]
     targets: Mapping[str, Mapping[str, Any]]
-    """The settings that only one target knows, as the spec has them."""
+    """The settings that only one target knows, as written in the spec."""
     gate: Gate | None
     prices: Mapping[str, Number]
     allow: Mapping[str, str]
     document: Document
     broken: frozenset[str] = frozenset()
-    """Sections with an error in them, for which stand-ins are held: nothing is planned from such a project."""
+    """The sections with errors, which are replaced by stand-ins: such a project is never planned."""
 
 
-# A sound document to the Project that it describes.
+# The project of a valid document
 
 
 def build_project(document: Document, broken: frozenset[str]) -> Project:
-    """The project. `broken`: the sections for which stand-ins are there.
+    """Return the project of a valid document. `broken` names the sections that are replaced by stand-ins.
 
-    The order of keys in a spec means nothing, so it is lost here; only args are a list of flags and keep theirs.
+    The order of keys has no meaning in a spec, so it is normalized here; only args are an ordered list of flags.
     """
     data = document.data
-    gate = data.get("gate")
     return Project(
         name=data["name"],
         environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
         trainer=_trainer(document, data["trainer"]),
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
-        targets=_ordered(data.get("targets", {})),
-        gate=Gate(*(gate.get(key) for key in ("min_scaling_efficiency", "metric", "goal", "max_drop")))
-        if gate
-        else None,
+        targets=_sorted_keys(data.get("targets", {})),
+        gate=_gate(data.get("gate")),
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
         document=document,
         broken=broken,
     )
+
+
+def _gate(value: Mapping[str, Any] | None) -> Gate | None:
+    if not value:
+        return None
+    return Gate(value["min_scaling_efficiency"], value.get("metric"), value.get("goal"), value.get("max_drop"))
 
 
 def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:
@@ -165,7 +170,7 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
         bucket=value.get("bucket"),
         zones=value.get("zones", {}),
-        labels=_ordered(value.get("labels", {})),
+        labels=_sorted_keys(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
         kube_context=value.get("kube_context"),
@@ -181,6 +186,7 @@ def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
 def _training(document: Document, value: Mapping[str, Any]) -> Training:
     return Training(
         tuned_on=value["tuned_on"],
+        # int(): the schema takes 4e3, which YAML reads as a float, for a whole number.
         batch_size=int(value["batch_size"]),
         train_steps=int(value["train_steps"]) if "train_steps" in value else None,
         epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
@@ -203,7 +209,7 @@ def _override(document: Document, size: str, value: Mapping[str, Any]) -> Overri
 
 
 def _number(document: Document, path: KeyPath) -> Number:
-    return Number.read(document.written(path))
+    return Number.read(document.source_text(path))
 
 
 def _args(document: Document, path: KeyPath) -> tuple[Arg, ...]:
@@ -214,18 +220,18 @@ def _args(document: Document, path: KeyPath) -> tuple[Arg, ...]:
 def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:
     node = document.node(path)
     children = node.children if node is not None and isinstance(node.value, list) else (node,)
-    return tuple(_argument(child) for child in children)
+    return tuple(_argument_text(child) for child in children)
 
 
-def _argument(node: Any) -> str | None:
-    """As the program's command line has it: true and false in lower case, a number as the spec writes it."""
+def _argument_text(node: Any) -> str | None:
+    """Return a value as command-line text: true and false in lower case, a number as in the spec."""
     if node.value is None or isinstance(node.value, str):
         return node.value
     return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
 
 
-def _ordered(value: Any) -> Any:
-    """Plain data with the keys of every mapping sorted; lists keep their order."""
+def _sorted_keys(value: Any) -> Any:
+    """Return plain data with the keys of every mapping sorted; lists keep their order."""
     if isinstance(value, dict):
-        return {key: _ordered(item) for key, item in sorted(value.items())}
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
+        return {key: _sorted_keys(item) for key, item in sorted(value.items())}
+    return [_sorted_keys(item) for item in value] if isinstance(value, list) else value

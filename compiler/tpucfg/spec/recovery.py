@@ -1,7 +1,7 @@
-"""The parts of a spec that nothing is wrong with, so that a mistake in one part does not hide those in another.
+"""Replace the broken sections of a spec, so that a mistake in one section does not hide those in another.
 
-A section with an error in it is replaced by a stand-in that breaks no rule. A rule that compares sections with each
-other says which it reads, and is left out where one of those is broken: what it found could be the stand-in's fault.
+A section with an error is replaced by a stand-in that breaks no rule. A rule that compares sections declares which ones
+it reads, and is skipped if one of them is broken, because the stand-in could be the cause of its finding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,81 +42,90 @@ training: {tuned_on: v2-8, batch_size: 8, train_steps: 1000}
 
 
 class _Mark(NamedTuple):
+    """A position in the form of the parser's marks."""
+
     line: int
     column: int
 
 
 _NOWHERE: Final = _Mark(-1, -1)
+"""The position of stand-ins, which no text has: it becomes line 0 of a location, and is filtered by that."""
 
 
-def replace_broken_sections(document: Document, found: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
-    """The document with stand-ins for its broken sections, and their names. `found`: the errors known of it."""
-    root, spare = document.root or _stand_in(), _stand_in()
-    broken = frozenset(_broken(root, found))
+def replace_broken_sections(document: Document, known_errors: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
+    """Return the document with stand-ins for its broken sections, and the names of these sections.
+
+    `known_errors` are the errors in the document.
+    """
+    root, stand_in = document.root or _stand_in(), _stand_in()
+    broken = frozenset(_broken_sections(root, known_errors))
     kept = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
-    put_in = {name: node for name, node in _entries(spare) if name in broken}
-    if "environments" in broken and (sound := _sound_environments(document, found)):
-        put_in["environments"] = sound
-    environments = (kept | put_in)["environments"]
+    replaced = {name: node for name, node in _entries(stand_in) if name in broken}
+    # Environments without an error stay, so that their own mistakes are found beside a broken one.
+    if "environments" in broken and (valid := _valid_environments(document, known_errors)):
+        replaced["environments"] = valid
+    environments = (kept | replaced)["environments"]
     if "sizes" not in kept and not all("sizes" in node.value for _, node in _entries(environments)):
         broken |= {"sizes"}
-        put_in["sizes"] = dict(_entries(spare))["sizes"]
-    return document._replace(root=_mapping(root, spare, kept | put_in), findings=()), broken
+        replaced["sizes"] = dict(_entries(stand_in))["sizes"]
+    return document._replace(root=_mapping(root, stand_in, kept | replaced), findings=()), broken
 
 
 def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
-    """The keys and values of a mapping; none of what is none."""
+    """Return the keys and values of a mapping; nothing for any other node."""
     return node.children.items() if node and isinstance(node.children, Mapping) else ()
 
 
-def _mapping(like: Node, spare: Node, children: Mapping[str, Node]) -> Node:
-    """A mapping with these values, at the place of another; a key that it lacks is the spare one's."""
-    node = Node(like.start, like.end, {name: child.value for name, child in children.items()})
-    node.keys = {name: like.keys.get(name) or spare.keys[name] for name in children}
+def _mapping(original: Node, stand_in: Node, children: Mapping[str, Node]) -> Node:
+    """Return a mapping with these values, at the location of the original and with its keys where it has them."""
+    node = Node(original.start, original.end, {name: child.value for name, child in children.items()})
+    node.keys = {name: original.keys.get(name) or stand_in.keys[name] for name in children}
     node.children = children
     return node
 
 
-def _broken(root: Node, found: Iterable[Finding]) -> Iterator[str]:
-    """The sections that an error stands in, those that are missing, and those that an unknown key was meant for."""
+def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
+    """Yield the sections with an error, the missing ones, and those that an unknown key was probably meant for."""
     known = dict(_entries(root))
     starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
-    for finding in found:
+    for finding in known_errors:
+        # The last section that starts before the error; none for an error at the top of the file.
         yield from [name for line, column, name in starts if (line, column) <= finding.location[1:3]][-1:]
     yield from _REQUIRED - set(known)
     for name in set(known) - SECTIONS:
-        yield from [meant for meant in [nearest(name, sorted(SECTIONS - set(known)))] if meant]
+        if meant := nearest(name, sorted(SECTIONS - set(known))):
+            yield meant
 
 
-def _sound_environments(document: Document, found: Sequence[Finding]) -> Node | None:
-    """The environments without an error between their key and their end; None where there is none."""
+def _valid_environments(document: Document, known_errors: Sequence[Finding]) -> Node | None:
+    """Return the environments without an error between their key and their end, or None if there are none."""
     node = document.node(("environments",))
-    sound = {}
+    valid = {}
     for name, child in _entries(node):
-        start, end = document.key(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
-        if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in found):
-            sound[name] = child
-    return _mapping(node, node, sound) if node and sound else None
+        start, end = document.key_location(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
+        if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
+            valid[name] = child
+    return _mapping(node, node, valid) if node and valid else None
 
 
 @cache
 def _stand_in() -> Node:
-    """The stand-ins, at a place that no text has."""
+    """Return a valid spec whose nodes are all at _NOWHERE."""
     root = read_text(_STAND_IN, "").root
-    assert root is not None  # noqa: S101 - it is the text above
-    _move(root)
+    assert root is not None  # noqa: S101 - the text above is valid
+    _move_nowhere(root)
     return root
 
 
-def _move(node: Node) -> None:
+def _move_nowhere(node: Node) -> None:
     node.start = node.end = _NOWHERE
     children = node.children.values() if isinstance(node.children, dict) else node.children
     for child in [*children, *node.keys.values()]:
-        _move(child)
+        _move_nowhere(child)
 
 
 def without_stand_ins(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings but those about a stand-in."""
+    """Yield the findings that are not about a stand-in."""
     for finding in findings:
         if finding.location.line > 0 and all(location.line > 0 for location, _ in finding.related):
             yield finding

@@ -75,7 +75,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     if problem := region_problem(environment.region):
         path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
-        yield problem._replace(help=fix).finding_at(project.document.value(path))
+        yield problem._replace(help=fix).finding_at(project.document.value_location(path))
     yield from _trainer_fits(project)
     yield from _versions_fit(project)
 
@@ -88,7 +88,7 @@ def _shut_down(project: Project) -> Finding:
     return Finding.of(
         "TPU060",
         "Google shut AI Platform Training down on 2025-01-31: its configs can be written and checked, but no job runs",
-        document.value((*own, "target")),
+        document.value_location((*own, "target")),
         help="move to vertex-ai, which replaced it: "
         + ("set target to vertex-ai" if choosing else "give another --target than ai-platform"),
         details=(f"announced at {_SHUTDOWN}",),
@@ -101,21 +101,24 @@ def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding
     for slice_ in slices:
         if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
             message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
-            location, hint = project.document.value((*path, "machine")), f"set targets.{NAME}.machine to {_MACHINE}"
+            location, hint = (
+                project.document.value_location((*path, "machine")),
+                f"set targets.{NAME}.machine to {_MACHINE}",
+            )
             yield Finding.of("TPU026", message, location, help=hint, details=(f"see {GUIDE}",))
     if master and _MASTERS[machine] is None:
         message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
         hint = f"delete targets.{NAME}.master, or set targets.{NAME}.machine to {_MACHINE}"
-        yield Finding.of("TPU054", message, project.document.key((*path, "master")), help=hint)
+        yield Finding.of("TPU054", message, project.document.key_location((*path, "master")), help=hint)
     elif master and is_compute_engine(master) != (machine == _MACHINE):
         kind, other = ("legacy", "legacy") if machine == _MACHINE else ("Compute Engine", _MACHINE)
         message = f"machine {machine} and master {master} exclude each other: {master} is a {kind} machine"
         hint = f"set targets.{NAME}.machine to {other}, or delete targets.{NAME}.master for {_MASTERS[machine]}"
-        yield Finding.of("TPU054", message, project.document.value((*path, "master")), help=hint)
+        yield Finding.of("TPU054", message, project.document.value_location((*path, "master")), help=hint)
 
 
 def _trainer_fits(project: Project) -> Iterator[Finding]:
-    trainer, key = project.trainer, project.document.key
+    trainer, key = project.trainer, project.document.key_location
     hint = "give the values as trainer.args, or set them in the image"
     yield from unsupported_trainer_key(project, "env", f"{NAME} has no environment variables for the program", hint)
     if trainer.worker_image and not trainer.image:
@@ -134,16 +137,18 @@ def _versions_fit(project: Project) -> Iterator[Finding]:
     if trainer.runtime is None:
         message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
         hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"
-        yield Finding.of("TPU005", message, document.key(("trainer", "runtime")), help=hint)
+        yield Finding.of("TPU005", message, document.key_location(("trainer", "runtime")), help=hint)
     elif problem := runtime_problem(trainer.runtime):
-        yield problem.finding_at(document.value(("trainer", "runtime")))
+        yield problem.finding_at(document.value_location(("trainer", "runtime")))
     if trainer.package and not trainer.image and trainer.python is None:
         pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
         message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
-        yield Finding.of("TPU005", message, document.key(("trainer", "python")), help=f'add python: "{pythons[0]}"')
+        yield Finding.of(
+            "TPU005", message, document.key_location(("trainer", "python")), help=f'add python: "{pythons[0]}"'
+        )
     elif trainer.runtime and trainer.python and (problem := python_problem(trainer.runtime, trainer.python)):
         fix = f'set trainer.python to "{PYTHONS[trainer.runtime][0]}"'
-        yield problem._replace(help=fix).finding_at(document.value(("trainer", "python")))
+        yield problem._replace(help=fix).finding_at(document.value_location(("trainer", "python")))
 
 
 def request_body(job: Job) -> RequestBody:

@@ -96,12 +96,12 @@ def _unplaced(project: Project, environment: Environment, slices: Sequence[Slice
         path = (*environment.path, "zones")
         message = f"{environment.name} has no zone for {slice_.size}: no list names one in {environment.region}"
         hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
-        yield Finding.of("TPU005", message, project.document.key(path), help=hint)
+        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)
 
 
 def _tiers(project: Project) -> Iterator[Finding]:
     """Spot capacity is what no reservation holds."""
-    options, key = project.targets.get(NAME, {}), project.document.key
+    options, key = project.targets.get(NAME, {}), project.document.key_location
     if options.get("spot") and options.get("reservation"):
         yield Finding.of(
             "TPU054",

@@ -31,7 +31,7 @@ def unsupported_sizes(
         yield Finding.of(
             "TPU024",
             f"{target} does not take {names}: {why}",
-            project.document.value(path),
+            project.document.value_location(path),
             help=f"{move}leave {names} out",
         )
 
@@ -43,7 +43,7 @@ def _has_own_target(project: Project, environment: Environment) -> bool:
 def unsupported_trainer_key(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
     """An error at a key of the trainer that the target has no use for; nothing where it is not given."""
     if key in project.document.data["trainer"]:
-        yield Finding.of("TPU051", message, project.document.key(("trainer", key)), help=fix)
+        yield Finding.of("TPU051", message, project.document.key_location(("trainer", key)), help=fix)
 
 
 def long_account_id(project: Project, environment: Environment, target: str) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def long_account_id(project: Project, environment: Environment, target: str) -> 
             "TPU030",
             f"the account of {environment.name} would have the id {id_}: "
             f"{len(id_)} characters, and Google takes {MAX_ACCOUNT_ID_LENGTH}",
-            project.document.key(environment.path),
+            project.document.key_location(environment.path),
             help=f"shorten the project's or the environment's name by {len(id_) - MAX_ACCOUNT_ID_LENGTH} characters, "
             f"or name an account of your own in targets.{target}.service_account",
         )
@@ -68,7 +68,7 @@ def unsupported_machines(project: Project, slices: Sequence[Slice], target: str,
         if override is None or override.machine is None or override.machine in names:
             continue
         said = f"{slice_.size} runs on {' or '.join(names)}" if names else f"{target} chooses the machine itself"
-        location = project.document.value(("overrides", slice_.size, "machine"))
+        location = project.document.value_location(("overrides", slice_.size, "machine"))
         where = dotted(("overrides", slice_.size, "machine"))
         hint = f"set {where} to {' or '.join(names)}" if names else f"delete {where}"
         yield Finding.of("TPU026", f"{slice_.size} cannot run on {override.machine}: {said}", location, help=hint)
@@ -97,7 +97,7 @@ def long_job_names(
         yield Finding.of(
             "TPU030",
             f"the job {name} has a name of {len(name)} characters, and {longest(slice_)} are taken for {slice_.size}",
-            project.document.key(environment.path),
+            project.document.key_location(environment.path),
             help=f"shorten the project's or the environment's name by {excess} characters",
             details=(f"the rule: {source}",),
         )

@@ -64,7 +64,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 
 
 def _trainer(project: Project) -> Iterator[Finding]:
-    trainer, key = project.trainer, project.document.key
+    trainer, key = project.trainer, project.document.key_location
     if trainer.package and not trainer.image:
         hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor's"
         message = f"a package needs the executor's image on {NAME}, which runs the package in it"
@@ -72,7 +72,7 @@ def _trainer(project: Project) -> Iterator[Finding]:
     if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
         hint = "build it with: python -m build --sdist, copy it to the bucket, and name it as ${bucket}/…"
         message = f"trainer.package is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
-        yield Finding.of("TPU051", message, project.document.value(("trainer", "package")), help=hint)
+        yield Finding.of("TPU051", message, project.document.value_location(("trainer", "package")), help=hint)
 
 
 def request_body(job: Job) -> RequestBody:

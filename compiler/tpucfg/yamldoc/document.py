@@ -1,8 +1,4 @@
-"""YAML (and JSON) with the place of every key and value.
-
-The text is read as a stream of libyaml's events, so nothing in it is ever constructed or evaluated, and size, depth and
-repetition are bounded while it is read.
-"""
+"""Nodes and documents: plain data with the location of every key and value."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,90 +9,92 @@ from tpucfg.text_format import lines
 
 KeyPath = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
-
-
 _NO_KEYS: Final[Mapping[str, "Node"]] = MappingProxyType({})
 
 
+# Not a dataclass: a file may have 50,000 nodes, and slots set by a plain constructor are the cheapest to make.
 class Node:
-    """One value of the document, where it stands, and what lies below it."""
+    """One value of a document, with its location and the nodes below it."""
 
     __slots__ = ("children", "end", "keys", "start", "text", "value")
 
     def __init__(self, start: Any, end: Any, value: Any, text: str = "") -> None:
         self.start = start
-        """Mark of its first character."""
+        """The parser's mark of the first character; marks count from 0."""
         self.end = end
-        """Mark behind its last character."""
+        """The parser's mark behind the last character."""
         self.value = value
         """Plain data: dict, list, str, int, float, bool or None."""
         self.text = text
-        """A scalar as it is written, without quotes."""
+        """The source text of a scalar, without quotes."""
         self.children: Mapping[str, Node] | Sequence[Node] = ()
-        """By key, or in order."""
+        """The nodes below, by key or in order."""
         self.keys: Mapping[str, Node] = _NO_KEYS
         """The keys of a mapping, as nodes."""
 
 
 class Document(NamedTuple):
-    """A text that was read: its data and the place of everything in it."""
+    """A text that was read: its data, and the location of everything in it."""
 
     file: str
-    """The name it goes by in findings."""
+    """The file's name in findings."""
     text: str
-    """Read as UTF-8, without a byte order mark."""
+    """The text decoded as UTF-8, without a byte order mark."""
     root: Node | None
-    """None where the text could not be read to its end."""
+    """None if the text could not be read to its end."""
     findings: tuple[Finding, ...] = ()
-    """What is wrong with the text itself."""
+    """The mistakes in the text itself."""
 
     @property
     def data(self) -> Any:
-        """The whole document as plain data; None where it could not be read."""
+        """The whole document as plain data; None if it could not be read."""
         return self.root.value if self.root else None
 
     def node(self, path: KeyPath) -> Node | None:
-        """The value at the path, or None where nothing stands there."""
+        """Return the node at a path, or None if there is none."""
         node = self.root
         for step in path:
             children: Any = node.children if node else ()
-            known = step in children if isinstance(children, dict) else isinstance(step, int) and step < len(children)
-            node = children[step] if known else None
+            exists = step in children if isinstance(children, dict) else isinstance(step, int) and step < len(children)
+            node = children[step] if exists else None
         return node
 
-    def value(self, path: KeyPath) -> Location:
-        """Where the value at the path stands; where it is missing, the key it would stand under."""
+    def value_location(self, path: KeyPath) -> Location:
+        """Return the location of a value; that of its key if the value is missing or a mapping of several lines."""
         node = self.node(path)
         if node is None or (isinstance(node.children, dict) and node.start.line != node.end.line):
-            return self.key(path) if path else self._place(None)
-        return self._place(node)
+            return self.key_location(path) if path else self._location(None)
+        return self._location(node)
 
-    def key(self, path: KeyPath) -> Location:
-        """Where the last key of the path stands; where it is missing, or an index, the nearest place above it."""
+    def key_location(self, path: KeyPath) -> Location:
+        """Return the location of a path's last key; the nearest one above if the key is missing."""
         while path:
-            above = self.node(path[:-1])
-            if above is not None and path[-1] in above.keys:
-                return self._place(above.keys[path[-1]])  # type: ignore[index] # a str: it is among the keys
+            parent = self.node(path[:-1])
+            if parent is not None and path[-1] in parent.keys:
+                return self._location(parent.keys[path[-1]])  # type: ignore[index] # a str: it is among the keys
+            # An entry of a list has no key, so its own location is shown.
             if isinstance(path[-1], int) and (node := self.node(path)) is not None:
-                return self._place(node)
+                return self._location(node)
             path = path[:-1]
-        return self._place(None)
+        return self._location(None)
 
-    def within(self, path: KeyPath, part: str) -> Location:
-        """Where a part of a text stands; the whole value where escapes or folded lines hide it."""
+    def text_location(self, path: KeyPath, part: str) -> Location:
+        """Return the location of a part of a text; that of the whole value if escapes or folded lines hide the part."""
         node = self.node(path)
         if node is None or node.start.line != node.end.line:
-            return self.value(path)
-        row = node.start.line
-        at = lines(self.text)[row].find(part, node.start.column, node.end.column)
-        return self.value(path) if at < 0 else Location(self.file, row + 1, at + 1, row + 1, at + len(part) + 1)
+            return self.value_location(path)
+        line = node.start.line
+        column = lines(self.text)[line].find(part, node.start.column, node.end.column)
+        if column < 0:
+            return self.value_location(path)
+        return Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1)
 
-    def written(self, path: KeyPath) -> str:
-        """A scalar as the text has it: `1e-3` stays `1e-3`."""
+    def source_text(self, path: KeyPath) -> str:
+        """Return the source text of a scalar: `1e-3` stays `1e-3`."""
         node = self.node(path)
         return node.text if node else ""
 
-    def _place(self, node: Node | None) -> Location:
+    def _location(self, node: Node | None) -> Location:
         if node is None:
             return Location(self.file)
         start, end = node.start, node.end
@@ -104,11 +102,11 @@ class Document(NamedTuple):
 
 
 def count_values_and_depth(node: Node) -> tuple[int, int]:
-    """The values in a node, itself included, and how many levels of lists and mappings they form."""
-    below = [count_values_and_depth(child) for child in _below(node)]
+    """Return the number of values in a node, itself included, and the levels of lists and mappings that they form."""
+    below = [count_values_and_depth(child) for child in _children(node)]
     is_leaf = not isinstance(node.value, dict | list)
     return 1 + sum(values for values, _ in below), 0 if is_leaf else 1 + max((depth for _, depth in below), default=0)
 
 
-def _below(node: Node) -> Iterable[Node]:
+def _children(node: Node) -> Iterable[Node]:
     return node.children.values() if isinstance(node.children, Mapping) else node.children

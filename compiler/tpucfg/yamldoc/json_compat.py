@@ -1,26 +1,31 @@
-"""JSON is almost a part of YAML; here the two habits that YAML's parsers do not share become YAML's."""
+"""Make JSON acceptable to a YAML parser, without moving any value to another column.
+
+JSON is almost a subset of YAML. YAML parsers reject two of its habits: tabs between values, and characters written as a
+pair of surrogate escapes.
+"""
 
 import re
 from typing import Final
 
+# Possessive, and with an optional closing quote: an unclosed string is passed once, not again from each of its quotes.
 _STRING_OR_TAB: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|\t', re.DOTALL)
-"""Possessive, and with the end of the string optional: a long text without one is passed once, not from every quote."""
 _ESCAPE: Final = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
 def json_to_yaml(text: str) -> str:
-    """Blanks for the tabs between values, and one escape for a pair of surrogates. Nothing else changes its column."""
-    return _STRING_OR_TAB.sub(_in_yaml, text)
+    """Replace tabs between values by blanks, and each pair of surrogate escapes by one escape."""
+    return _STRING_OR_TAB.sub(_as_yaml, text)
 
 
-def _in_yaml(match: re.Match[str]) -> str:
+def _as_yaml(match: re.Match[str]) -> str:
     part = match[0]
     if "\\u" in part:
-        return _ESCAPE.sub(_joined, part).ljust(len(part))
+        # Two escapes of 6 characters become one of 10: blanks behind the string keep the later columns.
+        return _ESCAPE.sub(_join_surrogates, part).ljust(len(part))
     return " " if part == "\t" else part
 
 
-def _joined(escape: re.Match[str]) -> str:
+def _join_surrogates(escape: re.Match[str]) -> str:
     if escape[1] is None:
         return escape[0]
     code = 0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + (int(escape[2], 16) - 0xDC00)

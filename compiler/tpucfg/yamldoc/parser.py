@@ -1,4 +1,4 @@
-"""Text to the events of a YAML parser."""
+"""Build nodes from the events of a YAML parser, within limits on size and depth."""
 
 import re
 from collections.abc import Iterator
@@ -14,58 +14,58 @@ from yaml import (
     SequenceEndEvent,
 )
 
-from tpucfg import text_format as wording
 from tpucfg.findings import MAX_FINDINGS, Finding, Location
+from tpucfg.text_format import format_value, quote_key
 from tpucfg.yamldoc.document import Node, count_values_and_depth
 from tpucfg.yamldoc.yaml12 import NumberRefusedError, resolve_scalar
 
+MAX_DEPTH: Final = 40
+"""Levels of nesting: a Kubernetes pod has fewer than 20."""
+MAX_VALUES: Final = 50_000
+"""Values with every alias expanded, so that a chain of aliases cannot grow exponentially."""
+NEVER_ALLOWED: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff"
+"""Control characters, surrogates and noncharacters, which no YAML text may contain, as the inside of a regex class."""
+# Only an escape can put these into a value, and no field of an API takes them.
+_ESCAPED_ONLY: Final = f"[{NEVER_ALLOWED}\r]"
+_MERGE_KEY: Final = "<<"
+_YAML_TAG_PREFIX: Final = "tag:yaml.org,2002:"
 
-def _parser() -> Any:
-    """The parser of libyaml, or PyYAML's own where there is no libyaml: the same events, thirty times as slow."""
+
+# The events
+
+
+def _event_parser() -> Any:
+    """Return libyaml's parser, or PyYAML's own if there is no libyaml: the same events, thirty times as slow."""
     if yaml.__with_libyaml__:
-        return yaml.cyaml.CParser  # type: ignore[attr-defined] # where libyaml is, it is there
-    return type("Parser", (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser), {"__init__": _start_pure})
+        return yaml.cyaml.CParser  # type: ignore[attr-defined] # defined if libyaml is there
+    bases = (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser)
+    return type("Parser", bases, {"__init__": _init_pure_parser})
 
 
-def _start_pure(self: Any, text: str) -> None:
+# yaml.Loader would also bring a composer and a constructor; only the three stages up to the events are wanted.
+def _init_pure_parser(self: Any, text: str) -> None:
     yaml.reader.Reader.__init__(self, text)
     yaml.scanner.Scanner.__init__(self)
     yaml.parser.Parser.__init__(self)
 
 
-_Parser: Final = _parser()
+_Parser: Final = _event_parser()
 
 
 def parse_events(text: str) -> Iterator[Any]:
-    """The parser's events, one by one. The text holds no character that YAML does not allow.
+    """Yield the parser's events. The text must contain no character that YAML does not allow.
 
     Raises:
-        yaml.MarkedYAMLError: While they are read: the text is not YAML from there on.
+        yaml.MarkedYAMLError: During the iteration, when the text is not YAML from there on.
     """
     return iter(_Parser(text).get_event, None)
 
 
-# The events of a YAML parser to nodes, under bounds.
+# The nodes
 
 
-MAX_DEPTH: Final = 40
-"""Levels of nesting: a Kubernetes pod has under 20."""
-MAX_VALUES: Final = 50_000
-"""Values with every alias counted in full, so that a chain of aliases cannot grow without end."""
-CONTROL_CHARACTERS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff"
-"""Control characters, surrogates and what is no character: YAML allows none of them, for a class of an expression."""
-_SMUGGLED: Final = f"[{CONTROL_CHARACTERS}\r]"
-"""What only an escape can bring in: YAML has it nowhere else, and no API field takes it."""
-_MERGE: Final = "<<"
-_YAML_TAGS: Final = "tag:yaml.org,2002:"
-_MANY: Final = "write out what the aliases stand for, or shorten the file"
-_DEEP: Final = "a message of the APIs has under 20 levels: is there a bracket too many?"
-
-_FIX: Final = "fix those first, and check again"
-
-
-class ParseAborted(Exception):
-    """The text cannot be read any further; carries the finding that says why."""
+class ParseAborted(Exception):  # noqa: N818 - it ends the reading early, and carries the finding rather than an error
+    """The text cannot be read any further."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -73,61 +73,67 @@ class ParseAborted(Exception):
 
 
 class NodeBuilder:
-    """Nodes from events. The depth is bounded before Python's own stack or libyaml's could be exhausted."""
+    """Builds the nodes of one document, and collects the findings about its text.
+
+    The depth is checked at the start of each collection, before Python's stack or libyaml's could be exhausted.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.findings: list[Finding] = []
         self.anchors: dict[str, Node] = {}
-        self.values = 0
+        self.value_count = 0
 
     def document(self, events: Iterator[Any]) -> Node:
-        """The single document of the stream."""
+        """Return the root of the stream's only document.
+
+        Raises:
+            ParseAborted: The text is empty, exceeds a limit, or has a construct behind which reading cannot go on.
+        """
         root: Node | None = None
         for event in events:
             if type(event) is DocumentStartEvent:
                 if root is not None:
-                    hint = "delete it, or put it into a file of its own"
-                    raise self._stop("TPU011", "a second document starts here; one file holds one", event, hint)
+                    message = "a second YAML document starts here; a file has only one"
+                    raise self._abort("TPU011", message, event, "delete it, or move it to its own file")
                 root = self._value(next(events), events, 0)
         if root is None or (root.value is None and not root.text):
-            raise ParseAborted(
-                Finding.of(
-                    "TPU002", f"{self.name} is empty", Location(self.name), help="make a new project with: tpucfg init"
-                )
-            )
+            hint = "make a new project with: tpucfg init"
+            raise ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
         return root
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         kind = type(event)
         if kind is AliasEvent:
             return self._alias(event, depth)
-        self._count(event, 1)
+        self._count_values(event, 1)
         if kind is ScalarEvent:
             return self._scalar(event)
-        self._nest(event, depth + 1)
+        self._check_depth(event, depth + 1)
         return (self._mapping if kind is MappingStartEvent else self._sequence)(event, events, depth + 1)
 
-    def _count(self, event: Any, values: int) -> None:
-        self.values += values
-        if self.values > MAX_VALUES:
-            raise self._stop(
-                "TPU010", f"the file has more than {MAX_VALUES:,} values, aliases counted in full", event, _MANY
-            )
+    def _count_values(self, event: Any, values: int) -> None:
+        self.value_count += values
+        if self.value_count > MAX_VALUES:
+            message = f"the file has more than {MAX_VALUES:,} values, with aliases expanded"
+            raise self._abort("TPU010", message, event, "use fewer aliases, or shorten the file")
 
-    def _nest(self, event: Any, depth: int) -> None:
+    def _check_depth(self, event: Any, depth: int) -> None:
         if depth > MAX_DEPTH:
-            message = f"this is nested deeper than {MAX_DEPTH} levels, aliases counted in full"
-            raise self._stop("TPU010", message, event, _DEEP)
+            message = f"this is nested deeper than {MAX_DEPTH} levels, with aliases expanded"
+            hint = "check for an extra bracket: request bodies have fewer than 20 levels"
+            raise self._abort("TPU010", message, event, hint)
 
     def _scalar(self, event: Any) -> Node:
-        self._refuse_unfit(event)
+        self._check_scalar(event)
         text = value = event.value
+        # implicit[0] is True for a plain scalar: anything in quotes, or in a block, is text.
         if event.implicit[0]:
             try:
                 value = resolve_scalar(text)
             except NumberRefusedError as error:
-                self._say("TPU006", str(error), event, help=error.help)
+                self._report("TPU006", str(error), event, help=error.help)
+                # Any number does: the finding is an error, so nothing is computed from it.
                 value = 0
         node = Node(event.start_mark, event.end_mark, value, text)
         return self._anchored(event, node) if event.anchor else node
@@ -141,12 +147,14 @@ class NodeBuilder:
             if type(key) is MappingEndEvent:
                 break
             name = self._key(key)
+            # Read before the key is judged: the events of the value have to be consumed in any case.
             child = self._value(next(events), events, depth)
             if name in keys:
-                self._duplicate(name, key, keys[name])
+                self._report_duplicate(name, key, keys[name])
                 continue
-            if name == _MERGE and key.implicit[0]:
-                self._say("TPU011", "merge keys are not read: YAML 1.2 has none", key, help="write the keys out")
+            if name == _MERGE_KEY and key.implicit[0]:
+                message = "merge keys (<<) are not supported: YAML 1.2 has none"
+                self._report("TPU011", message, key, help="write the keys out")
                 continue
             keys[name] = Node(key.start_mark, key.end_mark, name, name)
             children[name], data[name] = child, child.value
@@ -156,13 +164,14 @@ class NodeBuilder:
 
     def _key(self, event: Any) -> str:
         if type(event) is ScalarEvent:
-            self._refuse_unfit(event)
+            self._check_scalar(event)
             return str(event.value)
         if type(event) is MappingStartEvent and event.flow_style:
-            message = "a mapping stands here as a key, as in {{ x }}: a spec is no template"
-            raise self._stop("TPU011", message, event, "put the text in quotes, or write what a template would make")
-        message = "a key is a word, and not a list, a mapping or an alias"
-        raise self._stop("TPU011", message, event, "write the key itself")
+            message = "a mapping is used as a key, as in {{ x }}: templates are not supported"
+            hint = "put the text in quotes, or write the text that the template would produce"
+            raise self._abort("TPU011", message, event, hint)
+        message = "a key must be text, not a list, a mapping or an alias"
+        raise self._abort("TPU011", message, event, "write the key itself")
 
     def _sequence(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         self._refuse_tag(event)
@@ -180,58 +189,55 @@ class NodeBuilder:
         return node
 
     def _alias(self, event: Any, depth: int) -> Node:
-        """The anchored value again. An anchor is known only once its value has ended, so no value can hold itself."""
+        """Return a copy of the anchored node, at the alias's own location."""
+        # An anchor is known only when its value has ended, so no value can contain itself.
         if event.anchor not in self.anchors:
-            name = wording.format_value(event.anchor, quoted=False)
-            message = f"the alias *{name} stands for nothing: no value named &{name} ends before it"
-            raise self._stop("TPU011", message, event, "write the value itself")
+            name = format_value(event.anchor, quoted=False)
+            message = f"the alias *{name} is undefined: no value with the anchor &{name} ends before it"
+            raise self._abort("TPU011", message, event, "write the value itself")
         anchored = self.anchors[event.anchor]
         values, levels = count_values_and_depth(anchored)
-        self._count(event, values)
-        self._nest(event, depth + levels)
+        self._count_values(event, values)
+        self._check_depth(event, depth + levels)
         node = Node(event.start_mark, event.end_mark, anchored.value, anchored.text)
         node.children, node.keys = anchored.children, anchored.keys
         return node
 
+    def _check_scalar(self, event: Any) -> None:
+        """Report a tag, or a character that only an escape can produce."""
+        if event.tag is not None:
+            self._refuse_tag(event)
+        if event.style == '"' and not event.value.isprintable() and (match := re.search(_ESCAPED_ONLY, event.value)):
+            message = f"an escape produces the character U+{ord(match[0]):04X}, which no name, path or flag may contain"
+            self._report("TPU011", message, event, help="delete the escape, or put the text in single quotes")
+
     def _refuse_tag(self, event: Any) -> None:
         if event.tag is None:
             return
-        tag = f"!!{event.tag.removeprefix(_YAML_TAGS)}" if event.tag.startswith(_YAML_TAGS) else event.tag
+        tag = f"!!{event.tag.removeprefix(_YAML_TAG_PREFIX)}" if event.tag.startswith(_YAML_TAG_PREFIX) else event.tag
         hint = "put the value in quotes instead" if tag == "!!str" else "leave the tag out"
-        message = f"the tag {wording.format_value(tag, quoted=False)} is not read: a spec holds plain values"
-        found = self._finding("TPU011", message, event, help=hint)
-        line, column = found.location[1:3]
-        self._keep(found._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
+        message = f"the tag {format_value(tag, quoted=False)} is not supported: a spec has only plain values"
+        finding = self._finding("TPU011", message, event, help=hint)
+        # The event's range is that of the value behind the tag as well; the finding is about the tag alone.
+        line, column = finding.location[1:3]
+        self._keep(finding._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
 
-    def _refuse_unfit(self, event: Any) -> None:
-        """What makes a value or a key unreadable: a tag, or a character that only an escape can bring in."""
-        if event.tag is not None:
-            self._refuse_tag(event)
-        if event.style == '"' and not event.value.isprintable() and (found := re.search(_SMUGGLED, event.value)):
-            message = f"an escape stands for the character U+{ord(found[0]):04X}, which no name, path or flag takes"
-            self._say("TPU011", message, event, help="delete the escape, or put the text in single quotes")
+    def _report_duplicate(self, name: str, event: Any, first: Node) -> None:
+        start, end = first.start, first.end
+        location = Location(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
+        self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
 
-    def _duplicate(self, name: str, event: Any, first: Node) -> None:
-        location = Location(
-            self.name, first.start.line + 1, first.start.column + 1, first.end.line + 1, first.end.column + 1
-        )
-        self._say(
-            "TPU003",
-            f"{wording.quote_key(name)} is written twice in one mapping: first in line {location.line}",
-            event,
-            help="delete one of the two",
-            related=((location, "the first one"),),
-        )
-
-    def _say(self, id: str, message: str, event: Any, **more: Any) -> None:
+    def _report(self, id: str, message: str, event: Any, **more: Any) -> None:
         self._keep(self._finding(id, message, event, **more), event)
 
     def _keep(self, finding: Finding, event: Any) -> None:
         if len(self.findings) == MAX_FINDINGS:
-            raise self._stop("TPU010", f"there are {MAX_FINDINGS} mistakes above, and no more is read", event, _FIX)
+            message = f"reading stopped after {MAX_FINDINGS} mistakes"
+            raise self._abort("TPU010", message, event, "fix those first, and check again")
         self.findings.append(finding)
 
-    def _stop(self, id: str, message: str, event: Any, help: str) -> ParseAborted:
+    def _abort(self, id: str, message: str, event: Any, help: str) -> ParseAborted:
         return ParseAborted(self._finding(id, message, event, help=help))
 
     def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:

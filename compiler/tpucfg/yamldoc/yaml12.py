@@ -1,7 +1,7 @@
-"""What a plain scalar means: the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
+"""Resolve plain scalars by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
 
-YAML 1.1, which PyYAML's own loaders follow, reads `no` as false, `12:30` as 750 and `1e-3` as text; a spec means none
-of these.
+PyYAML's own loaders follow YAML 1.1, which reads `no` as false, `12:30` as 750 and `1e-3` as text. A spec means none of
+these.
 """
 
 import re
@@ -17,20 +17,20 @@ _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_MAY_BE_MORE: Final = frozenset("-+.0123456789")
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
-_BASED: Final = r"0o[0-7]+|0x[0-9a-fA-F]+"
+_NUMBER_STARTS: Final = frozenset("-+.0123456789")
+_DECIMAL_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_OCTAL_OR_HEXADECIMAL: Final = r"0o[0-7]+|0x[0-9a-fA-F]+"
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 
 MAX_NUMBER_LENGTH: Final = 40
-"""Digits of the longest number that is read: more than any count, rate or 64-bit identifier has."""
+"""The characters of a number: more than any count, rate or 64-bit identifier needs."""
 
-_TEXT: Final = "if it is text, put it in quotes"
+_QUOTE_TEXT: Final = "if it is text, put it in quotes"
 
 
 class NumberRefusedError(ValueError):
-    """A number that no figure of a spec can be: infinite, not a number, or longer than LONGEST_NUMBER."""
+    """A number that no spec can use: infinite, not a number, out of range, or longer than MAX_NUMBER_LENGTH."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
@@ -38,33 +38,36 @@ class NumberRefusedError(ValueError):
 
 
 def resolve_scalar(text: str) -> Scalar:
-    """The value of a plain scalar.
+    """Return the value of a plain scalar.
 
     Raises:
-        NumberRefusedError: It reads as a number, but as none that a JSON document could hold.
+        NumberRefusedError: The text is a number that a JSON document cannot contain.
     """
     if text in _WORDS:
         return _WORDS[text]
-    return _number(text) if text[0] in _MAY_BE_MORE else text
+    return _number(text) if text[0] in _NUMBER_STARTS else text
 
 
+# Cached because a ladder of configs repeats its numbers: each is read once per spec and once per rendered text.
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
-    kind = int if _INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
-    if kind is None and not re.fullmatch(_BASED, text):
+    kind = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
+    if kind is None and not re.fullmatch(_OCTAL_OR_HEXADECIMAL, text):
         if re.fullmatch(_NOT_FINITE, text):
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
+    # Checked before the conversion, whose time is quadratic in the number of digits.
     if len(text) > MAX_NUMBER_LENGTH:
-        message = f"the number has {len(text)} characters, and at most {MAX_NUMBER_LENGTH} are read"
-        raise NumberRefusedError(message, f"write fewer digits; {_TEXT}")
+        message = f"the number has {len(text)} characters; the maximum is {MAX_NUMBER_LENGTH}"
+        raise NumberRefusedError(message, f"write fewer digits; {_QUOTE_TEXT}")
     if kind is None:
         return int(text, 0)
     value = kind(text)
     if value in (float("inf"), float("-inf")):
         message = f"{text} is beyond the range of a 64-bit floating-point number"
-        raise NumberRefusedError(message, f"write a number below 1e308; {_TEXT}")
+        raise NumberRefusedError(message, f"write a number below 1e308; {_QUOTE_TEXT}")
+    # A mantissa with a digit other than 0 that becomes 0 has underflowed.
     if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
         message = f"{text} is too small for a 64-bit floating-point number"
-        raise NumberRefusedError(message, f"write a number above 1e-308; {_TEXT}")
+        raise NumberRefusedError(message, f"write a number above 1e-308; {_QUOTE_TEXT}")
     return value

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import CATALOG, ids, planned, spec, the, unsaid
+from spec_factory import CATALOG, ids, missing_words, planned, spec, the
 from tpucfg.findings import Finding
 
 OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
@@ -36,7 +36,7 @@ def test_a_region_of_another_list(region: str, size: str, said: str) -> None:
     slice_ = CATALOG.find(size)
     assert slice_ is not None
     source = CATALOG.sources[slice_.zones_in(region)[0].source].url
-    assert unsaid(warning, region, size, said, source, OFFICIAL, slice_.regions(official=True)[0]) == []
+    assert missing_words(warning, region, size, said, source, OFFICIAL, slice_.regions(official=True)[0]) == []
 
 
 def test_a_region_without_the_size() -> None:
@@ -47,19 +47,22 @@ def test_a_region_without_the_size() -> None:
     assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in found.details
     assert found.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
     assert [said for _, said in found.related] == ["the region of dev"]
-    assert unsaid(found, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
+    assert missing_words(found, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
 
 
 def test_cloud_tpu_s_list_is_its_own() -> None:
     """On cloud-tpu nobody needs to be told why that list decides."""
     (found,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
-    assert unsaid(found, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
+    assert missing_words(found, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
 
 
 def test_no_region_has_every_rung() -> None:
     """Where no region would do, the finding says where the rung itself is."""
     (found,) = [it for it in finding_in("us-central2", "v4-8", "v2-32", target="cloud-tpu") if it.id == "TPU021"]
-    assert unsaid(found, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4") == []
+    assert (
+        missing_words(found, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4")
+        == []
+    )
     assert "us-central1" in found.help
 
 
@@ -68,8 +71,8 @@ def test_a_region_that_has_none_of_the_rungs() -> None:
     for region, said in (("us-west1", "v2-8 and v2-32 are not offered"), ("us-centrall1", "did you mean us-central1?")):
         result = planned(spec(environments__dev__region=region))
         found = the("TPU021", result.findings)
-        assert found.location == result.project.document.value(("environments", "dev", "region"))
-        assert unsaid(found, region, said) == []
+        assert found.location == result.project.document.value_location(("environments", "dev", "region"))
+        assert missing_words(found, region, said) == []
 
 
 def test_every_environment_has_its_own_finding() -> None:
@@ -86,7 +89,7 @@ def test_only_what_is_selected_is_looked_at() -> None:
     data = spec(sizes=["v3-8", "v3-32"], training__tuned_on="v3-8", environments__prod=other)
     assert planned(data, environments=("dev",), sizes=("v3-8",)).findings == ()
     (found,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
-    assert unsaid(found, "every rung of this ladder (v3-8, v3-32)") == []
+    assert missing_words(found, "every rung of this ladder (v3-8, v3-32)") == []
     assert ids(planned(data, environments=("prod",)).findings) == ["TPU021"]
 
 
@@ -103,7 +106,7 @@ def test_zones(zone: str, id_: str, level: str, words: list[str]) -> None:
     """A zone must be of the region and have the size; one that only another list names is a warning."""
     found = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
     assert [(it.id, it.level) for it in found] == ([(id_, level)] if id_ else [])
-    assert [unsaid(it, *words) for it in found] == ([[]] if id_ else [])
+    assert [missing_words(it, *words) for it in found] == ([[]] if id_ else [])
 
 
 def test_a_zone_takes_the_region_s_place() -> None:
@@ -151,7 +154,7 @@ def test_a_name_that_follows_can_be_wrong_too(project: str) -> None:
     """A long project, or one of a domain, gives a name that Cloud Storage refuses; the finding asks for `bucket`."""
     names = {"name": "a-name-of-twenty-four-ch", "environments__dev__project": project}
     found = the("TPU028", planned(spec(**names)).findings)
-    assert unsaid(found, "set environments.dev.bucket", project) == []
+    assert missing_words(found, "set environments.dev.bucket", project) == []
     assert planned(spec(**names, environments__dev__bucket="my-bucket")).findings == ()
 
 

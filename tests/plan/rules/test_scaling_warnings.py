@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spec_factory import WITHOUT, ids, planned, spec, the, unsaid
+from spec_factory import WITHOUT, ids, missing_words, planned, spec, the
 from tpucfg.findings import Finding
 
 V4 = {"target": "cloud-tpu", "environments__dev__region": "us-central2"}
@@ -22,7 +22,7 @@ def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding
 def one(id_: str, said: str | None, found: tuple[Finding, ...]) -> Finding | None:
     """The only finding there is, which has this id and says this; None where nothing is to be said."""
     assert ids(found) == ([id_] if said else [])
-    assert [unsaid(it, said or "") for it in found] == [[] for _ in found]
+    assert [missing_words(it, said or "") for it in found] == [[] for _ in found]
     return found[0] if found else None
 
 
@@ -54,7 +54,7 @@ def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, said: str | None)
 def test_few_steps_are_left(steps: int, said: str | None) -> None:
     """Below a hundred; the help names the least number of steps that ends it."""
     if found := one("TPU042", said, warned("v2-8", "v2-32", training__train_steps=steps)):
-        assert unsaid(found, "train_steps to 397 or more") == []
+        assert missing_words(found, "train_steps to 397 or more") == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_long_warm_up(warmup: int, said: str | None) -> None:
     """Over a quarter of the run, with the share on each rung and the counts of the first."""
     steps = {"lr_Warmup_steps": warmup, "other_steps": 3999}
     if found := one("TPU043", said, warned("v2-8", "v2-32", training__steps=steps)):
-        assert unsaid(found, "lr_Warmup_steps to 1000 or less") == []
+        assert missing_words(found, "lr_Warmup_steps to 1000 or less") == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_late_checkpoint(interval: int, said: str | None) -> None:
     """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
     steps = {"save_Checkpoints_steps": interval, "other_steps": 9000}
     if found := one("TPU044", said, warned("v2-8", "v2-32", training__steps=steps)):
-        assert unsaid(found, "save_Checkpoints_steps to 4000 or less") == []
+        assert missing_words(found, "save_Checkpoints_steps to 4000 or less") == []
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(["v2-32", "v2-512"]))
@@ -137,7 +137,7 @@ def test_the_rate_is_kept_on_purpose() -> None:
     for training in (written, {key: value for key, value in written.items() if key != "learning_rate_rule"}):
         plan = planned(spec(training=training))
         key = "learning_rate_rule" if "learning_rate_rule" in training else "learning_rate"
-        assert the("TPU045", plan.findings).location == plan.project.document.value(("training", key))
+        assert the("TPU045", plan.findings).location == plan.project.document.value_location(("training", key))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_the_batch_per_core_changed(batch: int, said: str | None) -> None:
     """An override that gives what the cores would give anyway is no change; any other says what it leads to."""
     found = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
     if warning := one("TPU047", said, found):
-        assert unsaid(warning, "overrides.v2-32.batch_size", "4096") == []
+        assert missing_words(warning, "overrides.v2-32.batch_size", "4096") == []
 
 
 def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ids, planned, spec, the, unsaid
+from spec_factory import ids, missing_words, planned, spec, the
 
 
 def test_a_size_that_does_not_exist() -> None:
@@ -28,7 +28,7 @@ def test_a_size_that_does_not_exist() -> None:
 def test_a_ladder_out_of_order(sizes: list[str], words: list[str]) -> None:
     """A ladder rises in cores from rung to rung; both rungs are shown, with their cores and the edit."""
     found = the("TPU023", planned(spec(sizes=sizes)).findings)
-    assert unsaid(found, *words) == []
+    assert missing_words(found, *words) == []
     assert len(found.related) == 1
 
 
@@ -48,8 +48,8 @@ def test_overrides_and_zones_of_no_rung() -> None:
     )
     assert ids(result.findings) == ["TPU025", "TPU025"]
     zones, overrides = result.findings
-    assert unsaid(zones, "environments.dev.zones", "v3-8") == []
-    assert unsaid(overrides, "overrides", "v2-128") == []
+    assert missing_words(zones, "environments.dev.zones", "v3-8") == []
+    assert missing_words(overrides, "overrides", "v2-128") == []
 
 
 @pytest.mark.parametrize(

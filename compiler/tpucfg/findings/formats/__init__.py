@@ -1,4 +1,4 @@
-"""The ways to print findings: one module for each, all with the same function `report`."""
+"""The output formats of findings: one module each, all with a function `report`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -9,24 +9,24 @@ from tpucfg.findings.finding import Finding
 __all__ = ["FORMATS", "Format", "format_counts", "format_named"]
 
 FORMATS: Final = ("text", "json", "sarif", "github")
-"""By the name that `--format` takes, which is also the module's."""
+"""The values of `--format`, which are also the names of the modules."""
 
 
 class Format(Protocol):
     """The interface of a module in `findings/formats/`."""
 
     def report(self, findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
-        """The findings as text: empty, or ended by a line break. `sources` holds the text of each file by its name."""
+        """Return the findings as text, empty or ended by a line break. `sources` maps file names to file texts."""
 
 
 def format_named(name: str) -> Format:
-    """The format of that name, which must be one of FORMATS; the others are not imported."""
+    """Return the module of a format, one of FORMATS, without importing the others."""
     return cast("Format", import_module(f"tpucfg.findings.formats.{name}"))
 
 
 def format_counts(findings: Iterable[Finding]) -> str:
-    """`2 errors and 1 warning`; `no findings` where there is nothing to count."""
+    """Return a summary such as `2 errors and 1 warning`, or `no findings`."""
     levels = [finding.level for finding in findings]
     counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
-    said = [f"{count} {level}{'s' if count > 1 else ''}" for count, level in counts if count]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said) or "no findings"
+    parts = [f"{count} {level}{'s' if count > 1 else ''}" for count, level in counts if count]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "no findings"

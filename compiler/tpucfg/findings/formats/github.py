@@ -1,4 +1,4 @@
-"""For a GitHub workflow: annotations on the pull request's lines.
+"""Findings as annotations of a GitHub workflow, shown on the lines of a pull request.
 
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions#setting-an-error-message
 """
@@ -13,22 +13,24 @@ _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
-    """One workflow command a line."""
+    """Return one workflow command per line."""
     return "".join(f"{_command(finding)}\n" for finding in findings)
 
 
 def _command(finding: Finding) -> str:
     location = finding.location
-    where = {"file": location.file, "line": location.line, "endLine": location.end_line}
-    if location.line == location.end_line:  # GitHub refuses columns that stand in different lines
-        where |= {"col": location.column, "endColumn": max(location.column, location.end_column - 1)}
-    where["title"] = finding.id
-    properties = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in where.items())
+    properties = {"file": location.file, "line": location.line, "endLine": location.end_line}
+    # GitHub rejects columns of a range that spans lines.
+    if location.line == location.end_line:
+        properties |= {"col": location.column, "endColumn": max(location.column, location.end_column - 1)}
+    properties["title"] = finding.id
+    property_list = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
     text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
-    return f"::{_COMMANDS[finding.level]} {properties}::{_escaped(text)}"
+    return f"::{_COMMANDS[finding.level]} {property_list}::{_escaped(text)}"
 
 
-def _escaped(text: str, also: str = "") -> str:
-    for char in "%\r\n" + also:
+def _escaped(text: str, more: str = "") -> str:
+    # The percent sign first: it begins the escapes of the others.
+    for char in "%\r\n" + more:
         text = text.replace(char, f"%{ord(char):02X}")
     return printable(text)

@@ -1,4 +1,4 @@
-"""For programs: a list of objects, one for each finding."""
+"""Findings as a JSON list of objects, for other programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from tpucfg.text_format import json_text
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
-    """A JSON list, in the order of the findings."""
+    """Return a JSON list in the order of the findings."""
     return json_text([_entry(finding) for finding in findings])
 
 
@@ -20,10 +20,10 @@ def _entry(finding: Finding) -> dict[str, Any]:
         **location_entry(finding.location),
         "help": finding.help,
         "details": list(finding.details),
-        "related": [{"message": said, **location_entry(location)} for location, said in finding.related],
+        "related": [{"message": label, **location_entry(location)} for location, label in finding.related],
     }
 
 
 def location_entry(location: Location) -> dict[str, Any]:
-    """A place as JSON has it: from 1, the end exclusive."""
+    """Return the keys of a location: lines and columns from 1, the end exclusive."""
     return dict(zip(("file", "line", "column", "end_line", "end_column"), location, strict=True))

@@ -1,4 +1,4 @@
-"""For code scanning: SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html)."""
+"""Findings as SARIF 2.1.0 for code scanning (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
-    """One run of one tool, with the rules that occur."""
+    """Return a log with one run of one tool, and the rules that occur in it."""
     ids = sorted({finding.id for finding in findings})
     driver = {
         "name": "tpucfg",
@@ -41,8 +41,8 @@ def _rule(id_: str) -> dict[str, Any]:
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
     related = [
-        {"id": number, "message": {"text": said}, **_location(location)}
-        for number, (location, said) in enumerate(finding.related, start=1)
+        {"id": number, "message": {"text": label}, **_location(location)}
+        for number, (location, label) in enumerate(finding.related, start=1)
     ]
     return {
         "ruleId": finding.id,
@@ -56,6 +56,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 
 def _location(location: Location) -> dict[str, Any]:
     region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True))
+    # A file name is any bytes; Python decodes those that are not UTF-8 as surrogates, which a URI escapes as bytes.
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(location.file, errors="surrogateescape")},

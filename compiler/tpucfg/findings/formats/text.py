@@ -1,4 +1,4 @@
-"""For people: a line that can be grepped, the source with its places underlined, and the edit that ends it."""
+"""Findings as text for people: a line for grep, the source with underlines, the facts and the edit."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +11,13 @@ from tpucfg.text_format import lines, printable
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}
 _BOLD: Final = "\033[1m"
 _END: Final = "\033[0m"
-_WIDEST: Final = 120
-"""Characters of a source line that are shown; a longer one is cut around the place."""
-_CUT: Final = "…"
+_MAX_WIDTH: Final = 120
+"""The characters of a source line that are shown; a longer line is cut around the location."""
+_ELLIPSIS: Final = "…"
 
 
 class _Mark(NamedTuple):
-    """What is underlined in one line, and what is said about it."""
+    """An underline in one source line, with its label."""
 
     location: Location
     sign: str
@@ -25,22 +25,19 @@ class _Mark(NamedTuple):
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
-    """Each finding in its own paragraph."""
+    """Return one paragraph per finding, separated by empty lines."""
     by_file = {file: lines(text) if text else [] for file, text in sources.items()}
     return "\n".join("".join(f"{line}\n" for line in _paragraph(finding, by_file, colour)) for finding in findings)
 
 
 def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
-    location, level, message = (
-        printable(str(finding.location)),
-        f"{finding.level}[{finding.id}]",
-        printable(finding.message),
-    )
+    location, message = printable(str(finding.location)), printable(finding.message)
+    level = f"{finding.level}[{finding.id}]"
     if colour:
         yield f"{_BOLD}{location}{_END}: {_COLOURS[finding.level]}{level}{_END}: {_BOLD}{message}{_END}"
     else:
         yield f"{location}: {level}: {message}"
-    marks = [_Mark(finding.location, "^", ""), *(_Mark(location, "-", said) for location, said in finding.related)]
+    marks = [_Mark(finding.location, "^", ""), *(_Mark(other, "-", label) for other, label in finding.related)]
     shown = [
         mark
         for mark in marks
@@ -65,37 +62,37 @@ def _line(location: Location, sources: Mapping[str, list[str]]) -> str | None:
 def _snippet(marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str) -> Iterator[str]:
     if marks:
         yield f"{margin} |"
-    for number, group in groupby(
-        sorted(marks, key=lambda mark: mark.location.line), key=lambda mark: mark.location.line
-    ):
-        in_line = list(group)
-        line = _line(in_line[0].location, sources) or ""
-        cut = _cut(line, in_line[0].location)
+    by_line = sorted(marks, key=lambda mark: mark.location.line)
+    for number, group in groupby(by_line, key=lambda mark: mark.location.line):
+        marks_of_line = list(group)
+        line = _line(marks_of_line[0].location, sources) or ""
+        cut = _cut(line, marks_of_line[0].location)
         yield f"{number:>{len(margin)}} | {_visible(line, cut)}".rstrip()
-        for mark in in_line:
+        for mark in marks_of_line:
             yield f"{margin} | {_underline(line, cut, mark)} {mark.label}".rstrip()
 
 
 def _cut(line: str, location: Location) -> int:
-    """Characters left out at the line's start, so that the place is seen."""
-    return max(0, location.column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
+    """Return how many characters to leave out at the start of a long line, so that the location is visible."""
+    return max(0, location.column - 1 - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
 
 
 def _visible(line: str, cut: int) -> str:
-    text = "".join(char if char.isprintable() else " " for char in line[cut : cut + _WIDEST])
-    return f"{_CUT if cut else ''}{text}{_CUT if len(line) > cut + _WIDEST else ''}"
+    text = "".join(char if char.isprintable() else " " for char in line[cut : cut + _MAX_WIDTH])
+    return f"{_ELLIPSIS if cut else ''}{text}{_ELLIPSIS if len(line) > cut + _MAX_WIDTH else ''}"
 
 
 def _underline(line: str, cut: int, mark: _Mark) -> str:
     start = mark.location.column - 1
     end = mark.location.end_column - 1 if mark.location.end_line == mark.location.line else len(line)
-    before = sum(_width(char) for char in line[cut:start]) + (len(_CUT) if cut else 0)
-    under = sum(_width(char) for char in line[start : min(max(end, start + 1), cut + _WIDEST)])
+    before = sum(_width(char) for char in line[cut:start]) + (len(_ELLIPSIS) if cut else 0)
+    under = sum(_width(char) for char in line[start : min(max(end, start + 1), cut + _MAX_WIDTH)])
     return " " * before + mark.sign * max(under, 1)
 
 
 def _width(char: str) -> int:
-    """Columns of a terminal: a wide character takes two, so that the underline stays below its value."""
+    """Return the terminal columns of a character: wide characters take two, combining ones none."""
+    # An unprintable character is shown as a space.
     if not char.isprintable():
-        return 1  # it is shown as a space
+        return 1
     return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1

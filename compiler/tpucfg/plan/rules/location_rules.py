@@ -51,7 +51,7 @@ def location_findings(
     for _, group in groupby(doubtful, key=lambda it: (it[1].kind, it[1].source)):
         listed_there = list(group)
         if not listed_there[0][1].official:
-            location = project.document.value(
+            location = project.document.value_location(
                 (*environment.sizes_path, environment.sizes.index(listed_there[0][0].size))
             )
             slices = [slice_ for slice_, _ in listed_there]
@@ -71,7 +71,7 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     )
     hint = f"set {dotted(path)} to another name" + (f", such as {fit}" if fit else "")
     details = (f"the rules: {BUCKETS_URL}",)
-    yield Finding.of("TPU028", message, project.document.value(path), help=hint, details=details)
+    yield Finding.of("TPU028", message, project.document.value_location(path), help=hint, details=details)
 
 
 def _lacks(
@@ -84,7 +84,7 @@ def _lacks(
     target: str,
 ) -> Finding:
     """One finding for an environment: at its region where that has no rung at all, else at the first that it lacks."""
-    region, at_region = environment.region, project.document.value((*environment.path, "region"))
+    region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
     everywhere, names = _with_every_rung(ladder), [slice_.size for slice_ in lacking]
     if all_of_them:
         known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
@@ -98,7 +98,7 @@ def _lacks(
     return Finding.of(
         "TPU021",
         f"{listed(names, last=' and ')} {verb} not offered in {region}",
-        at_region if all_of_them else project.document.value((*environment.sizes_path, index)),
+        at_region if all_of_them else project.document.value_location((*environment.sizes_path, index)),
         help=_move(environment, ladder, lacking, everywhere),
         details=(_regions(lacking, everywhere, ladder), *_whose(target)),
         related=() if all_of_them else ((at_region, f"the region of {environment.name}"),),
@@ -144,7 +144,7 @@ def _unofficial(id_: str, catalog: Catalog, slices: list[Slice], zone: Zone, whe
 
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
-    location = project.document.value(path)
+    location = project.document.value_location(path)
     known = {zone.name: zone for zone in slice_.zones}
     local = slice_.zones_in(environment.region)
     here = [zone.name for zone in local if zone.official] or [zone.name for zone in local]
@@ -156,7 +156,9 @@ def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: 
             f"the zone {name} is not in {environment.region}, where {environment.name} and its bucket are",
             location,
             help=hint,
-            related=((project.document.value((*environment.path, "region")), f"the region of {environment.name}"),),
+            related=(
+                (project.document.value_location((*environment.path, "region")), f"the region of {environment.name}"),
+            ),
         )
     elif known and name not in known:
         message = f"{slice_.size} is not offered in the zone {name}"
@@ -186,7 +188,7 @@ def data_locality_findings(
             yield Finding.of(
                 "TPU031",
                 f"{dotted(path)} is {format_value(text, quoted=False)}, outside ${{bucket}}: its region is not known",
-                project.document.value(path),
+                project.document.value_location(path),
                 help=f"copy it and write {format_value('${bucket}' + text[len(own) :], quoted=False)}, or allow TPU031",
                 details=(f"data belongs in a bucket in the TPU's region: {BUCKET_URL}",),
             )

@@ -147,7 +147,7 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
 
 
 def _finding(project: Project, id_: str, message: str, path: KeyPath, hint: str) -> Finding:
-    return Finding.of(id_, message, project.document.value(path), help=hint)
+    return Finding.of(id_, message, project.document.value_location(path), help=hint)
 
 
 def _share(rung: Rung, key: str) -> Fraction:

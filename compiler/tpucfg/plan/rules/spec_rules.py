@@ -37,7 +37,7 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
             hint = f"did you mean {near.size}?" if near else "see all sizes with: tpucfg sizes"
             details = (_sizes_like(catalog, near),) if near else ()
             message = f"{size} is no size of the catalogue"
-            yield Finding.of("TPU020", message, project.document.value(path), help=hint, details=details)
+            yield Finding.of("TPU020", message, project.document.value_location(path), help=hint, details=details)
 
 
 def _sizes_like(catalog: Catalog, near: Slice) -> str:
@@ -73,7 +73,7 @@ def _disorder(
         said = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder rises from rung to rung"
         ordered = sorted(ladder, key=lambda it: it.cores)
         hint = f"set {dotted(path)} to [{', '.join(it.size for it in ordered)}]"
-    location = project.document.value
+    location = project.document.value_location
     label = f"{other.size}, {other.cores} cores"
     return Finding.of(
         "TPU023",
@@ -100,7 +100,7 @@ def _strays(project: Project, catalog: Catalog) -> Iterator[Finding]:
         if path[0] == "environments":
             message = f"{dotted(path)} changes nothing: the ladder of {path[1]} does not have {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
-        yield Finding.of("TPU025", message, project.document.key(path), help=hint, details=details)
+        yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
 def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _uneven(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Findi
         "TPU040",
         f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: "
         f"{batch / slice_.cores:g} a core",
-        project.document.value(path),
+        project.document.value_location(path),
         help=f"set {dotted(path)} to {above}" + (f" or {below}" if below else ""),
     )
 
@@ -141,7 +141,9 @@ def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
             message = f"--{flag} would be given {count} times: for {' and for '.join(both)} of training"
             renamed = next((key for key in reversed(both) if key in training.flags), both[-1])
             path: KeyPath = ("training", "flags", renamed)
-            location = project.document.value(path) if renamed in training.flags else _figure_place(project, renamed)
+            location = (
+                project.document.value_location(path) if renamed in training.flags else _figure_place(project, renamed)
+            )
             hint = f"set {dotted(path)} to null, which leaves the figure out, or to another flag"
             yield Finding.of("TPU050", message, location, help=hint)
     figures = {name: key for key, name in names.items()}
@@ -151,7 +153,7 @@ def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
             yield Finding.of(
                 "TPU050",
                 f"--{arg.key} would be given twice: by {dotted(at)} and by {dotted(_figure_path(project, key))}",
-                project.document.key(at),
+                project.document.key_location(at),
                 help=f"delete {dotted(at)}, or set training.flags.{key} to null, which leaves the figure out",
                 related=((_figure_place(project, key), "the figure that makes the same flag"),),
             )
@@ -162,7 +164,7 @@ def _figure_path(project: Project, key: str) -> KeyPath:
 
 
 def _figure_place(project: Project, key: str) -> Location:
-    return project.document.key(_figure_path(project, key))
+    return project.document.key_location(_figure_path(project, key))
 
 
 def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -175,7 +177,7 @@ def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         own: KeyPath = (*environment.path, "bucket")
         default = bucket_of(project, environment._replace(bucket=None))
         hint = f"delete {dotted(own)}, which makes it {default}" if environment.bucket and default not in first else ""
-        location = project.document.value
+        location = project.document.value_location
         yield Finding.of(
             "TPU029",
             f"{environment.name} and {other.name} have one bucket, {bucket}: one would overwrite the other's jobs",
@@ -196,7 +198,7 @@ def price_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
             yield Finding.of(
                 "TPU004",
                 f"prices has {quote_key(name)}, which is no generation of TPUs",
-                project.document.key(("prices", name)),
+                project.document.key_location(("prices", name)),
                 help=f"did you mean {near}?" if near else f"delete prices.{quote_key(name)}",
                 details=(f"it takes: {listed(catalog.names)}",),
             )
@@ -233,14 +235,14 @@ def unused_settings(project: Project) -> Iterator[Finding]:
 
 def _unused(project: Project, path: KeyPath, why: str) -> Finding:
     message = f"{dotted(path)} changes nothing: {why}"
-    return Finding.of("TPU061", message, project.document.key(path), help=f"delete {dotted(path)}")
+    return Finding.of("TPU061", message, project.document.key_location(path), help=f"delete {dotted(path)}")
 
 
 def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
     """A warning for each id that is allowed and is not among those that occurred."""
     for id_ in project.allow:
         if id_ not in occurred and id_ not in _OF_RESOURCES:
-            location = project.document.key(("allow", id_))
+            location = project.document.key_location(("allow", id_))
             yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")
 
 

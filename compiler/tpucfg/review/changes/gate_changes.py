@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import RULES, Finding, errors
-from tpucfg.findings.finding import ALLOWED
+from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.review.changes.statements import Statement
 from tpucfg.spec.project import Gate, Number, Project
 from tpucfg.text_format import listed
@@ -37,7 +37,7 @@ def allowed_findings(before: CompiledRevision, after: CompiledRevision) -> Itera
     """Yield the findings that the change turns into notes, without the reason for allowing them."""
     rules = _newly_allowed(before, after)
     for finding in after.findings:
-        if finding.id in rules and finding.details and finding.details[-1].startswith(ALLOWED):
+        if finding.id in rules and finding.details and finding.details[-1].startswith(ALLOWED_PREFIX):
             yield finding._replace(details=finding.details[:-1])
 
 

@@ -1,0 +1,45 @@
+"""Check a local package beside the spec: the only rule of a spec that looks at other files."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Final
+
+from tpucfg.findings import Finding
+from tpucfg.fs import is_directory, is_file
+from tpucfg.spec.project import Project
+
+_BUILD_FILES: Final = ("setup.py", "pyproject.toml")
+_BUILDING_TARGETS: Final = ("ai-platform",)
+"""The targets whose client builds a local package; the others refuse one."""
+
+
+def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
+    """Yield a finding for a local package that is missing, or that has no build file where gcloud looks for it.
+
+    gcloud builds a package in its parent folder, with the setup.py there or, without one, with a generated one that
+    knows no requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
+    """
+    if project.broken & {"trainer", "environments", "target"}:
+        return
+    package = project.trainer.package
+    is_built = any(environment.target in _BUILDING_TARGETS for environment in project.environments.values())
+    if not is_built or package is None or package.startswith("gs://") or "${" in package:
+        return
+    location = project.document.value_location(("trainer", "package"))
+    # normpath, because the parent of `trainer/..` is that of the folder it means, not `trainer`.
+    path = FilePath(os.path.normpath(folder.absolute() / package))
+    if not is_directory(path):
+        message = f"trainer.package is {package}, and there is no such folder beside the spec"
+        hint = f"create {package}, or name a package that is built and in Cloud Storage: gs://…"
+        yield Finding.of("TPU053", message, location, help=hint)
+    elif not _build_file(path.parent):
+        inside = _build_file(path)
+        problem = f"{inside} is in {package} itself" if inside else f"there is neither {' nor '.join(_BUILD_FILES)}"
+        message = f"{problem}; gcloud looks in the folder above {package}, and builds it without its requirements"
+        hint = f"move {inside} up, beside {package}" if inside else f"write a setup.py beside {package}"
+        yield Finding.of("TPU053", message, location, help=hint)
+
+
+def _build_file(folder: FilePath) -> str | None:
+    return next((name for name in _BUILD_FILES if is_file(folder / name)), None)
