@@ -54,7 +54,7 @@ def test_hosts_come_out_whole_on_every_machine(found: Slice) -> None:
     """On each machine type the hosts hold exactly the slice's chips, and the machine's name says how many each."""
     assert found.hosts * found.chips_per_host == found.chips
     for machine in found.machines:
-        on = found.on(machine.name)
+        on = found.on_machine(machine.name)
         assert on.hosts * on.chips_per_host == found.chips
         assert machine.name.endswith(f"-{on.chips_per_host}t")
 
@@ -62,7 +62,7 @@ def test_hosts_come_out_whole_on_every_machine(found: Slice) -> None:
 @each_size
 def test_the_default_machine_has_the_fewest_hosts(found: Slice) -> None:
     """Where a size can be had on two machine types, the first is the larger one."""
-    hosts = [found.on(machine.name).hosts for machine in found.machines]
+    hosts = [found.on_machine(machine.name).hosts for machine in found.machines]
     assert hosts == sorted(hosts)
 
 

@@ -59,7 +59,7 @@ def test_the_smaller_machine_is_what_the_others_mean() -> None:
     """The two-host v6e-8 and v5litepod-8 of other tools are ours on the 4-chip machine."""
     for size, machine in (("v6e-8", "ct6e-standard-4t"), ("v5litepod-8", "ct5lp-hightpu-4t")):
         hosts = {row[4] for row in CLAIMS if row[0] == size}
-        assert hosts == {str(find(size).hosts), str(find(size).on(machine).hosts)}
+        assert hosts == {str(find(size).hosts), str(find(size).on_machine(machine).hosts)}
 
 
 @pytest.mark.parametrize(("size", "zone", "kind"), [(row[0], row[1], row[3]) for row in ZONES])

@@ -29,7 +29,7 @@ def test_ai_platform_takes_eight_cores_only() -> None:
     assert taken == ["v2-8", "v3-8"]
     larger = CATALOG.find("v3-32")
     assert larger is not None
-    assert "8 TPU cores" in larger.refusals["ai-platform"].why
+    assert "8 TPU cores" in larger.refusals["ai-platform"].reason
 
 
 def test_each_other_target_leaves_out_what_its_sources_leave_out() -> None:
@@ -90,11 +90,11 @@ def test_a_two_by_four_slice_is_one_host_unless_the_small_machine_is_chosen() ->
     """v6e-8 is one 8-chip host by default and two 4-chip hosts on request; nothing else changes."""
     default = CATALOG.find("v6e-8")
     assert default is not None
-    small = default.on("ct6e-standard-4t")
+    small = default.on_machine("ct6e-standard-4t")
     assert (default.hosts, default.chips_per_host) == (1, 8)
     assert (small.hosts, small.chips_per_host) == (2, 4)
     assert (small.chips, small.topology, small.machines) == (default.chips, default.topology, default.machines)
-    assert small.on("ct6e-standard-8t") == default
+    assert small.on_machine("ct6e-standard-8t") == default
 
 
 def test_a_machine_that_does_not_carry_the_size_is_refused_by_name() -> None:
@@ -102,7 +102,7 @@ def test_a_machine_that_does_not_carry_the_size_is_refused_by_name() -> None:
     found = CATALOG.find("v6e-16")
     assert found is not None
     with pytest.raises(ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"):
-        found.on("ct6e-standard-8t")
+        found.on_machine("ct6e-standard-8t")
 
 
 def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
@@ -111,7 +111,7 @@ def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
     assert found is not None
     assert (found.machine, found.machines, found.hosts) == (None, (), 4)
     with pytest.raises(ValueError, match="only on no named machine type"):
-        found.on("ct3-hightpu-4t")
+        found.on_machine("ct3-hightpu-4t")
 
 
 def test_what_no_source_says_is_none() -> None:

@@ -14,7 +14,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(sizes=["v2-8", "v2-32"]),
         "TPU024",
         '"v2-32"',
-        "ai-platform does not take v2-32: AI Platform Training takes ",
+        "ai-platform does not support v2-32: AI Platform Training takes ",
     ),
     (
         "v3 on the basic tier",
@@ -63,21 +63,21 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(environments={"dev": {"region": "us-west1"}}),
         "TPU027",
         '"us-west1"',
-        "AI Platform Training has TPUs in us-central1 and europe-west4, and none in us-west1",
+        "AI Platform Training has no TPUs in us-west1, only in us-central1 and europe-west4",
     ),
     (
         "a runtime without TPU support",
         spec(trainer={"runtime": "2.3"}),
         "TPU052",
         '"2.3"',
-        "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+        "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have",
     ),
     (
         "a Python of another runtime",
         spec(trainer={"runtime": "1.14"}),
         "TPU054",
         '"3.7"',
-        "Python 3.7 does not come with runtime 1.14, which has 3.5 and 2.7",
+        "runtime 1.14 does not have Python 3.7, only 3.5 and 2.7",
     ),
     (
         "no runtime",
@@ -105,28 +105,28 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         container(runtime="2.9"),
         "TPU052",
         '"2.9"',
-        "runtime 2.9 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+        "runtime 2.9 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have",
     ),
     (
         "environment variables",
         spec(trainer={"env": {"TF_CPP_MIN_LOG_LEVEL": "2"}}),
         "TPU051",
         '"env"',
-        "ai-platform has no environment variables for the program",
+        "ai-platform sets no environment variables for the program",
     ),
     (
         "a worker's image alone",
         spec(trainer={"worker_image": "gcr.io/my-project/worker:1.0"}),
         "TPU005",
         '"worker_image"',
-        "trainer.worker_image needs image beside it: the master runs a container too",
+        "trainer.worker_image needs trainer.image too: the master also runs a container",
     ),
     (
         "a package in a container",
         spec(trainer={"image": "gcr.io/my-project/master:1.0"}),
         "TPU054",
         '"package"',
-        "trainer.image and trainer.package exclude each other on ai-platform: a container holds its program",
+        "trainer.image and trainer.package exclude each other on ai-platform: a container contains its program",
     ),
     (
         "a Python beside a container",
@@ -140,7 +140,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
         "TPU074",
         '"parameterServerCount"',
-        "trainingInput.parameterServerCount: the service refuses a job that has parameter servers beside a TPU",
+        "trainingInput.parameterServerCount: the service refuses parameter servers in a job with a TPU",
     ),
 ]
 
@@ -168,7 +168,7 @@ def test_a_refused_size_names_the_targets_that_take_it() -> None:
 def test_the_runtimes_finding_says_that_tensorflow_must_match() -> None:
     """Whoever fixes the runtime is told what it has to agree with."""
     (finding,) = errors(compiled(spec(trainer={"runtime": "2.3"})).findings)
-    assert finding.help == "choose the one that has the trainer's own TensorFlow: the two must match"
+    assert finding.help == "choose the one with the trainer's own TensorFlow: the two must match"
 
 
 def test_the_end_of_the_service_is_one_warning() -> None:

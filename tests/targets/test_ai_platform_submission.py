@@ -62,5 +62,5 @@ def test_a_run_has_its_own_job_id() -> None:
 def test_the_notes_of_a_local_package_say_where_to_stand() -> None:
     """A command finds a local package from the folder it runs in; one in Cloud Storage needs no such note."""
     (_, note) = submission_of(spec()).notes
-    assert "the folder that holds both" in note
+    assert "the folder that contains both" in note
     assert len(submission_of(spec(trainer={"package": "gs://b/t.tar.gz"})).notes) == 1

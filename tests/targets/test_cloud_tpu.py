@@ -118,7 +118,7 @@ def test_the_commands() -> None:
     assert made.start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
     assert made.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *where)
     assert made.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *where, "--force")
-    assert "costs until it is deleted" in made.notes[0]
+    assert "is charged until it is deleted" in made.notes[0]
     assert "'--command=sudo docker logs --follow trainer'" in made.notes[1]
 
 

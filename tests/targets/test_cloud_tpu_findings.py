@@ -16,12 +16,12 @@ from tpucfg.targets import RequestBody, cloud_tpu
         (
             ["tpu7x-8"],
             {},
-            "TPU024 cloud-tpu does not take tpu7x-8: the Cloud TPU API has no accelerator type for TPU7x",
+            "TPU024 cloud-tpu does not support tpu7x-8: the Cloud TPU API has no accelerator type for TPU7x",
         ),
         (
             ["v2-8"],
             {"trainer": {"package": "gs://b/t.tar.gz", "module": "t.task"}},
-            "TPU051 cloud-tpu runs a container, and trainer.package is a Python package",
+            "TPU051 cloud-tpu runs containers, and trainer.package is a Python package",
         ),
         (
             ["v5litepod-8"],
@@ -31,12 +31,12 @@ from tpucfg.targets import RequestBody, cloud_tpu
         (
             ["v2-8"],
             {"options": {"spot": True, "reservation": "mine"}},
-            "TPU054 targets.cloud-tpu asks for spot capacity and for the reservation mine",
+            "TPU054 targets.cloud-tpu sets both spot and the reservation mine, which exclude each other",
         ),
         (
             ["v2-8"],
             {"environment": {"region": "us-west9"}, "allow": {"TPU021": "quota granted"}},
-            "TPU005 dev has no zone for v2-8: no list names one in us-west9",
+            "TPU005 dev has no zone for v2-8: no list has one in us-west9",
         ),
         (
             ["v2-8", "v2-128"],
@@ -45,7 +45,7 @@ from tpucfg.targets import RequestBody, cloud_tpu
                 "environments": {"e" * 27: {"project": "my-project", "region": "us-central1", "bucket": "my-bucket"}},
                 "options": {"service_account": "a@my-project.iam.gserviceaccount.com"},
             },
-            f"TPU030 the job {'m' * 30}-{'e' * 27}-v2-128 has a name of 65 characters, and 63 are taken for v2-128",
+            f"TPU030 the job name {'m' * 30}-{'e' * 27}-v2-128 has 65 characters, and 63 are allowed for v2-128",
         ),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_script_beyond_the_bounds_of_metadata() -> None:
     args = {f"a{number}": "x" * 8192 for number in range(32)}
     found = [it for it in compiled("cloud-tpu", "v2-8", trainer={"args": args}).findings if it.level == "error"]
     assert [it.id for it in found] == ["TPU074"]
-    said = r"startup-script: it has 26\d,\d{3} bytes, and a metadata value may have 262,144"
+    said = r"startup-script: it has 26\d,\d{3} bytes, and 262,144 are allowed for a metadata value"
     assert re.search(said, found[0].message)
 
 
@@ -114,19 +114,23 @@ NODE = "tpu.nodeSpec.0.node"
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("tpu.nodeSpec", [], "tpu.nodeSpec: it is empty, so nothing is asked for"),
+        ("tpu.nodeSpec", [], "tpu.nodeSpec: it is empty, so no TPU is requested"),
         ("tpu.nodeSpec.0.parent", "us-central1-b", "us-central1-b is not of the form projects/PROJECT/locations/ZONE"),
         ("tpu.nodeSpec.0.nodeId", None, "tpu.nodeSpec[0]: it needs exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.multisliceParams", {"nodeCount": 2}, "exactly one of nodeId and multisliceParams"),
-        ("tpu.nodeSpec.0.nodeId", "n" * 64, "has a name of 64 characters, and 63 are taken"),
+        ("tpu.nodeSpec.0.nodeId", "n" * 64, "has 64 characters, and 63 are allowed"),
         (f"{NODE}.acceleratorType", None, "exactly one of acceleratorType and acceleratorConfig"),
         (f"{NODE}.acceleratorConfig", {"type": "V2", "topology": "2x2"}, "exactly one of acceleratorType and"),
-        (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: the catalogue has no such size"),
+        (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: it is not a TPU size"),
         (f"{NODE}.acceleratorType", "tpu7x-8", "the Cloud TPU API has no accelerator type for TPU7x"),
         (f"{NODE}.networkConfigs", [{"network": "a"}], "networkConfigs: it excludes networkConfig"),
         (f"{NODE}.description", "d" * 513, "description: it has more than 512 characters"),
-        (f"{NODE}.metadata", {"a": "x" * 262_145}, "metadata.a: it has 262,145 bytes, and a metadata value may have"),
-        (f"{NODE}.metadata", {"a": "x" * 262_143, "b": "y" * 262_143}, "has to stay below 524,288 bytes"),
+        (
+            f"{NODE}.metadata",
+            {"a": "x" * 262_145},
+            "metadata.a: it has 262,145 bytes, and 262,144 are allowed for a metadata value",
+        ),
+        (f"{NODE}.metadata", {"a": "x" * 262_143, "b": "y" * 262_143}, "must be below 524,288 bytes"),
         ("queueingPolicy", {"validUntilDuration": "1s", "validAfterDuration": "1s"}, "it excludes validUntilDuration"),
     ],
 )

@@ -169,7 +169,7 @@ def test_keys_with_dots_have_their_own_origins() -> None:
     team = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "team"))
     assert queue is not None
     assert team is not None
-    assert (queue.what, team.what) == ("targets.gke.queue", "environments.<env>.labels")
+    assert (queue.detail, team.detail) == ("targets.gke.queue", "environments.<env>.labels")
 
 
 def kubernetes_reads(text: str) -> str:
@@ -222,7 +222,7 @@ def test_without_a_context_nothing_is_submitted() -> None:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
     finding = caught.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
-    assert finding.message == "dev names no kube_context, and a job is not sent to whatever cluster is current"
+    assert finding.message == "dev has no kube_context, and a job is never sent to the current cluster instead"
     assert finding.help.startswith("set environments.dev.kube_context")
 
 

@@ -112,7 +112,7 @@ def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, in
 def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
     """From twice the batch on, where the rule is `keep`."""
     found = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
-    one("TPU045", said and f"stays 0.1 while the batch grows {said}", found)
+    one("TPU045", said and f"is kept at 0.1 while the batch grows {said}", found)
 
 
 def test_where_no_rate_is_kept() -> None:
@@ -159,9 +159,9 @@ def test_tuned_on_another_generation(sizes: tuple[str, ...], said: str | None) -
     ("batch", "said"),
     [
         (4096, None),
-        (4064, "falls from 128 to 127 on v2-32, so its cores are fed less and scaling is not linear"),
+        (4064, "falls from 128 to 127 on v2-32, so its cores have less work and scaling is not linear"),
         (4128, "rises from 128 to 129 on v2-32, so each core needs more memory"),
-        (32, "falls from 128 to 1 on v2-32, so its cores are fed less and scaling is not linear"),
+        (32, "falls from 128 to 1 on v2-32, so its cores have less work and scaling is not linear"),
     ],
 )
 def test_the_batch_per_core_changed(batch: int, said: str | None) -> None:

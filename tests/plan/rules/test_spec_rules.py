@@ -57,17 +57,17 @@ def test_overrides_and_zones_of_no_rung() -> None:
     [
         (
             {"training__batch_size": 1020},
-            "a batch of 1,020 does not divide over the 8 cores of v2-8: 127.5 a core",
+            "a batch of 1,020 does not divide over the 8 cores of v2-8: 127.5 per core",
             "set training.batch_size to 1024 or 1016",
         ),
         (
             {"training__batch_size": 7},
-            "a batch of 7 does not divide over the 8 cores of v2-8: 0.875 a core",
+            "a batch of 7 does not divide over the 8 cores of v2-8: 0.875 per core",
             "set training.batch_size to 8",
         ),
         (
             {"overrides": {"v2-32": {"batch_size": 4000 + 1}}},
-            "a batch of 4,001 does not divide over the 32 cores of v2-32: 125.031 a core",
+            "a batch of 4,001 does not divide over the 32 cores of v2-32: 125.031 per core",
             "set overrides.v2-32.batch_size to 4032 or 4000",
         ),
     ],
@@ -118,7 +118,7 @@ def test_two_environments_with_one_bucket() -> None:
     """Whether both name it or one of them follows into it, both are shown."""
     other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
     found = the("TPU029", planned(spec(environments__other=other)).findings)
-    assert found.message.startswith("other and dev have one bucket, my-project-dev-mnist-dev-us-central1")
+    assert found.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
     assert found.location.line != found.related[0][0].line
 
 
