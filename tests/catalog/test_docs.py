@@ -28,18 +28,18 @@ ZONES = table("| Size | Zone | Who names it | In tpucfg |")
 
 def find(size: str) -> Slice:
     """The slice of a size that the page names, which must exist."""
-    found = CATALOG.find(size)
-    assert found is not None, size
-    return found
+    slice_ = CATALOG.find(size)
+    assert slice_ is not None, size
+    return slice_
 
 
 @pytest.mark.parametrize("size", sorted({row[0] for row in CLAIMS}))
 def test_our_line_is_the_data_and_somebody_differs(size: str) -> None:
     """Each disputed size has one line of ours, equal to the data, and at least one line that says something else."""
     claims = {who: (chips, topology, hosts) for name, who, chips, topology, hosts in CLAIMS if name == size}
-    found = find(size)
+    slice_ = find(size)
     ours = claims.pop("tpucfg")
-    assert ours == (str(found.chips), found.topology, str(found.hosts))
+    assert ours == (str(slice_.chips), slice_.topology, str(slice_.hosts))
     assert any(claim != ours for claim in claims.values())
 
 
@@ -95,10 +95,10 @@ def test_our_figures() -> None:
 def test_the_counts_in_the_text() -> None:
     """Eleven shapes of v5p are Google's, 83 are other tools', and 40 sizes of v4 have none."""
     v5p = CATALOG.generation("v5p").slices
-    official = [found for found in v5p if found.sources == ("tpu-v5p",)]
+    official = [slice_ for slice_ in v5p if slice_.sources == ("tpu-v5p",)]
     assert (len(official), len(v5p) - len(official)) == (11, 83)
     assert "states eleven. For the other 83" in PAGE
-    unknown = [found.size for found in CATALOG.all() if found.topology is None]
+    unknown = [slice_.size for slice_ in CATALOG.all() if slice_.topology is None]
     assert f"The shape of {len(unknown)} sizes of TPU v4, from `{unknown[0]}` to `{unknown[-1]}`" in PAGE
 
 
@@ -122,8 +122,8 @@ def test_every_link_of_the_page_is_defined_and_used() -> None:
 def test_the_readme_names_the_generations_that_each_target_takes() -> None:
     """The README's table of targets has, for each of them, the generations with a size that it takes, and no other."""
     rows = re.findall(r"^\| \[`([a-z-]+)`\].*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    said = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", takes.lower())} for target, takes in rows}
+    expected = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", takes.lower())} for target, takes in rows}
 
-    assert len(said) == 4
-    for target, generations in said.items():
-        assert generations == {found.generation for found in CATALOG.all() if target in found.targets}, target
+    assert len(expected) == 4
+    for target, generations in expected.items():
+        assert generations == {slice_.generation for slice_ in CATALOG.all() if target in slice_.targets}, target

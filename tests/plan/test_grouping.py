@@ -14,14 +14,14 @@ def test_environments_that_climb_alike_are_one_climb() -> None:
         "test": {**alike, "project": "my-project-b"},
     }
 
-    made = group_ladders(planned(spec(environments=environments)).jobs)
+    groups = group_ladders(planned(spec(environments=environments)).jobs)
 
-    assert [climb.title for climb in made] == [
+    assert [group.title for group in groups] == [
         "dev, test: vertex-ai in us-central1",
         "elsewhere: vertex-ai in europe-west4",
         "lower: vertex-ai in us-central1",
     ]
-    assert [[rung.size for rung in climb.rungs] for climb in made] == [["v2-8", "v2-32"], ["v2-8", "v2-32"], ["v2-8"]]
+    assert [[rung.size for rung in group.rungs] for group in groups] == [["v2-8", "v2-32"], ["v2-8", "v2-32"], ["v2-8"]]
 
 
 def test_environments_that_differ_in_what_is_shown_of_them_are_apart() -> None:
@@ -31,9 +31,9 @@ def test_environments_that_differ_in_what_is_shown_of_them_are_apart() -> None:
         spec(environments={name: {**alike, "bucket": f"my-{name}"} for name in ("dev", "prod", "test")})
     ).jobs
 
-    made = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})
+    groups = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})
 
-    assert [climb.environments for climb in made] == [("dev", "test"), ("prod",)]
+    assert [group.environments for group in groups] == [("dev", "test"), ("prod",)]
 
 
 def test_no_jobs_climb_nothing() -> None:

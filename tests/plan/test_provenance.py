@@ -21,9 +21,9 @@ SPEC = spec(
 
 def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
     """The reasons for one figure."""
-    made = project(data)
-    tuned_on, rung = ladder(made, CATALOG, [made.training.tuned_on, size])
-    return list(figure_reasons(made, tuned_on.slice, rung, key))
+    project_ = project(data)
+    tuned_on, rung = ladder(project_, CATALOG, [project_.training.tuned_on, size])
+    return list(figure_reasons(project_, tuned_on.slice, rung, key))
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_chain_has_its_numbers(size: str, key: str, words: list[str]) -> None:
 @pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
 def test_every_figure_has_a_chain(size: str) -> None:
     """It begins where the spec writes the figure, and its last link holds what the program gets."""
-    made = project(SPEC)
-    (rung,) = ladder(made, CATALOG, [size])
+    project_ = project(SPEC)
+    (rung,) = ladder(project_, CATALOG, [size])
     for key, value in rung_figures(rung):
         reasons = chain(size, key)
         assert reasons[0].location is not None
@@ -71,8 +71,8 @@ def test_rules_have_public_sources() -> None:
 
 def test_an_argument_is_a_line_of_the_spec() -> None:
     """That of the override where there is one, else that of the trainer."""
-    made = project(SPEC)
+    project_ = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
-        (reason,) = arg_reasons(made, size, "data_dir")
-        assert reason.location == made.document.key((*path, "data_dir"))
-    assert list(arg_reasons(made, "v2-8", "nothing")) == []
+        (reason,) = arg_reasons(project_, size, "data_dir")
+        assert reason.location == project_.document.key((*path, "data_dir"))
+    assert list(arg_reasons(project_, "v2-8", "nothing")) == []

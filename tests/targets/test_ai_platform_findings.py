@@ -195,5 +195,5 @@ def test_an_allowed_region_renders() -> None:
     """A region that the spec allows with a reason is one note, and the config is made."""
     data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
     result = compiled(data)
-    assert [(it.level, it.id) for it in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
+    assert [(finding.level, finding.id) for finding in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
     assert result.request_bodies[0][1]["trainingInput"]["region"] == "asia-east1"

@@ -38,8 +38,12 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
 )
 def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
     """Each mistake is one error, which says what is wrong and with which values."""
-    found = compiled("gke", *sizes, environment=EAST, **more).findings
-    errors = [f"{it.id} {it.message}" for it in found if it.level == "error" and it.id not in {"TPU021", "TPU046"}]
+    findings = compiled("gke", *sizes, environment=EAST, **more).findings
+    errors = [
+        f"{finding.id} {finding.message}"
+        for finding in findings
+        if finding.level == "error" and finding.id not in {"TPU021", "TPU046"}
+    ]
     assert errors == [expected]
 
 
@@ -54,24 +58,24 @@ def test_a_run_that_makes_the_name_too_long() -> None:
     """The id of a run counts: for v6e-16 the name may have 47 characters with it."""
     more: dict[str, Any] = LONG | {"environments": {"e" * 14: {"project": "my-project", "bucket": "my-bucket", **EAST}}}
     for run, expected in (("abcd", []), ("abcde", ["TPU030"])):
-        found = compiled("gke", "v6e-16", run=run, **more).findings
-        assert [it.id for it in found if it.level == "error"] == expected
+        findings = compiled("gke", "v6e-16", run=run, **more).findings
+        assert [finding.id for finding in findings if finding.level == "error"] == expected
 
 
 def test_a_label_that_only_google_takes() -> None:
     """A label that a bucket may have and an object of Kubernetes may not is refused at the environment's labels."""
     result = compiled("gke", "v6e-1", environment=EAST | {"labels": {"team": "vision-"}})
-    (found,) = [it for it in result.findings if it.level == "error"]
-    assert 'metadata.labels.team: "vision-" is not valid in a label' in found.message
+    (finding,) = [it for it in result.findings if it.level == "error"]
+    assert 'metadata.labels.team: "vision-" is not valid in a label' in finding.message
     lines = result.plan.project.document.text.splitlines()
-    assert '"labels"' in lines[found.location.line - 1]
+    assert '"labels"' in lines[finding.location.line - 1]
 
 
 def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
     """A good message with one field set, or deleted for None. `M`, `J`, `P`, `C`: message, job, pod, container."""
-    message = deepcopy(gke.request_body(job("gke", size)))
-    work, pod = parts(message)
-    roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": message}
+    body = deepcopy(gke.request_body(job("gke", size)))
+    work, pod = parts(body)
+    roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": body}
     root, *above, last = path.split("/")
     location = roots[root]
     for step in above:
@@ -81,7 +85,7 @@ def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
         del location[key]
     else:
         location[key] = value
-    return message
+    return body
 
 
 LABEL = "P/nodeSelector/cloud.google.com|gke-tpu-accelerator"
@@ -112,9 +116,9 @@ SHAPE = "P/nodeSelector/cloud.google.com|gke-tpu-topology"
 )
 def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
     """A config that fits the schema is refused where a cluster would refuse it, or never run it."""
-    message = changed(path, value)
-    assert schemas.is_valid("gke", message)
-    assert any(expected in problem.message for problem in gke.rules(message, CATALOG))
+    body = changed(path, value)
+    assert schemas.is_valid("gke", body)
+    assert any(expected in problem.message for problem in gke.rules(body, CATALOG))
 
 
 def taken() -> Iterator[RequestBody]:
@@ -134,6 +138,6 @@ def taken() -> Iterator[RequestBody]:
 
 def test_what_is_taken_of_a_config() -> None:
     """Nothing is refused that a cluster takes: two containers with half the chips each, say, or a host's network."""
-    for message in taken():
-        assert schemas.is_valid("gke", message)
-        assert list(gke.rules(message, CATALOG)) == []
+    for body in taken():
+        assert schemas.is_valid("gke", body)
+        assert list(gke.rules(body, CATALOG)) == []

@@ -29,10 +29,10 @@ OWN = "my-project-dev-mnist-dev-us-central1"
 )
 def test_args(value: Any, outside: bool) -> None:
     """Only a path that is written out, and only one that begins with gs://."""
-    found = planned(spec(trainer__args={"data_dir": value})).findings
-    assert ids(found) == (["TPU031"] if outside else [])
+    findings = planned(spec(trainer__args={"data_dir": value})).findings
+    assert ids(findings) == (["TPU031"] if outside else [])
     if outside:
-        assert the("TPU031", found).message.startswith("trainer.args.data_dir")
+        assert the("TPU031", findings).message.startswith("trainer.args.data_dir")
 
 
 def test_env_and_overrides() -> None:

@@ -26,34 +26,34 @@ def test_a_region_of_google_s_list(region: str, size: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "size", "said"),
+    ("region", "size", "expected"),
     [("us-east1", "v3-32", "SkyPilot"), ("us-east5", "v5litepod-8", "customers with capacity of their own")],
 )
-def test_a_region_of_another_list(region: str, size: str, said: str) -> None:
+def test_a_region_of_another_list(region: str, size: str, expected: str) -> None:
     """It is a warning that says whose list it is, with that list's address, Google's, and a region of the latter."""
     warning = the("TPU021", finding_in(region, size, target="cloud-tpu"))
     assert warning.level == "warning"
     slice_ = CATALOG.find(size)
     assert slice_ is not None
     source = CATALOG.sources[slice_.zones_in(region)[0].source].url
-    assert unsaid(warning, region, size, said, source, OFFICIAL, slice_.regions(official=True)[0]) == []
+    assert unsaid(warning, region, size, expected, source, OFFICIAL, slice_.regions(official=True)[0]) == []
 
 
 def test_a_region_without_the_size() -> None:
     """An error at the rung, with the region beside it, the regions that have every rung, and the edit that ends it."""
-    (found,) = finding_in("us-central1", "v3-8", "v3-32")
-    assert (found.id, found.level) == ("TPU021", "error")
-    assert found.message == "v3-32 is not offered in us-central1"
-    assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in found.details
-    assert found.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
-    assert [said for _, said in found.related] == ["the region of dev"]
-    assert unsaid(found, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
+    (finding,) = finding_in("us-central1", "v3-8", "v3-32")
+    assert (finding.id, finding.level) == ("TPU021", "error")
+    assert finding.message == "v3-32 is not offered in us-central1"
+    assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in finding.details
+    assert finding.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
+    assert [expected for _, expected in finding.related] == ["the region of dev"]
+    assert unsaid(finding, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
 
 
 def test_cloud_tpu_s_list_is_its_own() -> None:
     """On cloud-tpu nobody needs to be told why that list decides."""
-    (found,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
-    assert unsaid(found, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
+    (finding,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
+    assert unsaid(finding, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
 
 
 def test_no_region_has_every_rung() -> None:
@@ -65,19 +65,22 @@ def test_no_region_has_every_rung() -> None:
 
 def test_a_region_that_has_none_of_the_rungs() -> None:
     """It is the region that is wrong then: one finding, there and not at each rung."""
-    for region, said in (("us-west1", "v2-8 and v2-32 are not offered"), ("us-centrall1", "did you mean us-central1?")):
+    for region, expected in (
+        ("us-west1", "v2-8 and v2-32 are not offered"),
+        ("us-centrall1", "did you mean us-central1?"),
+    ):
         result = planned(spec(environments__dev__region=region))
-        found = the("TPU021", result.findings)
-        assert found.location == result.project.document.value(("environments", "dev", "region"))
-        assert unsaid(found, region, said) == []
+        findings = the("TPU021", result.findings)
+        assert findings.location == result.project.document.value(("environments", "dev", "region"))
+        assert unsaid(findings, region, expected) == []
 
 
 def test_every_environment_has_its_own_finding() -> None:
     """The same rung in two environments is two mistakes: each region is wrong by itself."""
     environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
-    found = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
-    assert ids(found) == ["TPU021", "TPU021"]
-    assert [it.related[0][1] for it in found] == ["the region of dev", "the region of prod"]
+    findings = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
+    assert ids(findings) == ["TPU021", "TPU021"]
+    assert [finding.related[0][1] for finding in findings] == ["the region of dev", "the region of prod"]
 
 
 def test_only_what_is_selected_is_looked_at() -> None:
@@ -85,8 +88,8 @@ def test_only_what_is_selected_is_looked_at() -> None:
     other = {"project": "my-project-prod", "region": "us-west1"}
     data = spec(sizes=["v3-8", "v3-32"], training__tuned_on="v3-8", environments__prod=other)
     assert planned(data, environments=("dev",), sizes=("v3-8",)).findings == ()
-    (found,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
-    assert unsaid(found, "every rung of this ladder (v3-8, v3-32)") == []
+    (finding,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
+    assert unsaid(finding, "every rung of this ladder (v3-8, v3-32)") == []
     assert ids(planned(data, environments=("prod",)).findings) == ["TPU021"]
 
 
@@ -101,15 +104,15 @@ def test_only_what_is_selected_is_looked_at() -> None:
 )
 def test_zones(zone: str, id_: str, level: str, words: list[str]) -> None:
     """A zone must be of the region and have the size; one that only another list names is a warning."""
-    found = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
-    assert [(it.id, it.level) for it in found] == ([(id_, level)] if id_ else [])
-    assert [unsaid(it, *words) for it in found] == ([[]] if id_ else [])
+    findings = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
+    assert [(finding.id, finding.level) for finding in findings] == ([(id_, level)] if id_ else [])
+    assert [unsaid(finding, *words) for finding in findings] == ([[]] if id_ else [])
 
 
 def test_a_zone_takes_the_region_s_place() -> None:
     """With a zone of its own a rung is judged by that zone, so one mistake stays one finding."""
-    found = finding_in("us-west1", "v2-8", environments__dev__zones={"v2-8": "us-west1-a"})
-    assert ids(found) == ["TPU022"]
+    findings = finding_in("us-west1", "v2-8", environments__dev__zones={"v2-8": "us-west1-a"})
+    assert ids(findings) == ["TPU022"]
 
 
 @pytest.mark.parametrize(
@@ -141,17 +144,17 @@ def test_the_zone_of_a_job(region: str, size: str, zones: dict[str, str], zone: 
 )
 def test_the_name_of_a_bucket(bucket: str, rule: str | None) -> None:
     """By Cloud Storage's rules for names without dots: https://cloud.google.com/storage/docs/buckets#naming."""
-    found = planned(spec(environments__dev__bucket=bucket)).findings
-    assert ids(found) == (["TPU028"] if rule else [])
-    assert all(rule in it.message for it in found if rule)
+    findings = planned(spec(environments__dev__bucket=bucket)).findings
+    assert ids(findings) == (["TPU028"] if rule else [])
+    assert all(rule in finding.message for finding in findings if rule)
 
 
 @pytest.mark.parametrize("project", ["a-project-of-thirty-characters", "example.com:my-project"])
 def test_a_name_that_follows_can_be_wrong_too(project: str) -> None:
     """A long project, or one of a domain, gives a name that Cloud Storage refuses; the finding asks for `bucket`."""
     names = {"name": "a-name-of-twenty-four-ch", "environments__dev__project": project}
-    found = the("TPU028", planned(spec(**names)).findings)
-    assert unsaid(found, "set environments.dev.bucket", project) == []
+    findings = the("TPU028", planned(spec(**names)).findings)
+    assert unsaid(findings, "set environments.dev.bucket", project) == []
     assert planned(spec(**names, environments__dev__bucket="my-bucket")).findings == ()
 
 
