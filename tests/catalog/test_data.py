@@ -1,4 +1,4 @@
-"""The invariants of the catalogue as it is loaded: what one fact says about another."""
+"""Invariants of the loaded catalog: each fact agrees with the others."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def test_the_slices_grow_with_the_number(generation: Generation) -> None:
 
 @each_size
 def test_chips_follow_from_the_name_and_from_the_topology(slice_: Slice) -> None:
-    """The number in the name, the chips of the row and the product of the topology are one fact told three times."""
+    """The number in the name, the chips of the row and the product of the topology agree."""
     generation = CATALOG.generation(slice_.generation)
     assert slice_.size == f"{generation.prefix}-{slice_.number}"
     assert slice_.number == (slice_.cores if generation.counts == "cores" else slice_.chips)
@@ -51,7 +51,7 @@ def test_chips_follow_from_the_name_and_from_the_topology(slice_: Slice) -> None
 
 @each_size
 def test_hosts_come_out_whole_on_every_machine(slice_: Slice) -> None:
-    """On each machine type the hosts hold exactly the slice's chips, and the machine's name says how many each."""
+    """On each machine type the hosts have the slice's chips, and the machine's name has their number per host."""
     assert slice_.hosts * slice_.chips_per_host == slice_.chips
     for machine in slice_.machines:
         on = slice_.on_machine(machine.name)
@@ -61,20 +61,20 @@ def test_hosts_come_out_whole_on_every_machine(slice_: Slice) -> None:
 
 @each_size
 def test_the_default_machine_has_the_fewest_hosts(slice_: Slice) -> None:
-    """Where a size can be had on two machine types, the first is the larger one."""
+    """The first of two machine types of a size is the larger one."""
     hosts = [slice_.on_machine(machine.name).hosts for machine in slice_.machines]
     assert hosts == sorted(hosts)
 
 
 @each_size
-def test_every_target_either_takes_a_size_or_says_why_not(slice_: Slice) -> None:
+def test_every_target_supports_a_size_or_has_a_reason(slice_: Slice) -> None:
     """The targets are split between those that take the size and those with a reason."""
     assert {*slice_.targets, *slice_.refusals} == {*TARGETS}
     assert not {*slice_.targets} & {*slice_.refusals}
 
 
 @each_size
-def test_what_a_target_needs_is_known_where_it_takes_the_size(slice_: Slice) -> None:
+def test_a_supported_size_has_the_values_that_its_target_needs(slice_: Slice) -> None:
     """For gke label and topology, for vertex-ai a name or machine and topology, for cloud-tpu name and runtime."""
     if "gke" in slice_.targets:
         assert slice_.machine

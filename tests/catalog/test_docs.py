@@ -1,4 +1,4 @@
-"""docs/catalogue.md against the data: what the page says of this catalogue is what the data says."""
+"""The facts on the documentation's page about sizes are those of the data."""
 
 import itertools
 import re
@@ -35,7 +35,7 @@ def find(size: str) -> Slice:
 
 @pytest.mark.parametrize("size", sorted({row[0] for row in CLAIMS}))
 def test_our_line_is_the_data_and_somebody_differs(size: str) -> None:
-    """Each disputed size has one line of ours, equal to the data, and at least one line that says something else."""
+    """Each disputed size has one line equal to the data, and at least one line that differs."""
     claims = {who: (chips, topology, hosts) for name, who, chips, topology, hosts in CLAIMS if name == size}
     slice_ = find(size)
     ours = claims.pop("tpucfg")
@@ -64,7 +64,7 @@ def test_the_smaller_machine_is_what_the_others_mean() -> None:
 
 @pytest.mark.parametrize(("size", "zone", "kind"), [(row[0], row[1], row[3]) for row in ZONES])
 def test_a_zone_is_listed_as_the_page_says(size: str, zone: str, kind: str) -> None:
-    """Each zone of the page is in the data under that kind, or left out where the page says so."""
+    """Each zone of the page is in the data with that kind, or marked as omitted."""
     kinds = {entry.name: entry.kind for entry in find(size).zones}
     assert kinds.get(zone, "left out") == kind
 
@@ -103,7 +103,7 @@ def test_the_counts_in_the_text() -> None:
 
 
 def test_the_hints_of_the_page_are_given() -> None:
-    """Where the page says what a borrowed or absent size is answered with, that is the answer."""
+    """The suggestions that the page shows for misspelt sizes are those of `nearest`."""
     paragraph = PAGE.partition("Other spellings are")[2].partition("\n\n")[0]
     hints = re.findall(r"`([a-z0-9]+-\d+)`.*?([a-z0-9]+-\d+)[`\"]", paragraph, re.DOTALL)
     assert hints == [("v5e-32", "v5litepod-32"), ("7x-8", "tpu7x-8"), ("v3-16", "v3-32")]

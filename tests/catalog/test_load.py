@@ -114,7 +114,7 @@ def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
         slice_.on_machine("ct3-hightpu-4t")
 
 
-def test_what_no_source_says_is_none() -> None:
+def test_a_value_without_a_source_is_none() -> None:
     """v4-640 is listed by the API without a shape: chips and hosts follow from the name, the topology is not known."""
     slice_ = CATALOG.find("v4-640")
     assert slice_ is not None
@@ -123,7 +123,7 @@ def test_what_no_source_says_is_none() -> None:
     assert slice_.targets == ("cloud-tpu",)
 
 
-def test_a_derived_value_says_what_it_is_derived_from() -> None:
+def test_a_derived_value_has_its_derivation() -> None:
     """The topology of v2 and its peak say that no primary source states them; v3's have nothing to say."""
     older, newer = CATALOG.find("v2-8"), CATALOG.find("v3-8")
     assert older is not None
@@ -133,7 +133,7 @@ def test_a_derived_value_says_what_it_is_derived_from() -> None:
 
 
 def test_regions_can_be_restricted_to_googles_own_list() -> None:
-    """v3-32 is officially in europe-west4 only; somebody else also names us-east1."""
+    """v3-32 is officially in europe-west4 only; another list also names us-east1."""
     assert CATALOG.regions("v3-32", official=True) == ("europe-west4",)
     assert CATALOG.regions("v3-32") == ("europe-west4", "us-east1")
     assert CATALOG.regions("v3-16") == ()
@@ -152,7 +152,7 @@ def test_the_zones_of_one_region() -> None:
 
 
 def test_all_sizes_come_by_generation_and_number() -> None:
-    """The whole catalogue is in the order of the generations and of the numbers within."""
+    """The whole catalog is in the order of the generations and of the numbers within."""
     order = [generation.name for generation in tuple(CATALOG.generations())]
     keys = [(order.index(slice_.generation), slice_.number) for slice_ in CATALOG.all()]
     assert keys == sorted(keys)
@@ -201,7 +201,7 @@ def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
     assert catalog.all()[-1].generation == "v9"
 
 
-def test_a_source_tells_where_it_is() -> None:
+def test_a_source_has_its_address() -> None:
     """The ids that a size cites lead to public addresses."""
     slice_ = CATALOG.find("v3-32")
     assert slice_ is not None

@@ -1,4 +1,4 @@
-"""What holds for every spec: examples, the batch per core, purity, and the order of keys."""
+"""Properties of every spec: examples, the batch per core, purity, and the order of keys."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: 
 
 @given(trainings())
 def test_a_plan_is_pure(data: dict[str, Any]) -> None:
-    """The same project gives the same plan again, and planning changes nothing in it."""
+    """Planning a project twice gives equal plans, and does not change the project."""
     made, untouched = project(data), project(data)
     first = plan(made, CATALOG)
     assert plan(made, CATALOG) == first
@@ -148,7 +148,7 @@ def test_the_order_of_args_means_something() -> None:
 
 
 def shuffled(value: Any, draw: st.DataObject, key: str = "") -> Any:
-    """The same data with the keys of every mapping in another order, but for args."""
+    """Return the data with the keys of every mapping but args in another order."""
     if isinstance(value, list):
         return [shuffled(item, draw) for item in value]
     if not isinstance(value, dict):

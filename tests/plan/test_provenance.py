@@ -1,4 +1,4 @@
-"""Why a figure is what it is: every chain begins at a line of the spec and ends with the figure."""
+"""Provenance of figures: every derivation begins at a line of the spec and ends with the figure."""
 
 from typing import Any
 
@@ -38,14 +38,14 @@ def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
         ("v2-128", "batch_size", ["override", "8192"]),
     ],
 )
-def test_a_chain_has_its_numbers(size: str, key: str, words: list[str]) -> None:
-    """The line of the spec, the rows of the catalogue, the rule and the result, each with its figures."""
+def test_a_derivation_has_its_numbers(size: str, key: str, words: list[str]) -> None:
+    """The line of the spec, the rows of the catalog, the rule and the result, each with its figures."""
     text = "\n".join(reason.text for reason in chain(size, key))
     assert [word for word in words if word not in text] == []
 
 
 @pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
-def test_every_figure_has_a_chain(size: str) -> None:
+def test_every_figure_has_a_derivation(size: str) -> None:
     """It begins where the spec writes the figure, and its last link holds what the program gets."""
     project_ = project(SPEC)
     (rung,) = ladder(project_, CATALOG, [size])
@@ -64,7 +64,7 @@ def test_epochs_stay() -> None:
 
 
 def test_rules_have_public_sources() -> None:
-    """Who wants to know whose rule it is finds an address, and a row of the catalogue names its source."""
+    """Each reason about a rule has a public address, and each one about a size a source of the catalog."""
     for reason in chain("v2-32", "learning_rate"):
         assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
 

@@ -149,7 +149,7 @@ def test_the_order_and_the_names_of_the_flags() -> None:
 
 
 def test_another_machine_of_the_same_size() -> None:
-    """v6e-8 is one machine of eight chips, or two of four where the override says so."""
+    """v6e-8 is one machine of eight chips, or two of four with an override."""
     where = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
     one = planned(spec(sizes=["v6e-8"], **where)).jobs[0]
     two = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **where)).jobs[0]

@@ -110,7 +110,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield path
 
 
-def test_every_field_says_where_it_comes_from() -> None:
+def test_every_field_has_an_origin() -> None:
     """There is an origin for whatever field is written, and no origin for one that never is."""
     jobs = list(all_jobs())
     assert len(jobs) == 9
@@ -120,8 +120,8 @@ def test_every_field_says_where_it_comes_from() -> None:
     assert set(found.values()) == set(target_named("ai-platform").ORIGINS.values())
 
 
-def test_the_template_says_where_the_package_comes_from() -> None:
-    """A config for a package says that gcloud takes it by flag; one for containers has nothing to say."""
+def test_the_template_explains_the_origin_of_the_package() -> None:
+    """A config for a package has a comment about gcloud's flags, and one for containers has none."""
     expected = "# gcloud takes the package from its flags"
     (package,), (containers,) = (list(render_configs(compiled(data))) for data in (spec(), container()))
     assert (expected in package.text, expected in containers.text) == (True, False)

@@ -1,4 +1,4 @@
-"""ai-platform: what of a spec is refused, and where it is said."""
+"""Findings about specs for ai-platform, and their locations."""
 
 import json
 from typing import Any
@@ -148,25 +148,25 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 @pytest.mark.parametrize(
     ("data", "id_", "location", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_what_the_service_does_not_take_is_one_error(
+def test_a_spec_that_the_service_refuses_is_one_error(
     data: dict[str, Any], id_: str, location: str, message: str
 ) -> None:
-    """A spec that asks for what the service lacks is one error, at the value or key at fault, that says what to do."""
+    """A spec that the service refuses has one error, at the value or key at fault, with a help."""
     (finding,) = errors(compiled(data).findings)
     assert (finding.id, at(finding, data)) == (id_, location)
     assert finding.message.startswith(message)
     assert finding.help
 
 
-def test_a_refused_size_names_the_targets_that_take_it() -> None:
-    """v3-32 is not for this service, and the help says for which ones it is."""
+def test_a_refused_size_names_the_targets_that_support_it() -> None:
+    """The help for v3-32 names the targets that support it."""
     (finding,) = errors(compiled(spec(sizes=["v3-8", "v3-32"], training={"tuned_on": "v3-8"})).findings)
     assert finding.id == "TPU024"
     assert "vertex-ai, cloud-tpu, gke" in finding.help
 
 
 def test_the_runtimes_finding_says_that_tensorflow_must_match() -> None:
-    """Whoever fixes the runtime is told what it has to agree with."""
+    """The help about the runtime names what it must match."""
     (finding,) = errors(compiled(spec(trainer={"runtime": "2.3"})).findings)
     assert finding.help == "choose the one with the trainer's own TensorFlow: the two must match"
 
@@ -182,8 +182,8 @@ def test_the_end_of_the_service_is_one_warning() -> None:
     assert finding.details == ("announced at https://cloud.google.com/ai-platform/training/docs/deprecations",)
 
 
-def test_the_end_of_the_service_is_said_where_an_environment_chooses_it() -> None:
-    """Where only an environment has this target, its own line has the warning."""
+def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it() -> None:
+    """If only an environment has this target, the warning is at its line."""
     own = {"dev": {"target": "ai-platform"}}
     data = spec(target="vertex-ai", environments=own)
     (finding,) = compiled(data).findings

@@ -1,4 +1,4 @@
-"""What is refused of a spec, and of a config, for Cloud TPU."""
+"""Findings about specs and configs for Cloud TPU."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ from tpucfg.targets import RequestBody, cloud_tpu
     ],
 )
 def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
-    """Each mistake is one error, which says what is wrong and with which values."""
+    """Each mistake is one error, whose message has the problem and its values."""
     errors = [
         f"{finding.id} {finding.message}"
         for finding in compiled("cloud-tpu", *sizes, **more).findings
@@ -60,7 +60,7 @@ def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expec
 
 
 def test_a_region_without_the_size_is_said_once() -> None:
-    """Where no list has the size in the region, TPU021 says so, and no second error asks for the zone."""
+    """A size that no list has in the region is TPU021, without a second error about the zone."""
     findings = compiled("cloud-tpu", "v3-32", environment={"region": "us-central1"}).findings
     assert [finding.id for finding in findings if finding.level == "error"] == ["TPU021"]
 

@@ -173,7 +173,7 @@ def test_keys_with_dots_have_their_own_origins() -> None:
 
 
 def kubernetes_reads(text: str) -> str:
-    """What a container gets for an argument, as Kubernetes' documentation of `$(NAME)` has it.
+    """Expand an argument as Kubernetes does by its documentation of `$(NAME)`.
 
     https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#entrypoint
     """

@@ -1,4 +1,4 @@
-"""What is refused of a spec, and of a config, for GKE."""
+"""Findings about specs and configs for GKE."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -37,7 +37,7 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
     ],
 )
 def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
-    """Each mistake is one error, which says what is wrong and with which values."""
+    """Each mistake is one error, whose message has the problem and its values."""
     findings = compiled("gke", *sizes, environment=EAST, **more).findings
     errors = [
         f"{finding.id} {finding.message}"
@@ -122,7 +122,7 @@ def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> No
 
 
 def taken() -> Iterator[RequestBody]:
-    """What a cluster takes, though this tool would write it otherwise."""
+    """Yield bodies that a cluster accepts and that this tool would write differently."""
     yield changed("J/completionMode", None)
     yield changed("C/resources/requests", None)
     yield changed("C/resources/limits/google.com|tpu", "4")

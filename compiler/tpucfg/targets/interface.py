@@ -37,11 +37,11 @@ class Command(NamedTuple):
 
     argv: tuple[str, ...]
     reads_config: bool = False
-    """Whether the command reads the config from its standard input."""
+    """True if the command reads the config from its standard input."""
     config_format: Literal["yaml", "json"] = "yaml"
     """The format in which it reads the config."""
     token: bool = False
-    """Whether it needs the caller's access token, which `with_token` and `bash` pass to it."""
+    """True if it needs the caller's access token, which `with_token` and `bash` pass to it."""
 
     def with_token(self, file: str) -> tuple[str, ...]:
         """Return the arguments that read the header AUTHORIZATION from a file.

@@ -1,4 +1,4 @@
-"""Where an environment is: regions, zones and buckets, with the list that says so."""
+"""Locations of an environment: regions, zones and buckets, with the list that a finding relies on."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
 
 
 def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
-    """What is said about these sizes in a region, tuned on the first of them."""
+    """Return the findings about sizes in a region, tuned on the first of them."""
     training = {"training__tuned_on": sizes[0], "training__batch_size": 8 * 10**4}
     return planned(spec(sizes=list(sizes), environments__dev__region=region, **training, **changes)).findings
 
@@ -21,7 +21,7 @@ def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
     [("us-central1", "v2-8"), ("europe-west4", "v3-32"), ("us-central2", "v4-8"), ("us-south1", "v6e-4")],
 )
 def test_a_region_of_google_s_list(region: str, size: str) -> None:
-    """Nothing is said where Google's current list has the size; an AI zone belongs to its region."""
+    """A size in Google's current list has no finding; an AI zone belongs to its region."""
     assert finding_in(region, size, target="cloud-tpu") == ()
 
 
@@ -30,7 +30,7 @@ def test_a_region_of_google_s_list(region: str, size: str) -> None:
     [("us-east1", "v3-32", "SkyPilot"), ("us-east5", "v5litepod-8", "customers with capacity of their own")],
 )
 def test_a_region_of_another_list(region: str, size: str, expected: str) -> None:
-    """It is a warning that says whose list it is, with that list's address, Google's, and a region of the latter."""
+    """The warning names the list with its address, Google's list, and a region of Google's list."""
     warning = the("TPU021", finding_in(region, size, target="cloud-tpu"))
     assert warning.level == "warning"
     slice_ = CATALOG.find(size)
@@ -51,20 +51,20 @@ def test_a_region_without_the_size() -> None:
 
 
 def test_cloud_tpu_s_list_is_its_own() -> None:
-    """On cloud-tpu nobody needs to be told why that list decides."""
+    """On cloud-tpu the finding does not explain the use of its own list."""
     (finding,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
     assert unsaid(finding, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
 
 
 def test_no_region_has_every_rung() -> None:
-    """Where no region would do, the finding says where the rung itself is."""
+    """If no region offers every rung, the finding names the regions of the missing rung."""
     (found,) = [it for it in finding_in("us-central2", "v4-8", "v2-32", target="cloud-tpu") if it.id == "TPU021"]
     assert unsaid(found, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4") == []
     assert "us-central1" in found.help
 
 
 def test_a_region_that_has_none_of_the_rungs() -> None:
-    """It is the region that is wrong then: one finding, there and not at each rung."""
+    """A region without any rung is one finding at the region, and not one at each rung."""
     for region, expected in (
         ("us-west1", "v2-8 and v2-32 are not offered"),
         ("us-centrall1", "did you mean us-central1?"),
@@ -76,7 +76,7 @@ def test_a_region_that_has_none_of_the_rungs() -> None:
 
 
 def test_every_environment_has_its_own_finding() -> None:
-    """The same rung in two environments is two mistakes: each region is wrong by itself."""
+    """A rung that two environments lack is two findings, one for each region."""
     environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
     findings = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
     assert ids(findings) == ["TPU021", "TPU021"]
@@ -84,7 +84,7 @@ def test_every_environment_has_its_own_finding() -> None:
 
 
 def test_only_what_is_selected_is_looked_at() -> None:
-    """A rung or an environment that was not asked for may be wherever it likes; all rungs count for the way out."""
+    """An unselected rung or environment is not checked; the help considers all rungs."""
     other = {"project": "my-project-prod", "region": "us-west1"}
     data = spec(sizes=["v3-8", "v3-32"], training__tuned_on="v3-8", environments__prod=other)
     assert planned(data, environments=("dev",), sizes=("v3-8",)).findings == ()

@@ -20,7 +20,7 @@ def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding
 
 
 def one(id_: str, expected: str | None, found: tuple[Finding, ...]) -> Finding | None:
-    """The only finding there is, which has this id and says this; None where nothing is to be said."""
+    """Return the only finding, which has this id and contains this text; None if no finding is expected."""
     assert ids(found) == ([id_] if expected else [])
     assert [unsaid(it, expected or "") for it in found] == [[] for _ in found]
     return found[0] if found else None
@@ -166,14 +166,14 @@ def test_tuned_on_another_generation(sizes: tuple[str, ...], expected: str | Non
     ],
 )
 def test_the_batch_per_core_changed(batch: int, expected: str | None) -> None:
-    """An override that gives what the cores would give anyway is no change; any other says what it leads to."""
+    """An override equal to the scaled batch is no change; any other is a warning with its consequence."""
     findings = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
     if warning := one("TPU047", expected, findings):
         assert unsaid(warning, "overrides.v2-32.batch_size", "4096") == []
 
 
 def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:
-    """How many steps an epoch has is not known, so nothing is said about shares of the run."""
+    """The steps of an epoch are unknown, so no warning is about a share of the run."""
     epochs = {"training__train_steps": WITHOUT, "training__epochs": 1}
     assert warned("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
 

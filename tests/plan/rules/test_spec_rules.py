@@ -115,7 +115,7 @@ def test_a_flag_that_is_left_out_is_not_given() -> None:
 
 
 def test_two_environments_with_one_bucket() -> None:
-    """Whether both name it or one of them follows into it, both are shown."""
+    """Both environments are shown, whether the names are explicit or one is the default."""
     other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
     finding = the("TPU029", planned(spec(environments__other=other)).findings)
     assert finding.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
@@ -123,6 +123,6 @@ def test_two_environments_with_one_bucket() -> None:
 
 
 def test_they_stop_whatever_is_selected() -> None:
-    """A mistake in another environment's ladder is found also where that environment was not asked for."""
+    """A mistake in another environment's ladder is found even if that environment is not selected."""
     other = {"project": "my-project-x", "region": "us-central1", "sizes": ["v2-32", "v2-8"]}
     assert ids(planned(spec(environments__other=other), environments=("dev",)).findings) == ["TPU023"]
