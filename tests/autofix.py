@@ -148,7 +148,7 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"leave the tag out", _delete_span),
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
-    (r"set ([\w.-]+) to one that takes \w+ \(([\w-]+)[,)].*", _set),
+    (r"set ([\w.-]+) to one that supports \w+ \(([\w-]+)[,)].*", _set),
     (rf"set ([\w.\[\]-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),

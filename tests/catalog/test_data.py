@@ -1,4 +1,4 @@
-"""The invariants of the catalogue as it is loaded: what one fact says about another."""
+"""Invariants of the loaded catalog: each fact agrees with the others."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from tpucfg.targets import TARGETS
 CATALOG = Catalog()
 
 each_generation = pytest.mark.parametrize("generation", tuple(CATALOG.generations()), ids=lambda g: g.name)
-each_size = pytest.mark.parametrize("found", CATALOG.all(), ids=lambda s: s.size)
+each_size = pytest.mark.parametrize("slice_", CATALOG.all(), ids=lambda s: s.size)
 
 
 def test_a_source_is_public_and_dated() -> None:
@@ -26,7 +26,7 @@ def test_a_source_is_public_and_dated() -> None:
 @each_generation
 def test_the_rows_are_in_order_of_their_numbers(generation: Generation) -> None:
     """The sizes of a generation come in ascending order, each once."""
-    numbers = [found.number for found in generation.slices]
+    numbers = [slice_.number for slice_ in generation.slices]
     assert numbers == sorted(set(numbers))
 
 
@@ -34,78 +34,78 @@ def test_the_rows_are_in_order_of_their_numbers(generation: Generation) -> None:
 def test_the_slices_grow_with_the_number(generation: Generation) -> None:
     """A larger number is a larger slice: chips, hosts and memory never shrink along the rows."""
     for attribute in ("chips", "hosts", "hbm_gib"):
-        values = [getattr(found, attribute) for found in generation.slices]
+        values = [getattr(slice_, attribute) for slice_ in generation.slices]
         assert values == sorted(values)
 
 
 @each_size
-def test_chips_follow_from_the_name_and_from_the_topology(found: Slice) -> None:
-    """The number in the name, the chips of the row and the product of the topology are one fact told three times."""
-    generation = CATALOG.generation(found.generation)
-    assert found.size == f"{generation.prefix}-{found.number}"
-    assert found.number == (found.cores if generation.counts == "cores" else found.chips)
-    assert found.cores == found.chips * generation.cores_per_chip
-    if found.topology:
-        assert found.chips == math.prod(int(axis) for axis in found.topology.split("x"))
+def test_chips_follow_from_the_name_and_from_the_topology(slice_: Slice) -> None:
+    """The number in the name, the chips of the row and the product of the topology agree."""
+    generation = CATALOG.generation(slice_.generation)
+    assert slice_.size == f"{generation.prefix}-{slice_.number}"
+    assert slice_.number == (slice_.cores if generation.counts == "cores" else slice_.chips)
+    assert slice_.cores == slice_.chips * generation.cores_per_chip
+    if slice_.topology:
+        assert slice_.chips == math.prod(int(axis) for axis in slice_.topology.split("x"))
 
 
 @each_size
-def test_hosts_come_out_whole_on_every_machine(found: Slice) -> None:
-    """On each machine type the hosts hold exactly the slice's chips, and the machine's name says how many each."""
-    assert found.hosts * found.chips_per_host == found.chips
-    for machine in found.machines:
-        on = found.on(machine.name)
-        assert on.hosts * on.chips_per_host == found.chips
+def test_hosts_come_out_whole_on_every_machine(slice_: Slice) -> None:
+    """On each machine type the hosts have the slice's chips, and the machine's name has their number per host."""
+    assert slice_.hosts * slice_.chips_per_host == slice_.chips
+    for machine in slice_.machines:
+        on = slice_.on_machine(machine.name)
+        assert on.hosts * on.chips_per_host == slice_.chips
         assert machine.name.endswith(f"-{on.chips_per_host}t")
 
 
 @each_size
-def test_the_default_machine_has_the_fewest_hosts(found: Slice) -> None:
-    """Where a size can be had on two machine types, the first is the larger one."""
-    hosts = [found.on(machine.name).hosts for machine in found.machines]
+def test_the_default_machine_has_the_fewest_hosts(slice_: Slice) -> None:
+    """The first of two machine types of a size is the larger one."""
+    hosts = [slice_.on_machine(machine.name).hosts for machine in slice_.machines]
     assert hosts == sorted(hosts)
 
 
 @each_size
-def test_every_target_either_takes_a_size_or_says_why_not(found: Slice) -> None:
+def test_every_target_supports_a_size_or_has_a_reason(slice_: Slice) -> None:
     """The targets are split between those that take the size and those with a reason."""
-    assert {*found.targets, *found.refusals} == {*TARGETS}
-    assert not {*found.targets} & {*found.refusals}
+    assert {*slice_.targets, *slice_.refusals} == {*TARGETS}
+    assert not {*slice_.targets} & {*slice_.refusals}
 
 
 @each_size
-def test_what_a_target_needs_is_known_where_it_takes_the_size(found: Slice) -> None:
+def test_a_supported_size_has_the_values_that_its_target_needs(slice_: Slice) -> None:
     """For gke label and topology, for vertex-ai a name or machine and topology, for cloud-tpu name and runtime."""
-    if "gke" in found.targets:
-        assert found.machine
-        assert found.topology
-    if "vertex-ai" in found.targets:
-        assert "vertex-ai" in found.accelerators or (found.machine and found.topology)
-    if "cloud-tpu" in found.targets:
-        assert "cloud-tpu" in found.accelerators
-        assert found.runtime_version
-    if "ai-platform" in found.targets:
-        assert found.accelerators["ai-platform"] in {"TPU_V2", "TPU_V3"}
+    if "gke" in slice_.targets:
+        assert slice_.machine
+        assert slice_.topology
+    if "vertex-ai" in slice_.targets:
+        assert "vertex-ai" in slice_.accelerators or (slice_.machine and slice_.topology)
+    if "cloud-tpu" in slice_.targets:
+        assert "cloud-tpu" in slice_.accelerators
+        assert slice_.runtime_version
+    if "ai-platform" in slice_.targets:
+        assert slice_.accelerators["ai-platform"] in {"TPU_V2", "TPU_V3"}
 
 
 @each_size
-def test_every_size_has_an_official_zone(found: Slice) -> None:
+def test_every_size_has_an_official_zone(slice_: Slice) -> None:
     """Google's current list names at least one zone for every size, and no zone is listed twice."""
-    names = [zone.name for zone in found.zones]
+    names = [zone.name for zone in slice_.zones]
     assert len(names) == len(set(names))
-    assert found.regions(official=True)
+    assert slice_.regions(official=True)
 
 
 @each_size
-def test_googles_own_lists_come_first(found: Slice) -> None:
+def test_googles_own_lists_come_first(slice_: Slice) -> None:
     """The zones are ordered from Google's current list down to other people's."""
     kinds = ["official", "single-tenant", "older-docs", "third-party"]
-    ranks = [kinds.index(zone.kind) for zone in found.zones]
+    ranks = [kinds.index(zone.kind) for zone in slice_.zones]
     assert ranks == sorted(ranks)
 
 
 def test_a_region_is_the_zone_without_its_last_part() -> None:
     """Every region in the data looks like one, those of the AI zones too."""
-    regions = {zone.region for found in CATALOG.all() for zone in found.zones}
+    regions = {zone.region for slice_ in CATALOG.all() for zone in slice_.zones}
     assert [region for region in regions if not re.fullmatch(r"[a-z]+-[a-z]+[0-9]+", region)] == []
     assert {"us-south1", "us-central1"} <= regions

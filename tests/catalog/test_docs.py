@@ -1,4 +1,4 @@
-"""docs/catalogue.md against the data: what the page says of this catalogue is what the data says."""
+"""The facts on the documentation's page about sizes are those of the data."""
 
 import itertools
 import re
@@ -28,18 +28,18 @@ ZONES = table("| Size | Zone | Who names it | In tpucfg |")
 
 def find(size: str) -> Slice:
     """The slice of a size that the page names, which must exist."""
-    found = CATALOG.find(size)
-    assert found is not None, size
-    return found
+    slice_ = CATALOG.find(size)
+    assert slice_ is not None, size
+    return slice_
 
 
 @pytest.mark.parametrize("size", sorted({row[0] for row in CLAIMS}))
 def test_our_line_is_the_data_and_somebody_differs(size: str) -> None:
-    """Each disputed size has one line of ours, equal to the data, and at least one line that says something else."""
+    """Each disputed size has one line equal to the data, and at least one line that differs."""
     claims = {who: (chips, topology, hosts) for name, who, chips, topology, hosts in CLAIMS if name == size}
-    found = find(size)
+    slice_ = find(size)
     ours = claims.pop("tpucfg")
-    assert ours == (str(found.chips), found.topology, str(found.hosts))
+    assert ours == (str(slice_.chips), slice_.topology, str(slice_.hosts))
     assert any(claim != ours for claim in claims.values())
 
 
@@ -59,12 +59,12 @@ def test_the_smaller_machine_is_what_the_others_mean() -> None:
     """The two-host v6e-8 and v5litepod-8 of other tools are ours on the 4-chip machine."""
     for size, machine in (("v6e-8", "ct6e-standard-4t"), ("v5litepod-8", "ct5lp-hightpu-4t")):
         hosts = {row[4] for row in CLAIMS if row[0] == size}
-        assert hosts == {str(find(size).hosts), str(find(size).on(machine).hosts)}
+        assert hosts == {str(find(size).hosts), str(find(size).on_machine(machine).hosts)}
 
 
 @pytest.mark.parametrize(("size", "zone", "kind"), [(row[0], row[1], row[3]) for row in ZONES])
 def test_a_zone_is_listed_as_the_page_says(size: str, zone: str, kind: str) -> None:
-    """Each zone of the page is in the data under that kind, or left out where the page says so."""
+    """Each zone of the page is in the data with that kind, or marked as omitted."""
     kinds = {entry.name: entry.kind for entry in find(size).zones}
     assert kinds.get(zone, "left out") == kind
 
@@ -95,15 +95,15 @@ def test_our_figures() -> None:
 def test_the_counts_in_the_text() -> None:
     """Eleven shapes of v5p are Google's, 83 are other tools', and 40 sizes of v4 have none."""
     v5p = CATALOG.generation("v5p").slices
-    official = [found for found in v5p if found.sources == ("tpu-v5p",)]
+    official = [slice_ for slice_ in v5p if slice_.sources == ("tpu-v5p",)]
     assert (len(official), len(v5p) - len(official)) == (11, 83)
     assert "states eleven. For the other 83" in PAGE
-    unknown = [found.size for found in CATALOG.all() if found.topology is None]
+    unknown = [slice_.size for slice_ in CATALOG.all() if slice_.topology is None]
     assert f"The shape of {len(unknown)} sizes of TPU v4, from `{unknown[0]}` to `{unknown[-1]}`" in PAGE
 
 
 def test_the_hints_of_the_page_are_given() -> None:
-    """Where the page says what a borrowed or absent size is answered with, that is the answer."""
+    """The suggestions that the page shows for misspelt sizes are those of `nearest`."""
     paragraph = PAGE.partition("Other spellings are")[2].partition("\n\n")[0]
     hints = re.findall(r"`([a-z0-9]+-\d+)`.*?([a-z0-9]+-\d+)[`\"]", paragraph, re.DOTALL)
     assert hints == [("v5e-32", "v5litepod-32"), ("7x-8", "tpu7x-8"), ("v3-16", "v3-32")]
@@ -122,8 +122,8 @@ def test_every_link_of_the_page_is_defined_and_used() -> None:
 def test_the_readme_names_the_generations_that_each_target_takes() -> None:
     """The README's table of targets has, for each of them, the generations with a size that it takes, and no other."""
     rows = re.findall(r"^\| \[`([a-z-]+)`\].*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    said = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", takes.lower())} for target, takes in rows}
+    expected = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", takes.lower())} for target, takes in rows}
 
-    assert len(said) == 4
-    for target, generations in said.items():
-        assert generations == {found.generation for found in CATALOG.all() if target in found.targets}, target
+    assert len(expected) == 4
+    for target, generations in expected.items():
+        assert generations == {slice_.generation for slice_ in CATALOG.all() if target in slice_.targets}, target

@@ -1,6 +1,6 @@
-"""The data files as texts: what the loader takes on trust, and stumbles over where it does not hold.
+"""Invariants of the data files that the loader relies on without checking.
 
-Nothing here loads the catalogue, so a file that cannot be loaded is told by its own mistake.
+No test here loads the catalog, so a broken file fails with its own mistake.
 """
 
 import json

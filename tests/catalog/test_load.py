@@ -13,40 +13,40 @@ CATALOG = Catalog()
 
 def test_v3_32_is_sixteen_chips_on_four_hosts() -> None:
     """The example of the documentation: 32 cores, 16 chips, 4x4, four hosts of four chips."""
-    found = CATALOG.find("v3-32")
-    assert found is not None
-    assert (found.cores, found.chips, found.topology, found.hosts, found.chips_per_host) == (32, 16, "4x4", 4, 4)
-    assert (found.hbm_gib, found.peak_tflops) == (512, 1968)
-    assert found.machine is not None
-    assert found.machine.gke_label == "tpu-v3-slice"
-    assert found.accelerators == {"vertex-ai": "TPU_V3", "cloud-tpu": "V3"}
-    assert found.vertex_machine_type == "cloud-tpu"
+    slice_ = CATALOG.find("v3-32")
+    assert slice_ is not None
+    assert (slice_.cores, slice_.chips, slice_.topology, slice_.hosts, slice_.chips_per_host) == (32, 16, "4x4", 4, 4)
+    assert (slice_.hbm_gib, slice_.peak_tflops) == (512, 1968)
+    assert slice_.machine is not None
+    assert slice_.machine.gke_label == "tpu-v3-slice"
+    assert slice_.accelerators == {"vertex-ai": "TPU_V3", "cloud-tpu": "V3"}
+    assert slice_.vertex_machine_type == "cloud-tpu"
 
 
 def test_ai_platform_takes_eight_cores_only() -> None:
     """AI Platform Training takes v2-8 and v3-8, and every other size has its reason."""
-    taken = [found.size for found in CATALOG.all() if "ai-platform" in found.targets]
+    taken = [slice_.size for slice_ in CATALOG.all() if "ai-platform" in slice_.targets]
     assert taken == ["v2-8", "v3-8"]
     larger = CATALOG.find("v3-32")
     assert larger is not None
-    assert "8 TPU cores" in larger.refusals["ai-platform"].why
+    assert "8 TPU cores" in larger.refusals["ai-platform"].reason
 
 
 def test_each_other_target_leaves_out_what_its_sources_leave_out() -> None:
     """vertex-ai takes no v4 and v5p and nine of TPU7x, cloud-tpu no TPU7x, gke no v2 and no v4 without a shape."""
     by_target = {
-        target: [found for found in CATALOG.all() if target in found.targets]
+        target: [slice_ for slice_ in CATALOG.all() if target in slice_.targets]
         for target in ("vertex-ai", "cloud-tpu", "gke")
     }
-    generations = {target: {found.generation for found in those} for target, those in by_target.items()}
+    generations = {target: {slice_.generation for slice_ in those} for target, those in by_target.items()}
     assert generations["vertex-ai"] >= {"v2", "v3", "v5e", "v6e", "tpu7x"}
     assert generations["vertex-ai"].isdisjoint({"v4", "v5p"})
-    assert [found.topology for found in by_target["vertex-ai"] if found.generation == "tpu7x"] == [
+    assert [slice_.topology for slice_ in by_target["vertex-ai"] if slice_.generation == "tpu7x"] == [
         "2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16",
     ]  # fmt: skip
     assert generations["cloud-tpu"] >= {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
     assert "tpu7x" not in generations["cloud-tpu"]
-    assert all(found.topology and found.generation != "v2" for found in by_target["gke"])
+    assert all(slice_.topology and slice_.generation != "v2" for slice_ in by_target["gke"])
 
 
 @pytest.mark.parametrize("size", ["v3-16", "v3", "v3-", "-8", "", "v3-032", "V3-32", "v5e-32", "v3-32 ", "v9-8"])
@@ -90,40 +90,40 @@ def test_a_two_by_four_slice_is_one_host_unless_the_small_machine_is_chosen() ->
     """v6e-8 is one 8-chip host by default and two 4-chip hosts on request; nothing else changes."""
     default = CATALOG.find("v6e-8")
     assert default is not None
-    small = default.on("ct6e-standard-4t")
+    small = default.on_machine("ct6e-standard-4t")
     assert (default.hosts, default.chips_per_host) == (1, 8)
     assert (small.hosts, small.chips_per_host) == (2, 4)
     assert (small.chips, small.topology, small.machines) == (default.chips, default.topology, default.machines)
-    assert small.on("ct6e-standard-8t") == default
+    assert small.on_machine("ct6e-standard-8t") == default
 
 
 def test_a_machine_that_does_not_carry_the_size_is_refused_by_name() -> None:
     """The refusal names the size, the machine asked for and the ones there are."""
-    found = CATALOG.find("v6e-16")
-    assert found is not None
+    slice_ = CATALOG.find("v6e-16")
+    assert slice_ is not None
     with pytest.raises(ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"):
-        found.on("ct6e-standard-8t")
+        slice_.on_machine("ct6e-standard-8t")
 
 
 def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
     """TPU v2 has no public machine type: the machine is not known, the hosts are."""
-    found = CATALOG.find("v2-32")
-    assert found is not None
-    assert (found.machine, found.machines, found.hosts) == (None, (), 4)
+    slice_ = CATALOG.find("v2-32")
+    assert slice_ is not None
+    assert (slice_.machine, slice_.machines, slice_.hosts) == (None, (), 4)
     with pytest.raises(ValueError, match="only on no named machine type"):
-        found.on("ct3-hightpu-4t")
+        slice_.on_machine("ct3-hightpu-4t")
 
 
-def test_what_no_source_says_is_none() -> None:
+def test_a_value_without_a_source_is_none() -> None:
     """v4-640 is listed by the API without a shape: chips and hosts follow from the name, the topology is not known."""
-    found = CATALOG.find("v4-640")
-    assert found is not None
-    assert found.topology is None
-    assert (found.chips, found.hosts) == (320, 80)
-    assert found.targets == ("cloud-tpu",)
+    slice_ = CATALOG.find("v4-640")
+    assert slice_ is not None
+    assert slice_.topology is None
+    assert (slice_.chips, slice_.hosts) == (320, 80)
+    assert slice_.targets == ("cloud-tpu",)
 
 
-def test_a_derived_value_says_what_it_is_derived_from() -> None:
+def test_a_derived_value_has_its_derivation() -> None:
     """The topology of v2 and its peak say that no primary source states them; v3's have nothing to say."""
     older, newer = CATALOG.find("v2-8"), CATALOG.find("v3-8")
     assert older is not None
@@ -133,7 +133,7 @@ def test_a_derived_value_says_what_it_is_derived_from() -> None:
 
 
 def test_regions_can_be_restricted_to_googles_own_list() -> None:
-    """v3-32 is officially in europe-west4 only; somebody else also names us-east1."""
+    """v3-32 is officially in europe-west4 only; another list also names us-east1."""
     assert CATALOG.regions("v3-32", official=True) == ("europe-west4",)
     assert CATALOG.regions("v3-32") == ("europe-west4", "us-east1")
     assert CATALOG.regions("v3-16") == ()
@@ -141,20 +141,20 @@ def test_regions_can_be_restricted_to_googles_own_list() -> None:
 
 def test_the_zones_of_one_region() -> None:
     """A region has those zones of a size that lie in it, AI zones included."""
-    found = CATALOG.find("v6e-8")
-    assert found is not None
-    assert {zone.name: zone.official for zone in found.zones_in("us-south1")} == {
+    slice_ = CATALOG.find("v6e-8")
+    assert slice_ is not None
+    assert {zone.name: zone.official for zone in slice_.zones_in("us-south1")} == {
         "us-south1-ai1b": True,
         "us-south1-a": False,
         "us-south1-c": False,
     }
-    assert found.zones_in("mars-north1") == ()
+    assert slice_.zones_in("mars-north1") == ()
 
 
 def test_all_sizes_come_by_generation_and_number() -> None:
-    """The whole catalogue is in the order of the generations and of the numbers within."""
+    """The whole catalog is in the order of the generations and of the numbers within."""
     order = [generation.name for generation in tuple(CATALOG.generations())]
-    keys = [(order.index(found.generation), found.number) for found in CATALOG.all()]
+    keys = [(order.index(slice_.generation), slice_.number) for slice_ in CATALOG.all()]
     assert keys == sorted(keys)
 
 
@@ -194,18 +194,18 @@ def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
     with (tmp_path / "index.yaml").open("a") as index:
         index.write("v9: {prefix: v9, aliases: [next]}\n")
     catalog = Catalog(tmp_path)
-    found = catalog.find("v9-16")
-    assert found is not None
-    assert (found.generation, found.hosts) == ("v9", 4)
+    slice_ = catalog.find("v9-16")
+    assert slice_ is not None
+    assert (slice_.generation, slice_.hosts) == ("v9", 4)
     assert catalog.nearest("next-16") == "v9-16"
     assert catalog.all()[-1].generation == "v9"
 
 
-def test_a_source_tells_where_it_is() -> None:
+def test_a_source_has_its_address() -> None:
     """The ids that a size cites lead to public addresses."""
-    found = CATALOG.find("v3-32")
-    assert found is not None
-    assert [CATALOG.sources[source].url for source in found.sources] == [
+    slice_ = CATALOG.find("v3-32")
+    assert slice_ is not None
+    assert [CATALOG.sources[source].url for source in slice_.sources] == [
         "https://docs.cloud.google.com/tpu/docs/v3",
         "https://docs.cloud.google.com/tpu/docs/regions-zones",
     ]

@@ -1,10 +1,10 @@
-"""Which environments are shown as one."""
+"""Grouping of environments with the same ladder."""
 
 from spec_factory import planned, spec
 from tpucfg.plan.grouping import group_ladders
 
 
-def test_environments_that_climb_alike_are_one_climb() -> None:
+def test_environments_with_the_same_ladder_are_one_group() -> None:
     """Region, target and ladder decide; the order is that of the jobs."""
     alike = {"project": "my-project-a", "region": "us-central1"}
     environments = {
@@ -14,28 +14,28 @@ def test_environments_that_climb_alike_are_one_climb() -> None:
         "test": {**alike, "project": "my-project-b"},
     }
 
-    made = group_ladders(planned(spec(environments=environments)).jobs)
+    groups = group_ladders(planned(spec(environments=environments)).jobs)
 
-    assert [climb.title for climb in made] == [
+    assert [group.title for group in groups] == [
         "dev, test: vertex-ai in us-central1",
         "elsewhere: vertex-ai in europe-west4",
         "lower: vertex-ai in us-central1",
     ]
-    assert [[rung.size for rung in climb.rungs] for climb in made] == [["v2-8", "v2-32"], ["v2-8", "v2-32"], ["v2-8"]]
+    assert [[rung.size for rung in group.rungs] for group in groups] == [["v2-8", "v2-32"], ["v2-8", "v2-32"], ["v2-8"]]
 
 
-def test_environments_that_differ_in_what_is_shown_of_them_are_apart() -> None:
-    """What was measured in one of them says nothing of the other."""
+def test_environments_that_are_shown_differently_are_separate_groups() -> None:
+    """Environments with different measurements are separate groups."""
     alike = {"project": "my-project-a", "region": "us-central1"}
     jobs = planned(
         spec(environments={name: {**alike, "bucket": f"my-{name}"} for name in ("dev", "prod", "test")})
     ).jobs
 
-    made = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})
+    groups = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})
 
-    assert [climb.environments for climb in made] == [("dev", "test"), ("prod",)]
+    assert [group.environments for group in groups] == [("dev", "test"), ("prod",)]
 
 
-def test_no_jobs_climb_nothing() -> None:
-    """A plan without jobs has no climb."""
+def test_no_jobs_have_no_groups() -> None:
+    """A plan without jobs has no group."""
     assert group_ladders(()) == ()

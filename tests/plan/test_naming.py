@@ -17,8 +17,8 @@ def test_the_names_of_a_job() -> None:
         assert (job.run, job.target) == (run, "vertex-ai")
 
 
-def test_a_bucket_of_one_s_own() -> None:
-    """It stands wherever the bucket's name stands."""
+def test_an_explicit_bucket_replaces_the_default() -> None:
+    """The bucket of the spec is used in every value that has the bucket's name."""
     (job,) = planned(
         spec(environments__dev__bucket="my-bucket", trainer__args={"d": "${bucket}/x"}), sizes=("v2-8",)
     ).jobs
@@ -51,7 +51,7 @@ def test_the_address_of_an_account(project: str, address: str) -> None:
 
 
 def test_names_by_themselves() -> None:
-    """What `stacks/` calls: the same words in the same order."""
+    """The functions that `stacks/` calls join their parts in the documented order."""
     assert bucket_name(project="p", name="n", environment="e", region="r") == "p-n-e-r"
     assert account_id(name="n", environment="e") == "tpu-n-e"
     assert job_name(name="n", environment="e", size="v2-8", run=None) == "n-e-v2-8"

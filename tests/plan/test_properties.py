@@ -1,4 +1,4 @@
-"""What holds for every spec: examples, the batch per core, purity, and the order of keys."""
+"""Properties of every spec: examples, the batch per core, purity, and the order of keys."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ SIZES = [found for found in CATALOG.all() if found.cores <= 4096]
 def trainings(draw: st.DrawFn) -> dict[str, Any]:
     """A spec with figures that were tuned anywhere and a ladder of any sizes."""
     tuned_on = draw(st.sampled_from(SIZES))
-    climbed = draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda it: it.cores))
+    rungs = draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda slice_: slice_.cores))
     training: dict[str, Any] = {
         "tuned_on": tuned_on.size,
         "batch_size": draw(st.integers(1, 4096)) * tuned_on.cores,
@@ -30,24 +30,24 @@ def trainings(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         training["learning_rate"] = draw(st.floats(1e-6, 10))
     return spec(
-        sizes=[it.size for it in sorted(climbed, key=lambda it: it.cores)],
+        sizes=[slice_.size for slice_ in sorted(rungs, key=lambda slice_: slice_.cores)],
         training=training,
         trainer__args=draw(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["${size}", 1, None, True]))),
         trainer__env=draw(st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["x", "${cores}"]))),
     )
 
 
-def climbed(data: dict[str, Any]) -> tuple[Project, tuple[Rung, ...], Rung]:
+def ladder_of(data: dict[str, Any]) -> tuple[Project, tuple[Rung, ...], Rung]:
     """The project, its rungs, and the rung that it was tuned on."""
-    made = project(data)
-    (tuned,) = ladder(made, CATALOG, [made.training.tuned_on])
-    return made, ladder(made, CATALOG, made.environments["dev"].sizes), tuned
+    project_ = project(data)
+    (tuned,) = ladder(project_, CATALOG, [project_.training.tuned_on])
+    return project_, ladder(project_, CATALOG, project_.environments["dev"].sizes), tuned
 
 
 @given(trainings())
 def test_examples_are_preserved(data: dict[str, Any]) -> None:
     """Every rung sees the examples that the run was tuned for, and less than one global batch more."""
-    _, found, tuned = climbed(data)
+    _, found, tuned = ladder_of(data)
     for rung in found:
         if rung.examples is None or tuned.examples is None:
             assert (rung.epochs, rung.examples) == (tuned.epochs, None)
@@ -58,7 +58,7 @@ def test_examples_are_preserved(data: dict[str, Any]) -> None:
 @given(trainings())
 def test_the_batch_per_core_is_constant(data: dict[str, Any]) -> None:
     """It is a whole number, the same on every rung, and no count of steps is ever zero."""
-    made, found, tuned = climbed(data)
+    made, found, tuned = ladder_of(data)
     for rung in (tuned, *found):
         assert rung.per_core == tuned.per_core
         assert rung.per_core.denominator == 1
@@ -73,7 +73,7 @@ def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: 
     size = draw.draw(st.sampled_from(data["sizes"]))
     cores = next(found.cores for found in SIZES if found.size == size)
     data["overrides"] = {size: {"batch_size": draw.draw(st.integers(1, 10_000)) * cores}}
-    _, found, _ = climbed(data)
+    _, found, _ = ladder_of(data)
     (examples,) = [rung.examples for rung in found if rung.size == size]
     assert examples is not None
     tuned = data["training"]["batch_size"] * data["training"]["train_steps"]
@@ -82,7 +82,7 @@ def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: 
 
 @given(trainings())
 def test_a_plan_is_pure(data: dict[str, Any]) -> None:
-    """The same project gives the same plan again, and planning changes nothing in it."""
+    """Planning a project twice gives equal plans, and does not change the project."""
     made, untouched = project(data), project(data)
     first = plan(made, CATALOG)
     assert plan(made, CATALOG) == first
@@ -148,7 +148,7 @@ def test_the_order_of_args_means_something() -> None:
 
 
 def shuffled(value: Any, draw: st.DataObject, key: str = "") -> Any:
-    """The same data with the keys of every mapping in another order, but for args."""
+    """Return the data with the keys of every mapping but args in another order."""
     if isinstance(value, list):
         return [shuffled(item, draw) for item in value]
     if not isinstance(value, dict):

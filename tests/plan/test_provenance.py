@@ -1,4 +1,4 @@
-"""Why a figure is what it is: every chain begins at a line of the spec and ends with the figure."""
+"""Provenance of figures: every derivation begins at a line of the spec and ends with the figure."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ SPEC = spec(
 
 def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
     """The reasons for one figure."""
-    made = project(data)
-    tuned_on, rung = ladder(made, CATALOG, [made.training.tuned_on, size])
-    return list(figure_reasons(made, tuned_on.slice, rung, key))
+    project_ = project(data)
+    tuned_on, rung = ladder(project_, CATALOG, [project_.training.tuned_on, size])
+    return list(figure_reasons(project_, tuned_on.slice, rung, key))
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
         ("v2-128", "batch_size", ["override", "8192"]),
     ],
 )
-def test_a_chain_has_its_numbers(size: str, key: str, words: list[str]) -> None:
-    """The line of the spec, the rows of the catalogue, the rule and the result, each with its figures."""
+def test_a_derivation_has_its_numbers(size: str, key: str, words: list[str]) -> None:
+    """The line of the spec, the rows of the catalog, the rule and the result, each with its figures."""
     text = "\n".join(reason.text for reason in chain(size, key))
     assert [word for word in words if word not in text] == []
 
 
 @pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
-def test_every_figure_has_a_chain(size: str) -> None:
+def test_every_figure_has_a_derivation(size: str) -> None:
     """It begins where the spec writes the figure, and its last link holds what the program gets."""
-    made = project(SPEC)
-    (rung,) = ladder(made, CATALOG, [size])
+    project_ = project(SPEC)
+    (rung,) = ladder(project_, CATALOG, [size])
     for key, value in rung_figures(rung):
         reasons = chain(size, key)
         assert reasons[0].location is not None
@@ -59,20 +59,20 @@ def test_epochs_stay() -> None:
     """They have a reason too."""
     (line, rule) = chain("v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5))
     assert "2.5" in line.text
-    assert "stay" in rule.text
+    assert "the same on every rung" in rule.text
     assert rule.source.startswith("https://")
 
 
 def test_rules_have_public_sources() -> None:
-    """Who wants to know whose rule it is finds an address, and a row of the catalogue names its source."""
+    """Each reason about a rule has a public address, and each one about a size a source of the catalog."""
     for reason in chain("v2-32", "learning_rate"):
         assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
 
 
 def test_an_argument_is_a_line_of_the_spec() -> None:
     """That of the override where there is one, else that of the trainer."""
-    made = project(SPEC)
+    project_ = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
-        (reason,) = arg_reasons(made, size, "data_dir")
-        assert reason.location == made.document.key_location((*path, "data_dir"))
-    assert list(arg_reasons(made, "v2-8", "nothing")) == []
+        (reason,) = arg_reasons(project_, size, "data_dir")
+        assert reason.location == project_.document.key_location((*path, "data_dir"))
+    assert list(arg_reasons(project_, "v2-8", "nothing")) == []

@@ -9,8 +9,8 @@ from tpucfg.plan import Rung, ladder
 
 def rungs(*sizes: str, **changes: Any) -> list[Rung]:
     """The rungs of a spec with these sizes."""
-    made = project(spec(sizes=list(sizes), **changes))
-    return list(ladder(made, CATALOG, sizes))
+    project_ = project(spec(sizes=list(sizes), **changes))
+    return list(ladder(project_, CATALOG, sizes))
 
 
 def test_the_published_example() -> None:
@@ -30,15 +30,17 @@ def test_a_ladder_up() -> None:
     """Every figure of four rungs, with the linear rule."""
     steps = {"warmup_steps": 200, "save_checkpoints_steps": 500}
     training = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear", "training__steps": steps}
-    found = rungs("v2-8", "v2-32", "v2-128", "v2-512", **training)
-    assert [(it.batch_size, it.train_steps, it.learning_rate, it.steps["warmup_steps"]) for it in found] == [
+    ladder_rungs = rungs("v2-8", "v2-32", "v2-128", "v2-512", **training)
+    assert [
+        (rung.batch_size, rung.train_steps, rung.learning_rate, rung.steps["warmup_steps"]) for rung in ladder_rungs
+    ] == [
         (1024, 4000, "0.1", 200),
         (4096, 1000, "0.4", 50),
         (16384, 250, "1.6", 13),
         (65536, 63, "6.4", 4),
     ]
-    assert [it.per_core for it in found] == [128, 128, 128, 128]
-    assert [it.examples for it in found] == [4_096_000, 4_096_000, 4_096_000, 4_128_768]
+    assert [rung.per_core for rung in ladder_rungs] == [128, 128, 128, 128]
+    assert [rung.examples for rung in ladder_rungs] == [4_096_000, 4_096_000, 4_096_000, 4_128_768]
 
 
 def test_a_ladder_down() -> None:
@@ -89,7 +91,7 @@ def test_a_number_that_does_not_change_stays_as_it_was_written() -> None:
         assert (
             rungs("v2-8", training__learning_rate=1e-05, training__learning_rate_rule=rule)[0].learning_rate == "1e-05"
         )
-    assert [it.learning_rate for it in rungs("v2-8", "v2-32", training__learning_rate=1e-05)] == ["1e-05", "1e-05"]
+    assert [rung.learning_rate for rung in rungs("v2-8", "v2-32", training__learning_rate=1e-05)] == ["1e-05", "1e-05"]
     assert rungs("v2-32")[0].learning_rate is None
 
 
@@ -147,7 +149,7 @@ def test_the_order_and_the_names_of_the_flags() -> None:
 
 
 def test_another_machine_of_the_same_size() -> None:
-    """v6e-8 is one machine of eight chips, or two of four where the override says so."""
+    """v6e-8 is one machine of eight chips, or two of four with an override."""
     where = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
     one = planned(spec(sizes=["v6e-8"], **where)).jobs[0]
     two = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **where)).jobs[0]

@@ -44,7 +44,7 @@ def test_learning_rates(rate: str, scale: Fraction, rule: str, text: str) -> Non
 @example("0.1234567890123456789012345678901234567", Fraction(3, 2**46), "linear")
 @example("0.0000000000001", Fraction(1, 2**14), "sqrt")
 def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, rule: str) -> None:
-    """What has an end is written to its end, the rest is the nearest number of six digits; no text has an exponent."""
+    """A finite decimal is exact, any other rate is rounded to six digits, and no text has an exponent."""
     text = scale_learning_rate(Fraction(rate), scale, rule)
     assert set(text) <= set("0123456789.")
     found, power = Fraction(text), 2 if rule == "sqrt" else 1

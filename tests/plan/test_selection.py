@@ -1,4 +1,4 @@
-"""Which jobs a command is about."""
+"""Selection of environments and sizes."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_selections(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "expected"),
     [
         (
             {"environments": ("pord",)},
@@ -56,8 +56,8 @@ def test_selections(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]
         ({"sizes": ("v2-8", "v4-8")}, "v4-8 is in no ladder."),
     ],
 )
-def test_what_cannot_be_selected(chosen: dict[str, Any], said: str) -> None:
+def test_an_unknown_selection_is_an_error(chosen: dict[str, Any], expected: str) -> None:
     """An unknown environment is named with the nearest, a size that is nowhere with all the ladders there are."""
     with pytest.raises(SelectionError) as caught:
         plan(project(SPEC), CATALOG, Selection(**chosen))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(expected)

@@ -16,24 +16,24 @@ from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.interface import origin_of
 
 
-def message_of(data: dict[str, Any]) -> RequestBody:
+def body_of(data: dict[str, Any]) -> RequestBody:
     """Return the message of a spec's only job."""
     result = compiled(data)
     assert not errors(result.findings), result.findings
-    ((_, message),) = result.request_bodies
-    return message
+    ((_, body),) = result.request_bodies
+    return body
 
 
 @pytest.mark.parametrize("machine", OF_MACHINE)
 def test_a_package_on_each_machine_is_the_guides_config(machine: str) -> None:
     """The basic tier, a legacy machine and a Compute Engine machine, each with the fields that the guide gives it."""
-    message = message_of(spec(targets={"ai-platform": {"machine": machine}}))
-    assert message == {"trainingInput": {**OF_MACHINE[machine], **PACKAGE}}
+    body = body_of(spec(targets={"ai-platform": {"machine": machine}}))
+    assert body == {"trainingInput": {**OF_MACHINE[machine], **PACKAGE}}
 
 
 def test_containers_are_the_guides_config() -> None:
     """Two images that differ, and the runtime as tpuTfVersion of the worker instead of runtimeVersion."""
-    assert message_of(container()) == {
+    assert body_of(container()) == {
         "trainingInput": {
             "scaleTier": "CUSTOM",
             "masterType": "n1-highcpu-16",
@@ -53,14 +53,14 @@ def test_containers_are_the_guides_config() -> None:
 
 def test_one_image_is_the_workers_too() -> None:
     """Without worker_image the worker's container is written out as the master's."""
-    message = message_of(container(worker_image=CONTAINER["image"]))
-    assert message["trainingInput"]["workerConfig"]["imageUri"] == "gcr.io/my-project/master:1.0"
+    body = body_of(container(worker_image=CONTAINER["image"]))
+    assert body["trainingInput"]["workerConfig"]["imageUri"] == "gcr.io/my-project/master:1.0"
 
 
 def test_v3_is_another_accelerator_and_nothing_else() -> None:
     """v3-8 on the Compute Engine machine differs from v2-8 in the accelerator's type, and in its folder."""
     v2, v3 = (
-        message_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None})) for size in ("v2-8", "v3-8")
+        body_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None})) for size in ("v2-8", "v3-8")
     )
     assert v3["trainingInput"].pop("workerConfig") == {"acceleratorConfig": {"type": "TPU_V3", "count": 8}}
     del v2["trainingInput"]["workerConfig"]
@@ -69,15 +69,15 @@ def test_v3_is_another_accelerator_and_nothing_else() -> None:
 
 def test_a_package_in_cloud_storage_is_named_in_the_config() -> None:
     """A package that is built already is written as packageUris; a local folder has no address yet."""
-    message = message_of(spec(trainer={"package": "${bucket}/trainer-0.1.tar.gz"}))
-    assert message["trainingInput"]["packageUris"] == ["gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"]
-    assert "packageUris" not in message_of(spec())["trainingInput"]
+    body = body_of(spec(trainer={"package": "${bucket}/trainer-0.1.tar.gz"}))
+    assert body["trainingInput"]["packageUris"] == ["gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"]
+    assert "packageUris" not in body_of(spec())["trainingInput"]
 
 
 def test_labels_are_in_the_config() -> None:
     """The environment's labels are the job's."""
     labelled = {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}
-    assert message_of(spec(environments={"dev": labelled}))["labels"] == {"team": "vision"}
+    assert body_of(spec(environments={"dev": labelled}))["labels"] == {"team": "vision"}
 
 
 @pytest.mark.parametrize(
@@ -110,18 +110,18 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield path
 
 
-def test_every_field_says_where_it_comes_from() -> None:
+def test_every_field_has_an_origin() -> None:
     """There is an origin for whatever field is written, and no origin for one that never is."""
     jobs = list(all_jobs())
     assert len(jobs) == 9
-    written = {path for _, message in jobs for path in leaves(message)}
+    written = {path for _, body in jobs for path in leaves(body)}
     found = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
     assert [path for path, origin in found.items() if origin is None] == []
     assert set(found.values()) == set(target_named("ai-platform").ORIGINS.values())
 
 
-def test_the_template_says_where_the_package_comes_from() -> None:
-    """A config for a package says that gcloud takes it by flag; one for containers has nothing to say."""
-    said = "# gcloud takes the package from its flags"
+def test_the_template_explains_the_origin_of_the_package() -> None:
+    """A config for a package has a comment about gcloud's flags, and one for containers has none."""
+    expected = "# gcloud takes the package from its flags"
     (package,), (containers,) = (list(render_configs(compiled(data))) for data in (spec(), container()))
-    assert (said in package.text, said in containers.text) == (True, False)
+    assert (expected in package.text, expected in containers.text) == (True, False)

@@ -1,4 +1,4 @@
-"""ai-platform: what of a spec is refused, and where it is said."""
+"""Findings about specs for ai-platform, and their locations."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(sizes=["v2-8", "v2-32"]),
         "TPU024",
         '"v2-32"',
-        "ai-platform does not take v2-32: AI Platform Training takes ",
+        "ai-platform does not support v2-32: AI Platform Training takes ",
     ),
     (
         "v3 on the basic tier",
@@ -63,21 +63,21 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(environments={"dev": {"region": "us-west1"}}),
         "TPU027",
         '"us-west1"',
-        "AI Platform Training has TPUs in us-central1 and europe-west4, and none in us-west1",
+        "AI Platform Training has no TPUs in us-west1, only in us-central1 and europe-west4",
     ),
     (
         "a runtime without TPU support",
         spec(trainer={"runtime": "2.3"}),
         "TPU052",
         '"2.3"',
-        "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+        "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have",
     ),
     (
         "a Python of another runtime",
         spec(trainer={"runtime": "1.14"}),
         "TPU054",
         '"3.7"',
-        "Python 3.7 does not come with runtime 1.14, which has 3.5 and 2.7",
+        "runtime 1.14 does not have Python 3.7, only 3.5 and 2.7",
     ),
     (
         "no runtime",
@@ -105,28 +105,28 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         container(runtime="2.9"),
         "TPU052",
         '"2.9"',
-        "runtime 2.9 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have it",
+        "runtime 2.9 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have",
     ),
     (
         "environment variables",
         spec(trainer={"env": {"TF_CPP_MIN_LOG_LEVEL": "2"}}),
         "TPU051",
         '"env"',
-        "ai-platform has no environment variables for the program",
+        "ai-platform sets no environment variables for the program",
     ),
     (
         "a worker's image alone",
         spec(trainer={"worker_image": "gcr.io/my-project/worker:1.0"}),
         "TPU005",
         '"worker_image"',
-        "trainer.worker_image needs image beside it: the master runs a container too",
+        "trainer.worker_image needs trainer.image too: the master also runs a container",
     ),
     (
         "a package in a container",
         spec(trainer={"image": "gcr.io/my-project/master:1.0"}),
         "TPU054",
         '"package"',
-        "trainer.image and trainer.package exclude each other on ai-platform: a container holds its program",
+        "trainer.image and trainer.package exclude each other on ai-platform: a container contains its program",
     ),
     (
         "a Python beside a container",
@@ -140,7 +140,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
         "TPU074",
         '"parameterServerCount"',
-        "trainingInput.parameterServerCount: the service refuses a job that has parameter servers beside a TPU",
+        "trainingInput.parameterServerCount: the service refuses parameter servers in a job with a TPU",
     ),
 ]
 
@@ -148,27 +148,27 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 @pytest.mark.parametrize(
     ("data", "id_", "location", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_what_the_service_does_not_take_is_one_error(
+def test_a_spec_that_the_service_refuses_is_one_error(
     data: dict[str, Any], id_: str, location: str, message: str
 ) -> None:
-    """A spec that asks for what the service lacks is one error, at the value or key at fault, that says what to do."""
+    """A spec that the service refuses has one error, at the value or key at fault, with a help."""
     (finding,) = errors(compiled(data).findings)
     assert (finding.id, at(finding, data)) == (id_, location)
     assert finding.message.startswith(message)
     assert finding.help
 
 
-def test_a_refused_size_names_the_targets_that_take_it() -> None:
-    """v3-32 is not for this service, and the help says for which ones it is."""
+def test_a_refused_size_names_the_targets_that_support_it() -> None:
+    """The help for v3-32 names the targets that support it."""
     (finding,) = errors(compiled(spec(sizes=["v3-8", "v3-32"], training={"tuned_on": "v3-8"})).findings)
     assert finding.id == "TPU024"
     assert "vertex-ai, cloud-tpu, gke" in finding.help
 
 
 def test_the_runtimes_finding_says_that_tensorflow_must_match() -> None:
-    """Whoever fixes the runtime is told what it has to agree with."""
+    """The help about the runtime names what it must match."""
     (finding,) = errors(compiled(spec(trainer={"runtime": "2.3"})).findings)
-    assert finding.help == "choose the one that has the trainer's own TensorFlow: the two must match"
+    assert finding.help == "choose the one with the trainer's own TensorFlow: the two must match"
 
 
 def test_the_end_of_the_service_is_one_warning() -> None:
@@ -182,8 +182,8 @@ def test_the_end_of_the_service_is_one_warning() -> None:
     assert finding.details == ("announced at https://cloud.google.com/ai-platform/training/docs/deprecations",)
 
 
-def test_the_end_of_the_service_is_said_where_an_environment_chooses_it() -> None:
-    """Where only an environment has this target, its own line has the warning."""
+def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it() -> None:
+    """If only an environment has this target, the warning is at its line."""
     own = {"dev": {"target": "ai-platform"}}
     data = spec(target="vertex-ai", environments=own)
     (finding,) = compiled(data).findings
@@ -195,5 +195,5 @@ def test_an_allowed_region_renders() -> None:
     """A region that the spec allows with a reason is one note, and the config is made."""
     data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
     result = compiled(data)
-    assert [(it.level, it.id) for it in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
+    assert [(finding.level, finding.id) for finding in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
     assert result.request_bodies[0][1]["trainingInput"]["region"] == "asia-east1"

@@ -1,4 +1,4 @@
-"""ai-platform: what of a config is refused, whoever wrote it."""
+"""Rules for configs of ai-platform, rendered or written by hand."""
 
 import json
 from typing import Any
@@ -124,7 +124,7 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("config", "field", "location"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN])
 def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, Any], field: str, location: str) -> None:
-    """A config that fits the API's schema, whoever wrote it, has one error, at the field that the service minds."""
+    """A config that fits the API's schema has one error, at the field that the service refuses."""
     (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
     assert (finding.id, finding.level, at(finding, config)) == ("TPU074", "error", location)
     assert finding.message.partition(":")[0].endswith(field)

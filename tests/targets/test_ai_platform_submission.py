@@ -50,7 +50,7 @@ def test_a_program_without_args_gets_none() -> None:
 
 
 def test_a_run_has_its_own_job_id() -> None:
-    """The run's id ends the job's id, which has underscores in all three commands, and a note says what it is for."""
+    """The run's id ends the job's id, which has underscores in all three commands, and a note explains it."""
     submission = submission_of(spec(), run="lr-2")
     assert submission.start.argv[5] == "mnist_dev_v2_8_lr_2"
     job = "mnist_dev_v2_8_lr_2 --project=my-project-dev"
@@ -62,5 +62,5 @@ def test_a_run_has_its_own_job_id() -> None:
 def test_the_notes_of_a_local_package_say_where_to_stand() -> None:
     """A command finds a local package from the folder it runs in; one in Cloud Storage needs no such note."""
     (_, note) = submission_of(spec()).notes
-    assert "the folder that holds both" in note
+    assert "the folder that contains both" in note
     assert len(submission_of(spec(trainer={"package": "gs://b/t.tar.gz"})).notes) == 1

@@ -16,18 +16,18 @@ OPTIONS = {
 }
 
 
-def without_script(message: RequestBody) -> tuple[RequestBody, str]:
+def without_script(body: RequestBody) -> tuple[RequestBody, str]:
     """The message, and the script apart from it."""
-    rest = deepcopy(message)
+    rest = deepcopy(body)
     script = rest["tpu"]["nodeSpec"][0]["node"].pop("metadata")["startup-script"]
     return rest, script
 
 
 def test_a_multi_host_slice() -> None:
     """v3-32 in europe-west4 is one node in the zone that has it, run by the environment's own account."""
-    message, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v3-32", environment=EUROPE)))
+    body, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v3-32", environment=EUROPE)))
     assert script.startswith("#!/bin/bash\n")
-    assert message == {
+    assert body == {
         "tpu": {
             "nodeSpec": [
                 {
@@ -51,10 +51,10 @@ def test_a_multi_host_slice() -> None:
 def test_every_option() -> None:
     """Account, runtime, network, labels and a reservation of the same zone go where the API has them."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
-    made = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
-    message, _ = without_script(cloud_tpu.request_body(made))
+    planned_job = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
+    body, _ = without_script(cloud_tpu.request_body(planned_job))
     zone = "projects/my-project/locations/us-west4-a"
-    assert message == {
+    assert body == {
         "tpu": {
             "nodeSpec": [
                 {
@@ -92,8 +92,8 @@ def test_every_field_has_an_origin() -> None:
     """`tpucfg why` can answer for every field that is ever written."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
     for options in (OPTIONS, {"spot": True}):
-        message = cloud_tpu.request_body(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
-        unknown = [path for path in leaves(message) if origin_of(target_named("cloud-tpu").ORIGINS, path) is None]
+        body = cloud_tpu.request_body(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
+        unknown = [path for path in leaves(body) if origin_of(target_named("cloud-tpu").ORIGINS, path) is None]
         assert unknown == []
 
 
@@ -103,29 +103,33 @@ def test_every_size_fits_schema_and_rules() -> None:
     assert {slice_.generation for slice_ in taken} == {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
     for slice_ in taken:
         zone = slice_.zones[0]
-        made = cloud_tpu.request_body(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
-        assert schemas.is_valid("cloud-tpu", made)
-        assert list(cloud_tpu.rules(made, CATALOG)) == []
+        body = cloud_tpu.request_body(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
+        assert schemas.is_valid("cloud-tpu", body)
+        assert list(cloud_tpu.rules(body, CATALOG)) == []
 
 
 def test_the_commands() -> None:
     """The job is posted as JSON with a token, watched and deleted by gcloud, and the notes say what it costs."""
-    made = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE, run="a1"))
+    submission = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE, run="a1"))
     where = ("--project=my-project", "--zone=europe-west4-a")
     gcloud = ("gcloud", "compute", "tpus", "queued-resources")
     address = "https://tpu.googleapis.com/v2/projects/my-project/locations/europe-west4-a/queuedResources"
-    assert (made.start.reads_config, made.start.config_format, made.start.token) == (True, "json", True)
-    assert made.start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
-    assert made.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *where)
-    assert made.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *where, "--force")
-    assert "costs until it is deleted" in made.notes[0]
-    assert "'--command=sudo docker logs --follow trainer'" in made.notes[1]
+    assert (submission.start.reads_config, submission.start.config_format, submission.start.token) == (
+        True,
+        "json",
+        True,
+    )
+    assert submission.start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
+    assert submission.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *where)
+    assert submission.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *where, "--force")
+    assert "is charged until it is deleted" in submission.notes[0]
+    assert "'--command=sudo docker logs --follow trainer'" in submission.notes[1]
 
 
 def test_gcloud_takes_the_commands(tmp_path: Path) -> None:
     """The parser of gcloud takes the commands that watch, delete and show the output."""
-    made = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE))
-    output = shlex.split(made.notes[1].partition("output: ")[2])
-    for argv in (made.watch.argv, made.delete.argv, output):
+    submission = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE))
+    output = shlex.split(submission.notes[1].partition("output: ")[2])
+    for argv in (submission.watch.argv, submission.delete.argv, output):
         assert gcloud_refusal(argv, tmp_path) is None
-    assert "--misspelt" in str(gcloud_refusal((*made.delete.argv, "--misspelt"), tmp_path))
+    assert "--misspelt" in str(gcloud_refusal((*submission.delete.argv, "--misspelt"), tmp_path))

@@ -1,4 +1,4 @@
-"""What is refused of a spec, and of a config, for Cloud TPU."""
+"""Findings about specs and configs for Cloud TPU."""
 
 import re
 from typing import Any
@@ -16,12 +16,12 @@ from tpucfg.targets import RequestBody, cloud_tpu
         (
             ["tpu7x-8"],
             {},
-            "TPU024 cloud-tpu does not take tpu7x-8: the Cloud TPU API has no accelerator type for TPU7x",
+            "TPU024 cloud-tpu does not support tpu7x-8: the Cloud TPU API has no accelerator type for TPU7x",
         ),
         (
             ["v2-8"],
             {"trainer": {"package": "gs://b/t.tar.gz", "module": "t.task"}},
-            "TPU051 cloud-tpu runs a container, and trainer.package is a Python package",
+            "TPU051 cloud-tpu runs containers, and trainer.package is a Python package",
         ),
         (
             ["v5litepod-8"],
@@ -31,12 +31,12 @@ from tpucfg.targets import RequestBody, cloud_tpu
         (
             ["v2-8"],
             {"options": {"spot": True, "reservation": "mine"}},
-            "TPU054 targets.cloud-tpu asks for spot capacity and for the reservation mine",
+            "TPU054 targets.cloud-tpu sets both spot and the reservation mine, which exclude each other",
         ),
         (
             ["v2-8"],
             {"environment": {"region": "us-west9"}, "allow": {"TPU021": "quota granted"}},
-            "TPU005 dev has no zone for v2-8: no list names one in us-west9",
+            "TPU005 dev has no zone for v2-8: no list has one in us-west9",
         ),
         (
             ["v2-8", "v2-128"],
@@ -45,20 +45,24 @@ from tpucfg.targets import RequestBody, cloud_tpu
                 "environments": {"e" * 27: {"project": "my-project", "region": "us-central1", "bucket": "my-bucket"}},
                 "options": {"service_account": "a@my-project.iam.gserviceaccount.com"},
             },
-            f"TPU030 the job {'m' * 30}-{'e' * 27}-v2-128 has a name of 65 characters, and 63 are taken for v2-128",
+            f"TPU030 the job name {'m' * 30}-{'e' * 27}-v2-128 has 65 characters, and 63 are allowed for v2-128",
         ),
     ],
 )
 def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
-    """Each mistake is one error, which says what is wrong and with which values."""
-    errors = [f"{it.id} {it.message}" for it in compiled("cloud-tpu", *sizes, **more).findings if it.level == "error"]
+    """Each mistake is one error, whose message has the problem and its values."""
+    errors = [
+        f"{finding.id} {finding.message}"
+        for finding in compiled("cloud-tpu", *sizes, **more).findings
+        if finding.level == "error"
+    ]
     assert errors == [expected]
 
 
 def test_a_region_without_the_size_is_said_once() -> None:
-    """Where no list has the size in the region, TPU021 says so, and no second error asks for the zone."""
-    found = compiled("cloud-tpu", "v3-32", environment={"region": "us-central1"}).findings
-    assert [it.id for it in found if it.level == "error"] == ["TPU021"]
+    """A size that no list has in the region is TPU021, without a second error about the zone."""
+    findings = compiled("cloud-tpu", "v3-32", environment={"region": "us-central1"}).findings
+    assert [finding.id for finding in findings if finding.level == "error"] == ["TPU021"]
 
 
 def test_a_zone_of_the_spec_is_used() -> None:
@@ -68,18 +72,22 @@ def test_a_zone_of_the_spec_is_used() -> None:
         "allow": {"TPU022": "quota granted"},
     }
     result = compiled("cloud-tpu", "v2-8", **more)
-    assert [it.id for it in result.findings if it.level == "error"] == []
-    ((_, message),) = result.request_bodies
-    assert message["tpu"]["nodeSpec"][0]["parent"] == "projects/my-project/locations/us-west9-b"
+    assert [finding.id for finding in result.findings if finding.level == "error"] == []
+    ((_, body),) = result.request_bodies
+    assert body["tpu"]["nodeSpec"][0]["parent"] == "projects/my-project/locations/us-west9-b"
 
 
 def test_a_script_beyond_the_bounds_of_metadata() -> None:
     """Flags of more than 256 KiB do not fit the metadata value that the script is."""
     args = {f"a{number}": "x" * 8192 for number in range(32)}
-    found = [it for it in compiled("cloud-tpu", "v2-8", trainer={"args": args}).findings if it.level == "error"]
-    assert [it.id for it in found] == ["TPU074"]
-    said = r"startup-script: it has 26\d,\d{3} bytes, and a metadata value may have 262,144"
-    assert re.search(said, found[0].message)
+    findings = [
+        finding
+        for finding in compiled("cloud-tpu", "v2-8", trainer={"args": args}).findings
+        if finding.level == "error"
+    ]
+    assert [finding.id for finding in findings] == ["TPU074"]
+    expected = r"startup-script: it has 26\d,\d{3} bytes, and 262,144 are allowed for a metadata value"
+    assert re.search(expected, findings[0].message)
 
 
 def test_a_run_that_makes_the_name_too_long() -> None:
@@ -91,21 +99,21 @@ def test_a_run_that_makes_the_name_too_long() -> None:
     }
     for run, expected in (("ab", []), ("abc", ["TPU030"])):
         result = compiled("cloud-tpu", "v2-8", run=run, **more)
-        assert [it.id for it in result.findings if it.level == "error"] == expected
+        assert [finding.id for finding in result.findings if finding.level == "error"] == expected
 
 
 def changed(path: str, value: Any) -> RequestBody:
     """A good message with one field of the node spec or of the top set, or deleted where the value is None."""
-    message = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
+    body = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
     *above, last = path.split(".")
-    location: Any = message
+    location: Any = body
     for step in above:
         location = location[int(step) if step.isdecimal() else step]
     if value is None:
         del location[last]
     else:
         location[last] = value
-    return message
+    return body
 
 
 NODE = "tpu.nodeSpec.0.node"
@@ -114,47 +122,51 @@ NODE = "tpu.nodeSpec.0.node"
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("tpu.nodeSpec", [], "tpu.nodeSpec: it is empty, so nothing is asked for"),
+        ("tpu.nodeSpec", [], "tpu.nodeSpec: it is empty, so no TPU is requested"),
         ("tpu.nodeSpec.0.parent", "us-central1-b", "us-central1-b is not of the form projects/PROJECT/locations/ZONE"),
         ("tpu.nodeSpec.0.nodeId", None, "tpu.nodeSpec[0]: it needs exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.multisliceParams", {"nodeCount": 2}, "exactly one of nodeId and multisliceParams"),
-        ("tpu.nodeSpec.0.nodeId", "n" * 64, "has a name of 64 characters, and 63 are taken"),
+        ("tpu.nodeSpec.0.nodeId", "n" * 64, "has 64 characters, and 63 are allowed"),
         (f"{NODE}.acceleratorType", None, "exactly one of acceleratorType and acceleratorConfig"),
         (f"{NODE}.acceleratorConfig", {"type": "V2", "topology": "2x2"}, "exactly one of acceleratorType and"),
-        (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: the catalogue has no such size"),
+        (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: it is not a TPU size"),
         (f"{NODE}.acceleratorType", "tpu7x-8", "the Cloud TPU API has no accelerator type for TPU7x"),
         (f"{NODE}.networkConfigs", [{"network": "a"}], "networkConfigs: it excludes networkConfig"),
         (f"{NODE}.description", "d" * 513, "description: it has more than 512 characters"),
-        (f"{NODE}.metadata", {"a": "x" * 262_145}, "metadata.a: it has 262,145 bytes, and a metadata value may have"),
-        (f"{NODE}.metadata", {"a": "x" * 262_143, "b": "y" * 262_143}, "has to stay below 524,288 bytes"),
+        (
+            f"{NODE}.metadata",
+            {"a": "x" * 262_145},
+            "metadata.a: it has 262,145 bytes, and 262,144 are allowed for a metadata value",
+        ),
+        (f"{NODE}.metadata", {"a": "x" * 262_143, "b": "y" * 262_143}, "must be below 524,288 bytes"),
         ("queueingPolicy", {"validUntilDuration": "1s", "validAfterDuration": "1s"}, "it excludes validUntilDuration"),
     ],
 )
 def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
     """A config that fits the schema is refused where the service would refuse it, at the field."""
-    message = changed(path, value)
-    assert schemas.is_valid("cloud-tpu", message)
-    (problem,) = cloud_tpu.rules(message, CATALOG)
+    body = changed(path, value)
+    assert schemas.is_valid("cloud-tpu", body)
+    (problem,) = cloud_tpu.rules(body, CATALOG)
     assert expected in problem.message
 
 
 @pytest.mark.parametrize("other", [{"guaranteed": {}}, {"reservationName": "projects/p/locations/z/reservations/r"}])
 def test_spot_excludes(other: RequestBody) -> None:
     """Spot capacity is neither guaranteed nor reserved."""
-    message = cloud_tpu.request_body(job("cloud-tpu", "v2-8")) | {"spot": {}}
-    assert list(cloud_tpu.rules(message, CATALOG)) == []
-    (problem,) = cloud_tpu.rules(message | other, CATALOG)
+    body = cloud_tpu.request_body(job("cloud-tpu", "v2-8")) | {"spot": {}}
+    assert list(cloud_tpu.rules(body, CATALOG)) == []
+    (problem,) = cloud_tpu.rules(body | other, CATALOG)
     assert problem.id == "TPU074"
 
 
 @pytest.mark.parametrize(
-    ("kind", "topology", "said"),
+    ("kind", "topology", "expected"),
     [("V3", "5x7", "V3 has no topology 5x7"), ("V3", "4x4", None), ("V5P", "2x2x2", None), ("V4", "9x9x9", None)],
 )
-def test_a_shape_that_is_not_offered(kind: str, topology: str, said: str | None) -> None:
+def test_a_shape_that_is_not_offered(kind: str, topology: str, expected: str | None) -> None:
     """Only a generation whose shapes are all known can refuse one: of v4 some are not."""
     node = {"acceleratorConfig": {"type": kind, "topology": topology}, "runtimeVersion": "tpu-ubuntu2204-base"}
-    message: RequestBody = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
-    found = [problem.message for problem in cloud_tpu.rules(message, CATALOG)]
-    assert len(found) == (said is not None)
-    assert all(str(said) in text for text in found)
+    body: RequestBody = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
+    found = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
+    assert len(found) == (expected is not None)
+    assert all(str(expected) in text for text in found)

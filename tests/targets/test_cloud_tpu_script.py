@@ -65,8 +65,8 @@ def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), ima
 
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
-    made = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
-    done = host.boot(cloud_tpu.startup_script(made))
+    planned_job = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
+    done = host.boot(cloud_tpu.startup_script(planned_job))
     assert done.returncode == 0, done.stderr
     assert host.calls("docker", "login") == [
         ["login", "--username", "oauth2accesstoken", "--password-stdin", "https://us-docker.pkg.dev"]

@@ -71,7 +71,7 @@ def test_a_single_host() -> None:
 
 def test_every_option() -> None:
     """Queue, labels, namespace, account, reservation, variables and a run go where Kubernetes has them."""
-    message = gke.request_body(
+    body = gke.request_body(
         job(
             "gke",
             "v6e-16",
@@ -81,8 +81,8 @@ def test_every_option() -> None:
             trainer={"env": {"A": "1"}},
         )
     )
-    work, pod = parts(message)
-    assert message["metadata"] == {
+    work, pod = parts(body)
+    assert body["metadata"] == {
         "name": "mnist-dev-v6e-16-a1",
         "namespace": "training",
         "labels": {"team": "vision", "note": "", "kueue.x-k8s.io/queue-name": "tpu"},
@@ -110,8 +110,8 @@ def test_every_option() -> None:
 )
 def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hosts: int, chips: int) -> None:
     """Each generation has its label and topology, one pod a host, and a pod asks for all chips of its host."""
-    message = gke.request_body(job("gke", size, environment={"region": region}))
-    work, pod = parts(message)
+    body = gke.request_body(job("gke", size, environment={"region": region}))
+    work, pod = parts(body)
     selector = pod["nodeSelector"]
     assert selector == {
         "cloud.google.com/gke-tpu-accelerator": label,
@@ -119,7 +119,7 @@ def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hos
     }
     assert (work["parallelism"], work["completions"]) == (hosts, hosts)
     assert pod["containers"][0]["resources"]["limits"] == {"google.com/tpu": chips}
-    assert ("annotations" in message["metadata"]) == (hosts > 1)
+    assert ("annotations" in body["metadata"]) == (hosts > 1)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hos
 )
 def test_machine_of_a_2x4_slice(size: str, machine: str, hosts: int, chips: int, pinned: str | None) -> None:
     """A 2x4 slice on two small hosts names their machine type, as its pods would fit a large host too."""
-    message = gke.request_body(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
-    work, pod = parts(message)
+    body = gke.request_body(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
+    work, pod = parts(body)
     assert (work["parallelism"], pod["containers"][0]["resources"]["limits"]) == (hosts, {"google.com/tpu": chips})
     assert pod["nodeSelector"].get("node.kubernetes.io/instance-type") == pinned
 
@@ -157,10 +157,10 @@ def test_every_size_fits_schema_and_rules() -> None:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
             options = {"queue": "q", "reservation": "r"}
-            made = gke.request_body(job("gke", slice_.size, environment=labels, options=options, overrides=override))
-            assert schemas.is_valid("gke", made)
-            assert list(gke.rules(made, CATALOG)) == []
-            assert [path for path in leaves(made) if origin_of(target_named("gke").ORIGINS, path) is None] == []
+            body = gke.request_body(job("gke", slice_.size, environment=labels, options=options, overrides=override))
+            assert schemas.is_valid("gke", body)
+            assert list(gke.rules(body, CATALOG)) == []
+            assert [path for path in leaves(body) if origin_of(target_named("gke").ORIGINS, path) is None] == []
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
@@ -169,11 +169,11 @@ def test_keys_with_dots_have_their_own_origins() -> None:
     team = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "team"))
     assert queue is not None
     assert team is not None
-    assert (queue.what, team.what) == ("targets.gke.queue", "environments.<env>.labels")
+    assert (queue.detail, team.detail) == ("targets.gke.queue", "environments.<env>.labels")
 
 
 def kubernetes_reads(text: str) -> str:
-    """What a container gets for an argument, as Kubernetes' documentation of `$(NAME)` has it.
+    """Expand an argument as Kubernetes does by its documentation of `$(NAME)`.
 
     https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#entrypoint
     """
@@ -204,16 +204,18 @@ def test_arguments_and_variables_are_escaped() -> None:
 
 def test_the_commands() -> None:
     """Every command names the environment's context, and all but the one that has the config name the namespace."""
-    made = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
+    submission = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
     kubectl, there = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
-    assert made.start.argv == (*kubectl, "create", "--filename=-")
-    assert (made.start.reads_config, made.start.token) == (True, False)
-    assert made.watch.argv == (*kubectl, there, "get", "jobset/mnist-dev-v6e-16", "--watch")
-    assert made.delete.argv == (*kubectl, there, "delete", "jobset/mnist-dev-v6e-16")
-    assert made.notes[0].endswith(f"once: kubectl --context={CONTEXT} {there} create serviceaccount tpu-mnist-dev")
-    assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in made.notes[1]
+    assert submission.start.argv == (*kubectl, "create", "--filename=-")
+    assert (submission.start.reads_config, submission.start.token) == (True, False)
+    assert submission.watch.argv == (*kubectl, there, "get", "jobset/mnist-dev-v6e-16", "--watch")
+    assert submission.delete.argv == (*kubectl, there, "delete", "jobset/mnist-dev-v6e-16")
+    assert submission.notes[0].endswith(
+        f"once: kubectl --context={CONTEXT} {there} create serviceaccount tpu-mnist-dev"
+    )
+    assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in submission.notes[1]
     selector = "--selector=jobset.sigs.k8s.io/jobset-name=mnist-dev-v6e-16"
-    assert made.notes[2].endswith(f"{there} logs {selector} --follow --prefix --max-log-requests=4")
+    assert submission.notes[2].endswith(f"{there} logs {selector} --follow --prefix --max-log-requests=4")
 
 
 def test_without_a_context_nothing_is_submitted() -> None:
@@ -222,7 +224,7 @@ def test_without_a_context_nothing_is_submitted() -> None:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
     finding = caught.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
-    assert finding.message == "dev names no kube_context, and a job is not sent to whatever cluster is current"
+    assert finding.message == "dev has no kube_context, and a job is never sent to the current cluster instead"
     assert finding.help.startswith("set environments.dev.kube_context")
 
 
@@ -230,8 +232,8 @@ def test_kubectl_takes_the_flags(tmp_path: Path) -> None:
     """The parser of kubectl takes the flags of every command; without a cluster it gets no further."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
-    made = gke.submission(job("gke", "v6e-16", environment=EAST))
-    for command in (made.start, made.watch, made.delete):
+    submission = gke.submission(job("gke", "v6e-16", environment=EAST))
+    for command in (submission.start, submission.watch, submission.delete):
         none = os.environ | {"KUBECONFIG": str(tmp_path / "none")}
         done = subprocess.run(command.argv, env=none, input="{}", capture_output=True, text=True, check=False)
         assert f'context "{CONTEXT}" does not exist' in done.stderr
@@ -239,9 +241,9 @@ def test_kubectl_takes_the_flags(tmp_path: Path) -> None:
 
 def test_a_key_with_dots_can_be_asked_for(tmp_path: Path) -> None:
     """`tpucfg why` finds a label whose name has dots, and the line of the spec that it comes from."""
-    made = project("gke", "v6e-16", environment=EAST, options={"queue": "tpu"})
+    project_ = project("gke", "v6e-16", environment=EAST, options={"queue": "tpu"})
     spec = tmp_path / "tpucfg.yaml"
-    spec.write_text(made.document.text, encoding="utf-8")
+    spec.write_text(project_.document.text, encoding="utf-8")
     asked = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
-    said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
-    assert said.endswith("targets.gke.queue\n")
+    expected = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    assert expected.endswith("targets.gke.queue\n")

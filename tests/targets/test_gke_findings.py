@@ -1,4 +1,4 @@
-"""What is refused of a spec, and of a config, for GKE."""
+"""Findings about specs and configs for GKE."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -9,7 +9,7 @@ import pytest
 from jobs import CATALOG, compiled, job, parts
 from tpucfg import schemas
 from tpucfg.targets import RequestBody, gke
-from tpucfg.targets.gke_rules import longest_name
+from tpucfg.targets.gke_rules import max_name_length
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
 LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
@@ -18,11 +18,11 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
 @pytest.mark.parametrize(
     ("sizes", "more", "expected"),
     [
-        (["v2-8"], {}, "TPU024 gke does not take v2-8: GKE has no machine type and no label for TPU v2"),
+        (["v2-8"], {}, "TPU024 gke does not support v2-8: GKE has no machine type and no label for TPU v2"),
         (
             ["v6e-8"],
             {"trainer": {"package": "gs://b/t.tar.gz", "module": "t.task"}},
-            "TPU051 gke runs a container, and trainer.package is a Python package",
+            "TPU051 gke runs containers, and trainer.package is a Python package",
         ),
         (
             ["v6e-8"],
@@ -32,21 +32,25 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
         (
             ["v6e-8", "v6e-256"],
             LONG | {"environments": {"e" * 19: {"project": "my-project", "bucket": "my-bucket", **EAST}}},
-            f"TPU030 the job {'m' * 20}-{'e' * 19}-v6e-256 has a name of 48 characters, and 46 are taken for v6e-256",
+            f"TPU030 the job name {'m' * 20}-{'e' * 19}-v6e-256 has 48 characters, and 46 are allowed for v6e-256",
         ),
     ],
 )
 def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
-    """Each mistake is one error, which says what is wrong and with which values."""
-    found = compiled("gke", *sizes, environment=EAST, **more).findings
-    errors = [f"{it.id} {it.message}" for it in found if it.level == "error" and it.id not in {"TPU021", "TPU046"}]
+    """Each mistake is one error, whose message has the problem and its values."""
+    findings = compiled("gke", *sizes, environment=EAST, **more).findings
+    errors = [
+        f"{finding.id} {finding.message}"
+        for finding in findings
+        if finding.level == "error" and finding.id not in {"TPU021", "TPU046"}
+    ]
     assert errors == [expected]
 
 
 @pytest.mark.parametrize(("pods", "longest"), [(1, 47), (10, 47), (11, 46), (100, 46), (101, 45)])
-def test_longest_name(pods: int, longest: int) -> None:
+def test_max_name_length(pods: int, longest: int) -> None:
     """JobSet adds the job's name, two indexes and five letters to a pod's name, of 63 characters at most."""
-    assert longest_name("slice", pods) == longest
+    assert max_name_length("slice", pods) == longest
     assert len("j" * longest + f"-slice-0-{pods - 1}-abcde") == 63
 
 
@@ -54,24 +58,24 @@ def test_a_run_that_makes_the_name_too_long() -> None:
     """The id of a run counts: for v6e-16 the name may have 47 characters with it."""
     more: dict[str, Any] = LONG | {"environments": {"e" * 14: {"project": "my-project", "bucket": "my-bucket", **EAST}}}
     for run, expected in (("abcd", []), ("abcde", ["TPU030"])):
-        found = compiled("gke", "v6e-16", run=run, **more).findings
-        assert [it.id for it in found if it.level == "error"] == expected
+        findings = compiled("gke", "v6e-16", run=run, **more).findings
+        assert [finding.id for finding in findings if finding.level == "error"] == expected
 
 
 def test_a_label_that_only_google_takes() -> None:
     """A label that a bucket may have and an object of Kubernetes may not is refused at the environment's labels."""
     result = compiled("gke", "v6e-1", environment=EAST | {"labels": {"team": "vision-"}})
-    (found,) = [it for it in result.findings if it.level == "error"]
-    assert 'metadata.labels.team: "vision-" makes no label' in found.message
+    (finding,) = [it for it in result.findings if it.level == "error"]
+    assert 'metadata.labels.team: "vision-" is not valid in a label' in finding.message
     lines = result.plan.project.document.text.splitlines()
-    assert '"labels"' in lines[found.location.line - 1]
+    assert '"labels"' in lines[finding.location.line - 1]
 
 
 def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
     """A good message with one field set, or deleted for None. `M`, `J`, `P`, `C`: message, job, pod, container."""
-    message = deepcopy(gke.request_body(job("gke", size)))
-    work, pod = parts(message)
-    roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": message}
+    body = deepcopy(gke.request_body(job("gke", size)))
+    work, pod = parts(body)
+    roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": body}
     root, *above, last = path.split("/")
     location = roots[root]
     for step in above:
@@ -81,7 +85,7 @@ def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
         del location[key]
     else:
         location[key] = value
-    return message
+    return body
 
 
 LABEL = "P/nodeSelector/cloud.google.com|gke-tpu-accelerator"
@@ -94,31 +98,31 @@ SHAPE = "P/nodeSelector/cloud.google.com|gke-tpu-topology"
         ("J/parallelism", 3, "parallelism: 3 pods, and the slice has 4 hosts"),
         ("J/parallelism", None, "parallelism: 1 pods, and the slice has 4 hosts"),
         ("J/completions", 5, "completions: 5 pods, and the slice has 4 hosts"),
-        ("J/completionMode", "NonIndexed", "completionMode: without an index no pod knows which host it is"),
-        ("P/restartPolicy", "Always", "restartPolicy: a job's pods end"),
-        (LABEL, "tpu-v6e", "tpu-v6e is no TPU of GKE"),
-        (LABEL, "tpu-v3-podslice", "tpu-v3-podslice is no TPU of GKE"),
+        ("J/completionMode", "NonIndexed", "completionMode: without an index a pod cannot tell which host it is"),
+        ("P/restartPolicy", "Always", "restartPolicy: the pods of a job must end"),
+        (LABEL, "tpu-v6e", "tpu-v6e is not a TPU of GKE"),
+        (LABEL, "tpu-v3-podslice", "tpu-v3-podslice is not a TPU of GKE"),
         (SHAPE, "4x3", "tpu-v6e-slice has no topology 4x3"),
-        ("C/resources", {"limits": {"google.com/tpu": 2}}, "asks for 2 chips, and it has to ask for all of its host's"),
-        ("C/resources/requests", {"google.com/tpu": 2}, "it is 2, and the limit is 4: they have to be equal"),
-        ("C/resources/limits", {"google.com/tpu": "4.5"}, "4.5 is no whole number of chips"),
+        ("C/resources", {"limits": {"google.com/tpu": 2}}, "requests 2 chips, and it must request all of its host's"),
+        ("C/resources/requests", {"google.com/tpu": 2}, "it is 2, and the limit is 4: they must be equal"),
+        ("C/resources/limits", {"google.com/tpu": "4.5"}, "4.5 is not a whole number of chips"),
         ("C/resources/limits", {}, "it is 4, and the limit is missing"),
-        ("C/resources", {}, "no container asks for google.com/tpu"),
-        ("M/metadata/name", "Train", "Train is no DNS label"),
-        ("M/metadata/name", "m" * 48, "would have names of up to 64 characters, and 63 are taken"),
-        ("M/metadata/labels", {"a/b/c": "d"}, "makes no label"),
-        ("M/spec/replicatedJobs", [], "no container asks for google.com/tpu"),
+        ("C/resources", {}, "no container requests google.com/tpu"),
+        ("M/metadata/name", "Train", "Train is not a DNS label"),
+        ("M/metadata/name", "m" * 48, "would have names of 64 characters, and 63 are allowed"),
+        ("M/metadata/labels", {"a/b/c": "d"}, "is not valid in a label"),
+        ("M/spec/replicatedJobs", [], "no container requests google.com/tpu"),
     ],
 )
 def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
     """A config that fits the schema is refused where a cluster would refuse it, or never run it."""
-    message = changed(path, value)
-    assert schemas.is_valid("gke", message)
-    assert any(expected in problem.message for problem in gke.rules(message, CATALOG))
+    body = changed(path, value)
+    assert schemas.is_valid("gke", body)
+    assert any(expected in problem.message for problem in gke.rules(body, CATALOG))
 
 
 def taken() -> Iterator[RequestBody]:
-    """What a cluster takes, though this tool would write it otherwise."""
+    """Yield bodies that a cluster accepts and that this tool would write differently."""
     yield changed("J/completionMode", None)
     yield changed("C/resources/requests", None)
     yield changed("C/resources/limits/google.com|tpu", "4")
@@ -134,6 +138,6 @@ def taken() -> Iterator[RequestBody]:
 
 def test_what_is_taken_of_a_config() -> None:
     """Nothing is refused that a cluster takes: two containers with half the chips each, say, or a host's network."""
-    for message in taken():
-        assert schemas.is_valid("gke", message)
-        assert list(gke.rules(message, CATALOG)) == []
+    for body in taken():
+        assert schemas.is_valid("gke", body)
+        assert list(gke.rules(body, CATALOG)) == []

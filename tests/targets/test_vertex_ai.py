@@ -1,4 +1,4 @@
-"""What Vertex AI reads in the values that it is given."""
+"""Escaping of values for Vertex AI."""
 
 import re
 
@@ -10,7 +10,7 @@ from tpucfg.targets import vertex_ai
 
 
 def service_reads(text: str) -> str:
-    """What a program gets for a variable's value: `$(NAME)` is replaced, and `$$(NAME)` is `$(NAME)`.
+    """Expand a variable's value as Vertex AI does: `$(NAME)` is replaced, and `$$(NAME)` becomes `$(NAME)`.
 
     https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar
     """

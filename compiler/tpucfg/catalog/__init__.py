@@ -1,7 +1,6 @@
-"""The catalogue of TPU sizes: data with its sources, and a small loader.
+"""The catalog of TPU sizes: sourced data, and a loader.
 
-The facts live in `data/`, one file per generation. Adding a size or a generation is an edit there:
-no code knows a size by name.
+The facts are in `data/`, one file per generation. A size or a generation is added there: no code knows a size by name.
 """
 
 from tpucfg.catalog.catalog import Catalog

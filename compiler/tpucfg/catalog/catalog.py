@@ -1,4 +1,4 @@
-"""Reads the catalogue's data: one generation's file when one of its sizes is asked for, and no other."""
+"""Lookup of TPU sizes; a generation's file is read only when one of its sizes is looked up."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Z
 
 DATA = Path(__file__).parent / "data"
 _NUMBER = r"0*[1-9][0-9]{0,8}"
-"""What a size may have been meant by; Python itself turns no text of thousands of digits into a number."""
+"""A number in a misspelt size. Bounded, because `int` raises an error for a text of thousands of digits."""
 
 
 class Catalog:
-    """The sizes of every generation, read as they are asked for."""
+    """The sizes of every generation, each generation read on first use."""
 
     def __init__(self, directory: Path = DATA) -> None:
         self._directory = directory
@@ -34,30 +34,30 @@ class Catalog:
 
     def _file(self, generation: str) -> dict[str, Any]:
         if generation not in self._files:
-            self._files[generation] = _shared(self._directory / f"{generation}.yaml")
+            self._files[generation] = _read_generation(self._directory / f"{generation}.yaml")
         return self._files[generation]
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
-        """Every source by its id."""
+        """Sources by id."""
         entries = _read(self._directory / "sources.yaml")
         return MappingProxyType({key: Source(id=key, **entry) for key, entry in entries.items()})
 
     def generations(self) -> Iterator[Generation]:
-        """The generations, oldest first, each read when it is reached."""
+        """Yield the generations, oldest first, each read when the iterator reaches it."""
         return (self.generation(name) for name in self._index)
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The generations' own names, oldest first."""
+    def generation_names(self) -> tuple[str, ...]:
+        """Names of the generations, oldest first."""
         return tuple(self._index)
 
-    def named(self, text: str) -> str | None:
-        """The generation that a text names, by its own name, its sizes' or another tool's: `v5e` for `v5litepod`."""
-        return next(self._meant(text.strip().lower().replace("_", "-")), None)
+    def nearest_generation(self, text: str) -> str | None:
+        """Return the generation whose prefix or alias the text is: `v5e` for `v5litepod`; None if there is none."""
+        return next(self._generations_like(text.strip().lower().replace("_", "-")), None)
 
     def find(self, size: str) -> Slice | None:
-        """The slice of a size exactly as Google writes it, on its default machine; None where there is none."""
+        """Return the slice of a size, spelled as Google spells it, on its default machine; None if there is none."""
         if size not in self._slices:
             generation = self._by_prefix.get(size.rpartition("-")[0])
             if generation is None or size not in self._file(generation)["sizes"]:
@@ -66,44 +66,46 @@ class Catalog:
         return self._slices[size]
 
     def generation(self, name: str) -> Generation:
-        """One generation by its own name (`v5e`, not `v5litepod`).
+        """Return a generation by its name (`v5e`, not `v5litepod`).
 
         Raises:
-            KeyError: There is no such generation.
+            KeyError: No generation has that name.
         """
         prefix = self._index[name]["prefix"]
         data = self._file(name)
         slices = (self.find(size) for size in data["sizes"])
-        return _generation(prefix, data, tuple(found for found in slices if found))
+        return _generation(prefix, data, tuple(slice_ for slice_ in slices if slice_))
 
     def all(self) -> tuple[Slice, ...]:
-        """Every size, by generation and number."""
-        return tuple(s for generation in self.generations() for s in generation.slices)
+        """Return every size, by generation and number."""
+        return tuple(slice_ for generation in self.generations() for slice_ in generation.slices)
 
     def regions(self, size: str, *, official: bool = False) -> tuple[str, ...]:
-        """Regions with a zone for a size; empty for an unknown one. See `Slice.regions`."""
-        found = self.find(size)
-        return found.regions(official=official) if found else ()
+        """Return the regions with a zone for a size; none for an unknown size. See `Slice.regions`."""
+        slice_ = self.find(size)
+        return slice_.regions(official=official) if slice_ else ()
 
     def nearest(self, text: str) -> str | None:
-        """The size that a misspelt or borrowed name most likely means; None where nothing is near.
+        """Return the size that a misspelt name most likely means; None if no size is similar.
 
-        A name that another tool uses (`v5e-32`) becomes Google's (`v5litepod-32`); a number that the generation lacks
-        (`v3-16`) becomes the nearest by ratio, the larger of two equally near; the rest is compared letter by letter.
+        A name that another tool uses (`v5e-32`) becomes Google's (`v5litepod-32`). A number that the generation lacks
+        (`v3-16`) becomes the nearest one by ratio, the larger of two equally near ones. Any other text becomes the size
+        with the most similar spelling.
         """
         plain = text.strip().lower().replace("_", "-")
-        if found := self.find(plain):
-            return found.size
+        if slice_ := self.find(plain):
+            return slice_.size
         prefix, _, number = plain.rpartition("-")
-        for name in self._meant(prefix):
+        for name in self._generations_like(prefix):
             if re.fullmatch(_NUMBER, number):
-                return _closest(self.generation(name).slices, int(number)).size
+                return _nearest_number(self.generation(name).slices, int(number)).size
+        # Imported here, because only a misspelt size needs it.
         from difflib import get_close_matches
 
-        return next(iter(get_close_matches(plain, [s.size for s in self.all()], n=1)), None)
+        return next(iter(get_close_matches(plain, [slice_.size for slice_ in self.all()], n=1)), None)
 
-    def _meant(self, prefix: str) -> Iterator[str]:
-        """Generations that a prefix names, its own or another tool's, with or without a leading `tpu`."""
+    def _generations_like(self, prefix: str) -> Iterator[str]:
+        """Yield the generations with this prefix or alias, with or without a leading `tpu`."""
         for name, entry in self._index.items():
             names = (entry["prefix"], *entry["aliases"])
             if prefix in names or prefix.removeprefix("tpu-") in names or prefix.removeprefix("tpu") in names:
@@ -130,7 +132,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
     machines = _machines(row, data)
     chips_per_host: int = machines[0].chips if machines else data["chips_per_host"]
     targets: Mapping[str, Any] = data["targets"]
-    taken = tuple(name for name, target in targets.items() if _concerns(size, target))
+    supported = tuple(name for name, target in targets.items() if _applies(size, target))
     return Slice(
         size=size,
         generation=data["generation"],
@@ -145,10 +147,10 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         hbm_gib=_times(chips, data["hbm_gib_per_chip"]),
         peak_tflops=_times(chips, data["peak_bf16_tflops_per_chip"]),
         runtime_version=data["runtime"],
-        accelerators={name: targets[name]["accelerator"] for name in taken if "accelerator" in targets[name]},
+        accelerators={name: targets[name]["accelerator"] for name in supported if "accelerator" in targets[name]},
         vertex_machine_type=targets["vertex-ai"].get("machine"),
-        targets=taken,
-        refusals={name: target["refusal"] for name, target in targets.items() if name not in taken},
+        targets=supported,
+        refusals={name: target["refusal"] for name, target in targets.items() if name not in supported},
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),
         sources=tuple(row.get("sources", data["sources"])),
@@ -156,8 +158,8 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
 
 
 @cache
-def _shared(path: Path) -> dict[str, Any]:
-    """A file's data with the values that many sizes share made once: a hundred sizes, two machines."""
+def _read_generation(path: Path) -> dict[str, Any]:
+    """Read a generation's file, and build the values that its sizes share: a hundred sizes have two machines."""
     data = _read(path)
     data["machines"] = {name: _machine(name, row) for name, row in data["machines"].items()}
     for entry in data["zones"]:
@@ -178,17 +180,17 @@ def _machine(name: str, row: Mapping[str, Any]) -> Machine:
 
 
 def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
-    """Each zone once, under the first list that names it: the data has the best list first."""
-    found: dict[str, Zone] = {}
+    """Return each zone once, from the first list that names it: the data has the most reliable list first."""
+    zones: dict[str, Zone] = {}
     for entry in lists:
-        if _concerns(size, entry):
+        if _applies(size, entry):
             for zone in entry["names"]:
-                found.setdefault(zone.name, zone)
-    return tuple(found.values())
+                zones.setdefault(zone.name, zone)
+    return tuple(zones.values())
 
 
-def _concerns(size: str, entry: Mapping[str, Any]) -> bool:
-    """Whether an entry holds for a size: for those it lists, or for all but its exceptions."""
+def _applies(size: str, entry: Mapping[str, Any]) -> bool:
+    """Return True if an entry applies to a size: it lists the size, or every size but its exceptions."""
     return size in entry.get("sizes", (size,)) and size not in entry.get("except", ())
 
 
@@ -196,15 +198,16 @@ def _times(chips: int, per_chip: int | None) -> int | None:
     return None if per_chip is None else chips * per_chip
 
 
-def _closest(slices: tuple[Slice, ...], number: int) -> Slice:
-    """The size whose number is nearest by ratio; the larger where two are equally near."""
+def _nearest_number(slices: tuple[Slice, ...], number: int) -> Slice:
+    """Return the size whose number is nearest by ratio, the larger of two equally near ones."""
     return max(slices, key=lambda s: (min(s.number, number) / max(s.number, number), s.number))
 
 
 @cache
 def _read(path: Path) -> dict[str, Any]:
-    """Once in a process: nobody changes the catalogue's data while it runs. A wheel has JSON, which is sooner read."""
+    """Read a data file once in a process: the data does not change while a command runs."""
     data: dict[str, Any]
+    # A wheel has the data as JSON, which is parsed many times faster than YAML.
     with suppress(FileNotFoundError):
         data = json.loads(path.with_suffix(".json").read_bytes())
         return data

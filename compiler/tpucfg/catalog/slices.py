@@ -1,23 +1,26 @@
-"""What the catalogue says of a size, as values; nothing here reads a file."""
+"""The records of the catalog, as immutable values.
+
+They are NamedTuples and not dataclasses, whose code is generated at import: every command would wait for it.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Source(NamedTuple):
-    """Where a fact comes from."""
+    """The public page or file that a fact is taken from."""
 
     id: str
-    """The short name that rows cite, such as `tpu-v3`."""
+    """The id that rows cite, such as `tpu-v3`."""
 
     url: str
-    """A public address."""
+    """Its public address."""
 
-    what: str
+    title: str
     """The publisher and the page or file."""
 
     read: str
-    """The day of the last comparison, `YYYY-MM-DD`."""
+    """The day on which the data was last compared with it, `YYYY-MM-DD`."""
 
 
 class Machine(NamedTuple):
@@ -33,50 +36,51 @@ class Machine(NamedTuple):
     """The value of the node label `cloud.google.com/gke-tpu-accelerator`."""
 
     vcpus: int | None
-    """Virtual CPUs of one host; None where no source says."""
+    """Virtual CPUs of one host; None if no source states them."""
 
     memory_gb: int | None
-    """Memory of one host in GB, without the chips' HBM; None where no source says."""
+    """Memory of one host in GB, without the chips' HBM; None if no source states it."""
 
     sources: tuple[str, ...]
     """Ids of the sources of this row."""
 
 
 class Zone(NamedTuple):
-    """A zone that some list names for a size."""
+    """A zone that a published list names for a size."""
 
     name: str
     """The zone, such as `us-central1-a`."""
 
     source: str
-    """Id of the source whose list it is."""
+    """Id of the source that publishes the list."""
 
     kind: str
-    """`official`: Google's current list; `older-docs`, `single-tenant`: Google's, but no promise; `third-party`."""
+    """`official` is Google's current list; `older-docs` and `single-tenant` are Google's too, but no offer to every
+    customer; `third-party` is another tool's list."""
 
     @property
     def official(self) -> bool:
-        """Whether Google's current list names the zone for everybody."""
+        """True if Google's current list offers the zone to every customer."""
         return self.kind == "official"
 
     @property
     def region(self) -> str:
-        """The zone's region: all but the last part. An AI zone such as `us-south1-ai1b` belongs to `us-south1`."""
+        """The zone's region, which is its name without the last part: `us-south1` for the AI zone `us-south1-ai1b`."""
         return self.name.rpartition("-")[0]
 
 
 class Refusal(NamedTuple):
-    """Why a target does not take a size."""
+    """The reason why a target does not support a size."""
 
-    why: str
-    """A clause that can follow a colon: no capital, no full stop."""
+    reason: str
+    """A clause to follow a colon, without a final full stop."""
 
     sources: tuple[str, ...]
-    """Ids of the sources that say so, or that are silent where the others are listed."""
+    """Ids of the sources that state it, or that list the supported sizes without this one."""
 
 
 class Slice(NamedTuple):
-    """One size, and what it is made of, on one type of machine."""
+    """One size on one type of machine: its chips, hosts, zones and targets."""
 
     size: str
     """The accelerator type as Google writes it, such as `v3-32`."""
@@ -94,13 +98,13 @@ class Slice(NamedTuple):
     """TensorCores of the whole slice."""
 
     topology: str | None
-    """Chips along each axis, such as `4x4` or `2x2x4`; None where no source says."""
+    """Chips along each axis, such as `4x4` or `2x2x4`; None if no source states it."""
 
     machine: Machine | None
-    """The machine type of the hosts; None where the size has no public machine type (TPU v2)."""
+    """The machine type of the hosts; None if the size has no public machine type (TPU v2)."""
 
     machines: tuple[Machine, ...]
-    """Machine types that the size can be had on; the first is the default, and the only one on cloud-tpu."""
+    """Machine types that the size is offered on. The first is the default, and the only one on cloud-tpu."""
 
     chips_per_host: int
     """Chips of one host."""
@@ -109,53 +113,54 @@ class Slice(NamedTuple):
     """Hosts (VMs) of the slice."""
 
     hbm_gib: int | None
-    """High-bandwidth memory of the whole slice in GiB; None where no source says."""
+    """High-bandwidth memory of the whole slice in GiB; None if no source states it."""
 
     peak_tflops: int | None
-    """Peak bf16 TFLOP/s of the whole slice; None where no source says."""
+    """Peak bf16 TFLOP/s of the whole slice; None if no source states it."""
 
     runtime_version: str | None
-    """The Cloud TPU runtime that Google names for the generation; None where the API does not take it."""
+    """The Cloud TPU runtime that Google names for the generation; None if the API does not accept the generation."""
 
     accelerators: Mapping[str, str]
-    """What a target's API calls the generation (`TPU_V3`, `V5LITE_POD`); a target without such a name is absent."""
+    """The generation's name in a target's API (`TPU_V3`, `V5LITE_POD`), by target; absent if the API has none."""
 
     vertex_machine_type: str | None
-    """`machineSpec.machineType` where Vertex AI takes an accelerator type and a count; None: the machine's own name."""
+    """`machineSpec.machineType` if Vertex AI expects an accelerator type and a count; otherwise None, and the field is
+    the machine's own name."""
 
     targets: tuple[str, ...]
-    """The targets that take the size."""
+    """The targets that support the size."""
 
     refusals: Mapping[str, Refusal]
-    """Why the other targets do not."""
+    """The reasons of the other targets, by target."""
 
     zones: tuple[Zone, ...]
-    """Zones that some list names for the size, Google's own first; each zone once, under its best source."""
+    """Zones that a list names for the size, Google's own list first; each zone once, with its most reliable source."""
 
     derived: Mapping[str, str]
-    """What no primary source states, by the data's key, and where the value comes from instead."""
+    """For values that no primary source states: their derivation, by the data's key."""
 
     sources: tuple[str, ...]
     """Ids of the sources of the size, chips and topology."""
 
-    def on(self, machine: str) -> "Slice":
-        """The same size on another of its machine types: hosts and chips per host change.
+    def on_machine(self, name: str) -> "Slice":
+        """Return the size on another of its machine types, with that machine's hosts and chips per host.
 
         Raises:
-            ValueError: The size cannot be had on that machine type.
+            ValueError: The size is not offered on that machine type.
         """
-        found = next((m for m in self.machines if m.name == machine), None)
-        if found is None:
-            names = ", ".join(m.name for m in self.machines) or "no named machine type"
-            raise ValueError(f"{self.size} is not offered on {machine}, only on {names}")
-        return self._replace(machine=found, chips_per_host=found.chips, hosts=self.chips // found.chips)
+        machine = next((machine for machine in self.machines if machine.name == name), None)
+        if machine is None:
+            names = ", ".join(machine.name for machine in self.machines) or "no named machine type"
+            raise ValueError(f"{self.size} is not offered on {name}, only on {names}")
+        return self._replace(machine=machine, chips_per_host=machine.chips, hosts=self.chips // machine.chips)
 
     def regions(self, *, official: bool = False) -> tuple[str, ...]:
-        """Regions with a zone for the size, best source first; with `official`, by Google's current list alone."""
+        """Return the regions with a zone for the size, most reliable list first; with `official`, Google's only."""
         return tuple(dict.fromkeys(zone.region for zone in self.zones if zone.official or not official))
 
     def zones_in(self, region: str) -> tuple[Zone, ...]:
-        """The size's zones in one region; empty where no list names one."""
+        """Return the size's zones in a region; none if no list names one."""
         return tuple(zone for zone in self.zones if zone.region == region)
 
 
@@ -166,25 +171,25 @@ class Generation(NamedTuple):
     """The name of the data file, such as `v5e`."""
 
     title: str
-    """The name in sentences, such as `TPU v5e`."""
+    """The name for readers, such as `TPU v5e`."""
 
     prefix: str
-    """A size is `<prefix>-<number>`; `v5litepod` for v5e."""
+    """The first part of each size, `<prefix>-<number>`: `v5litepod` for v5e."""
 
     counts: str
-    """What the number counts: `cores` or `chips`."""
+    """The unit of the number: `cores` or `chips`."""
 
     cores_per_chip: int
     """TensorCores of one chip."""
 
     hbm_gib_per_chip: int | None
-    """High-bandwidth memory of one chip in GiB; None where no source says."""
+    """High-bandwidth memory of one chip in GiB; None if no source states it."""
 
     peak_bf16_tflops_per_chip: int | None
-    """Peak bf16 TFLOP/s of one chip; None where no source says."""
+    """Peak bf16 TFLOP/s of one chip; None if no source states it."""
 
     chip_sources: tuple[str, ...]
-    """Ids of the sources of these figures; a size has its own."""
+    """Ids of the sources of these figures; each size has sources of its own."""
 
     slices: tuple[Slice, ...]
     """The sizes, by number."""

@@ -51,7 +51,7 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iter
     used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
     for id_ in used:
         source = catalog.sources[id_]
-        yield f"{source.url} ({source.what}, read {source.read})"
+        yield f"{source.url} ({source.title}, read {source.read})"
 
 
 def _row(slice_: Slice, region: str | None) -> list[str]:

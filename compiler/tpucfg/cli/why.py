@@ -125,13 +125,13 @@ def _field_reasons(project: Project, job: Job, path: Steps, value: Any) -> Itera
         yield Reason(dotted(source), project.document.key_location(source))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(source)}, which the spec leaves out", source=origin.source)
-    elif origin.kind == "catalogue":
+    elif origin.kind == "catalog":
         location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)
-        yield Reason(f"the {origin.what} of {job.size} in the catalogue", source=job.slice.sources[0])
+        yield Reason(f"the {origin.detail} of {job.size} in the catalog", source=job.slice.sources[0])
         yield Reason("written in the form the service asks for", source=origin.source)
     else:
-        yield Reason(origin.what, source=origin.source)
+        yield Reason(origin.detail, source=origin.source)
 
 
 def leaves(value: Any, path: Steps = ()) -> Iterator[Steps]:

@@ -1,4 +1,4 @@
-"""Planning: a spec to rungs and jobs, with all their figures and everything that is to be said about them."""
+"""Planning: a spec becomes rungs and jobs with all their figures, and findings about them."""
 
 from tpucfg.plan.job import Job
 from tpucfg.plan.plan import Plan, ladder, plan

@@ -1,4 +1,4 @@
-"""Jobs to climbs: environments that climb the same ladder in the same way are shown as one."""
+"""Group environments that run the same ladder in the same way, so that output shows them once."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import groupby
@@ -10,7 +10,7 @@ from tpucfg.plan.rung import Rung
 
 
 class LadderGroup(NamedTuple):
-    """Environments that climb the same ladder with the same target in the same region."""
+    """Environments that run the same ladder with the same target in the same region."""
 
     environments: tuple[str, ...]
     region: str
@@ -20,20 +20,24 @@ class LadderGroup(NamedTuple):
 
     @property
     def title(self) -> str:
-        """`dev, staging: vertex-ai in us-central1`."""
+        """The heading of the group: `dev, staging: vertex-ai in us-central1`."""
         return f"{', '.join(self.environments)}: {self.target} in {self.region}"
 
 
-def group_ladders(jobs: Sequence[Job], apart: Mapping[str, Hashable] = MappingProxyType({})) -> tuple[LadderGroup, ...]:
-    """The climbs of a plan's jobs, in the order in which their first environments stand there.
+def group_ladders(
+    jobs: Sequence[Job], distinct_by: Mapping[str, Hashable] = MappingProxyType({})
+) -> tuple[LadderGroup, ...]:
+    """Return the groups of a plan's jobs, in the order of each group's first environment.
 
-    `apart`: what else is shown of an environment, by its name; those of which it differs are not shown as one.
+    Args:
+        jobs: The jobs of a plan, those of one environment next to each other.
+        distinct_by: By environment, what else the output shows of it. Environments that differ in it are not grouped.
     """
-    made: dict[Hashable, LadderGroup] = {}
-    for name, jobs_of_one in groupby(jobs, key=lambda job: job.environment.name):
-        own = tuple(jobs_of_one)
-        region, target = own[0].environment.region, own[0].target
-        key = (region, target, tuple(job.size for job in own), apart.get(name))
-        before = made.get(key) or LadderGroup((), region, target, tuple(job.rung for job in own))
-        made[key] = before._replace(environments=(*before.environments, name))
-    return tuple(made.values())
+    groups: dict[Hashable, LadderGroup] = {}
+    for name, jobs_of_environment in groupby(jobs, key=lambda job: job.environment.name):
+        own_jobs = tuple(jobs_of_environment)
+        region, target = own_jobs[0].environment.region, own_jobs[0].target
+        key = (region, target, tuple(job.size for job in own_jobs), distinct_by.get(name))
+        group = groups.get(key) or LadderGroup((), region, target, tuple(job.rung for job in own_jobs))
+        groups[key] = group._replace(environments=(*group.environments, name))
+    return tuple(groups.values())

@@ -1,4 +1,4 @@
-"""An environment and a rung to a Job: names, folders, and the command line with its placeholders filled in."""
+"""Build a job from an environment and a rung: names, folders and the program's command line."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tpucfg.spec.project import Environment, Project
 
 
 class Job(NamedTuple):
-    """One environment and one rung: everything that a target needs to write its message."""
+    """One environment and one rung, with every value that a target's request body needs."""
 
     project: str
     """The project's name in the spec."""
@@ -21,14 +21,14 @@ class Job(NamedTuple):
     target: str
     run: str | None
     name: str
-    """`<name>-<env>-<size>` and `-<run>`."""
+    """`<name>-<env>-<size>`, with `-<run>` if the job has a run id."""
     bucket: str
-    """The bucket's name; `gs://` before it is the placeholder `${bucket}`."""
+    """The bucket's bare name; the placeholder `${bucket}` has `gs://` before it."""
     job_dir: str
     zone: str | None
-    """The zone of the slice in the environment's region; None where no list knows one."""
+    """The zone of the slice in the environment's region; None if no list has one."""
     account: str
-    """The account's address that the environment's stack makes for its jobs."""
+    """E-mail of the service account that the environment's stack creates for its jobs."""
     image: str | None
     worker_image: str | None
     package: str | None
@@ -39,25 +39,25 @@ class Job(NamedTuple):
     """The program's command line: the spec's own flags, then the figures of the rung."""
     env: tuple[tuple[str, str], ...]
     options: Mapping[str, Any]
-    """The settings that only this target knows."""
+    """The spec's settings for this target."""
 
     @property
     def slice(self) -> Slice:
-        """The slice that the job runs on."""
+        """Slice that the job runs on."""
         return self.rung.slice
 
     @property
     def size(self) -> str:
-        """The accelerator type: `v3-32`."""
+        """Accelerator type, such as `v3-32`."""
         return self.rung.slice.size
 
 
 def make_job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:
-    """The job of a rung in an environment, for the selected target and run."""
+    """Build the job of a rung in an environment, for the selected target and run."""
     target, run, trainer = selection.target or environment.target, selection.run, project.trainer
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
-    values = _values(project, environment, rung) | {"bucket": f"gs://{bucket}", "job_dir": job_dir}
+    values = _placeholder_values(project, environment, rung) | {"bucket": f"gs://{bucket}", "job_dir": job_dir}
     return Job(
         project=project.name,
         environment=environment,
@@ -75,14 +75,14 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
         module=trainer.module,
         runtime=trainer.runtime,
         python=trainer.python,
-        args=tuple(_args(project, rung, values)),
+        args=tuple(_command_line(project, rung, values)),
         env=tuple((key, fill_placeholders(text, values)) for key, text in trainer.env),
         options=project.targets.get(target, {}),
     )
 
 
-def _values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
-    """What the placeholders stand for, but for those that hold the bucket."""
+def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
+    """Return the values of all placeholders but `${bucket}` and `${job_dir}`, which depend on the bucket's name."""
     return {
         "project": environment.project,
         "name": project.name,
@@ -98,8 +98,8 @@ def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
     return fill_placeholders(text, values) if text else None
 
 
-def _args(project: Project, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
-    """The program's own flags, then the rung's figures."""
+def _command_line(project: Project, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield the program's own flags, then the rung's figures."""
     for arg in program_args(project, rung.size):
         for value in arg.values:
             yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"

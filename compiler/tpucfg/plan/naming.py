@@ -1,4 +1,4 @@
-"""The names of what a job uses. The infrastructure makes the same ones, from the same functions."""
+"""Names of the resources that a job uses; the Pulumi program in stacks/ creates them under names of these functions."""
 
 import re
 from typing import Final
@@ -7,80 +7,83 @@ from tpucfg.catalog import Slice
 from tpucfg.spec.project import Environment, Project
 
 MAX_BUCKET_LENGTH: Final = 63
-"""Characters of a bucket's name without dots: https://cloud.google.com/storage/docs/buckets#naming."""
+"""Maximum length of a bucket name without dots: https://cloud.google.com/storage/docs/buckets#naming."""
 MAX_ACCOUNT_ID_LENGTH: Final = 30
-"""Characters of a service account's id: https://cloud.google.com/iam/docs/service-accounts-create."""
+"""Maximum length of a service account's id: https://cloud.google.com/iam/docs/service-accounts-create."""
 MAX_DNS_LABEL_LENGTH: Final = 63
-"""Characters of a DNS label: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/."""
+"""Maximum length of a DNS label: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/."""
 
 _BUCKET: Final = re.compile(r"[a-z0-9][-_a-z0-9]{1,61}[a-z0-9]")
 
 
 def bucket_name(*, project: str, name: str, environment: str, region: str) -> str:
-    """The bucket of an environment. The region is in it so that a move makes a new bucket beside the old one."""
+    """Return the default name of an environment's bucket."""
+    # With the region in its name, a move to another region creates a new bucket and leaves the old one with its data.
     return f"{project}-{name}-{environment}-{region}"
 
 
 def bucket_name_problem(bucket: str) -> str | None:
-    """Why Cloud Storage would refuse the name, by the rules for names without dots; None where it would not."""
+    """Return why Cloud Storage would refuse a name without dots, as a clause; None if the name is valid."""
     if len(bucket) > MAX_BUCKET_LENGTH:
-        return f"it has {len(bucket)} characters, and Cloud Storage takes {MAX_BUCKET_LENGTH}"
+        return f"it has {len(bucket)} characters, and Cloud Storage allows {MAX_BUCKET_LENGTH}"
     if not _BUCKET.fullmatch(bucket):
-        return "a bucket has 3 to 63 lower-case letters, digits, - and _, with a letter or digit at both ends"
+        return "it needs 3 to 63 lower-case letters, digits, - and _, with a letter or digit at both ends"
     if bucket.startswith("goog") or "google" in bucket:
-        return "it starts with goog or contains google, which Cloud Storage keeps for itself"
+        return "it starts with goog or contains google, which Cloud Storage reserves"
     return None
 
 
 def account_id(*, name: str, environment: str) -> str:
-    """The id of the account that the jobs of an environment run as."""
+    """Return the id of the service account that an environment's stack creates for its jobs."""
     return f"tpu-{name}-{environment}"
 
 
 def account_email(*, project: str, name: str, environment: str) -> str:
-    """Its address: https://cloud.google.com/iam/docs/service-account-types#user-managed."""
+    """Return that account's e-mail: https://cloud.google.com/iam/docs/service-account-types#user-managed."""
+    # A project of a domain is written `example.com:my-project`, and `my-project.example.com` in an e-mail.
     *domain, project_id = project.split(":")
     host = ".".join([project_id, *domain])
     return f"{account_id(name=name, environment=environment)}@{host}.iam.gserviceaccount.com"
 
 
 def job_name(*, name: str, environment: str, size: str, run: str | None) -> str:
-    """The job's name, with the run's id where there is one."""
+    """Return a job's name, which ends with the run's id if there is one."""
     return "-".join(part for part in (name, environment, size, run) if part)
 
 
 def bucket_of(project: Project, environment: Environment) -> str:
-    """The bucket's name: as the spec says, or as it follows."""
+    """Return the name of an environment's bucket: the one in the spec, or the default."""
     return environment.bucket or bucket_name(
         project=environment.project, name=project.name, environment=environment.name, region=environment.region
     )
 
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:
-    """The zone for a slice: the spec's, else the first of the region in Google's list, else in another's."""
-    listed_here = slice_.zones_in(environment.region)
-    return environment.zones.get(slice_.size) or (listed_here[0].name if listed_here else None)
+    """Return the zone for a slice: the one in the spec, or else the first of the region, Google's list first."""
+    zones = slice_.zones_in(environment.region)
+    return environment.zones.get(slice_.size) or (zones[0].name if zones else None)
 
 
-# Whom the jobs of an environment run as: the account that its stack makes, or the one that the spec names.
+# The account that jobs run as: the one that the environment's stack creates, or the one that the spec names.
 
 
 def named_account(project: Project, environment: Environment) -> str | None:
-    """The account that the spec names; on gke that key names a Kubernetes account, which acts as the stack's."""
+    """Return the e-mail of the service account that the spec names; None if it names none."""
+    # On gke, service_account names a Kubernetes account, which impersonates the account of the stack.
     if environment.target == "gke":
         return None
-    named: str | None = project.targets.get(environment.target, {}).get("service_account")
-    return named
+    email: str | None = project.targets.get(environment.target, {}).get("service_account")
+    return email
 
 
 def workload_account(project: Project, environment: Environment) -> str:
-    """The e-mail of the account that the jobs run as."""
-    made = account_email(project=environment.project, name=project.name, environment=environment.name)
-    return named_account(project, environment) or made
+    """Return the e-mail of the service account that the jobs run as."""
+    default = account_email(project=environment.project, name=project.name, environment=environment.name)
+    return named_account(project, environment) or default
 
 
 def kubernetes_account(project: Project, environment: Environment) -> str | None:
-    """On gke, the Kubernetes service account of the pods, as `namespace/name`."""
+    """Return the Kubernetes service account of the pods, as `namespace/name`; None on other targets than gke."""
     if environment.target != "gke":
         return None
     options = project.targets.get("gke", {})

@@ -1,4 +1,4 @@
-"""Project and selection to Plan: pure arithmetic, no file, no clock, no network."""
+"""Plan the selected jobs of a project: pure arithmetic, without files, clock or network."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -15,44 +15,45 @@ from tpucfg.spec.project import Project
 
 
 class Plan(NamedTuple):
-    """The selected jobs, and what is to be said about them."""
+    """The selected jobs, and the findings about them."""
 
     project: Project
     jobs: tuple[Job, ...]
-    """By the environments' names, each in the order of its ladder. Empty where no rung can be worked out."""
+    """In the order of the environments' names, then of each ladder. Empty if no rung can be computed."""
     findings: tuple[Finding, ...]
 
 
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
-"""Findings without whose end no rung can be worked out: a size that does not exist, a batch that does not divide."""
+"""Errors with which no rung can be computed: a size that does not exist, a batch that does not divide."""
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
-    """The selected jobs with all figures worked out, and every finding about them.
+    """Plan the selected jobs, and collect the findings about the project and them.
 
     Raises:
-        SelectionError: As `select` says.
+        SelectionError: The selection names an environment or a size that the spec does not have.
     """
     selection = selection or Selection()
-    chosen = _chosen(project, selection)
-    found = [*project_findings(project, catalog), *_environment_findings(project, catalog, chosen, selection)]
-    if errors(found) and any(finding.id in _UNPLANNABLE for finding in found):
-        return Plan(project, (), collect(found))
-    rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, chosen)
-    found += scaling_warnings(project, tuple(rungs.values()))
-    jobs = () if project.broken else tuple(_jobs(project, chosen, rungs, selection))
-    return Plan(project, jobs, collect(found))
+    selected = _selected(project, selection)
+    findings = [*project_findings(project, catalog), *_environment_findings(project, catalog, selected, selection)]
+    if errors(findings) and any(finding.id in _UNPLANNABLE for finding in findings):
+        return Plan(project, (), collect(findings))
+    rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
+    findings += scaling_warnings(project, tuple(rungs.values()))
+    jobs = () if project.broken else tuple(_jobs(project, selected, rungs, selection))
+    return Plan(project, jobs, collect(findings))
 
 
-def _chosen(project: Project, selection: Selection) -> SelectedSizes:
-    """What `select` gives; of a broken spec all sound environments, as one asked for may be among the others."""
+def _selected(project: Project, selection: Selection) -> SelectedSizes:
+    """Return the selected sizes; with broken environments, those of every valid environment."""
     if "sizes" in project.broken:
         return ()
+    # An environment that the selection names may be among the broken ones: that is no error of the selection.
     return select_sizes(project, Selection() if "environments" in project.broken else selection)
 
 
 def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Rung, ...]:
-    """The rungs of these sizes, which the catalogue must know."""
+    """Return the rungs of these sizes, which must be in the catalog."""
     tuned_on = _slice(catalog, project.training.tuned_on)
     return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
 
@@ -60,30 +61,30 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
 def _environment_findings(
     project: Project,
     catalog: Catalog,
-    chosen: SelectedSizes,
+    selected: SelectedSizes,
     selection: Selection,
 ) -> Iterator[Finding]:
     if not project.broken & {"name", "target"}:
-        for environment, sizes in chosen:
+        for environment, sizes in selected:
             target = selection.target or environment.target
             yield from location_findings(project, catalog, environment, sizes, target)
     if not project.broken & {"name", "trainer", "overrides"}:
-        yield from data_locality_findings(project, chosen)
+        yield from data_locality_findings(project, selected)
 
 
-def _rungs(project: Project, catalog: Catalog, chosen: SelectedSizes) -> dict[str, Rung]:
-    """Each selected rung once, by its size, however many environments climb it."""
-    sizes = tuple(dict.fromkeys(size for _, sizes in chosen for size in sizes))
+def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:
+    """Return the selected rungs by size, each computed once for all environments."""
+    sizes = tuple(dict.fromkeys(size for _, sizes in selected for size in sizes))
     return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
 
 
 def _jobs(
     project: Project,
-    chosen: SelectedSizes,
+    selected: SelectedSizes,
     rungs: Mapping[str, Rung],
     selection: Selection,
 ) -> Iterator[Job]:
-    for environment, sizes in chosen:
+    for environment, sizes in selected:
         for size in sizes:
             yield make_job(project, environment, rungs[size], selection)
 
@@ -91,5 +92,5 @@ def _jobs(
 def _slice(catalog: Catalog, size: str) -> Slice:
     slice_ = catalog.find(size)
     if slice_ is None:
-        raise LookupError(size)  # whole_findings has refused it before anything is planned
+        raise LookupError(size)  # a size that is not in the catalog is TPU020, after which nothing is planned
     return slice_

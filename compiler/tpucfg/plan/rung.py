@@ -1,8 +1,8 @@
-"""A size of the ladder to a Rung: the scaling rules applied to the spec's training, with the rung's overrides."""
+"""Compute the figures of a rung: the scaling rules applied to the spec's training, and the rung's overrides."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.scaling import scale_batch, scale_learning_rate, scale_steps
@@ -10,25 +10,26 @@ from tpucfg.spec.project import Arg, Override, Project, Training
 
 
 class Rung(NamedTuple):
-    """One size of a ladder with every figure worked out."""
+    """One size of a ladder with all its figures."""
 
     slice: Slice
     cores_scale: Fraction
-    """Cores of this rung over cores of the size that the training was tuned on."""
+    """Cores of this rung divided by those of the size that the training was tuned on."""
     scale: Fraction
-    """What steps are divided by, and the learning rate follows: cores_scale, unless the batch is overridden."""
+    """The factor k that divides steps and multiplies the learning rate: `cores_scale`, or the growth of an overridden
+    batch."""
     batch_size: int
-    """Examples of one step, over all cores."""
+    """Examples of one step on all cores."""
     steps: Mapping[str, int]
-    """train_steps first, where the run is counted in steps, then every other figure counted in steps."""
+    """All figures counted in steps; `train_steps` is the first one if the run is counted in steps."""
     epochs: str | None
     learning_rate: str | None
     overridden: frozenset[str]
-    """The figures that the spec sets for this rung."""
+    """The figures that an override of the spec sets."""
 
     @property
     def size(self) -> str:
-        """The accelerator type: `v3-32`."""
+        """Accelerator type, such as `v3-32`."""
         return self.slice.size
 
     @property
@@ -38,34 +39,35 @@ class Rung(NamedTuple):
 
     @property
     def train_steps(self) -> int | None:
-        """Steps of the whole run; None where it is counted in epochs."""
+        """Steps of the whole run; None if it is counted in epochs."""
         return self.steps.get("train_steps")
 
     @property
     def examples(self) -> int | None:
-        """Examples that the whole run sees; None where it is counted in epochs."""
+        """Examples that the whole run sees; None if it is counted in epochs."""
         return self.batch_size * self.steps["train_steps"] if "train_steps" in self.steps else None
 
 
-NO_OVERRIDE = Override()
+NO_OVERRIDE: Final = Override()
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
-    """Every figure of one rung. The batch is taken to divide over the cores; `rules` says where it does not."""
+    """Compute every figure of one rung. A batch that does not divide over the cores is rounded down: it is TPU040."""
     training = project.training
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
     batch = override.batch_size or int(scale_batch(training.batch_size, cores_scale))
     scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
-    fixed = dict(override.steps or {})
+    overridden_steps = dict(override.steps or {})
+    # A machine that the size is not offered on is TPU026; until then, the figures are those of the default machine.
+    if override.machine in {machine.name for machine in slice_.machines}:
+        slice_ = slice_.on_machine(override.machine)
     return Rung(
-        slice=slice_.on(override.machine)
-        if override.machine in {machine.name for machine in slice_.machines}
-        else slice_,
+        slice=slice_,
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,
-        steps={key: fixed.get(key) or scale_steps(count, scale) for key, count in _step_figures(training)},
+        steps={key: overridden_steps.get(key) or scale_steps(count, scale) for key, count in _step_figures(training)},
         epochs=training.epochs.text if training.epochs else None,
         learning_rate=_learning_rate(training, override, scale),
         overridden=frozenset(_overridden(override)),
@@ -73,7 +75,7 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
 
 
 def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
-    """The rung's figures as the trainer gets them, in the order of its flags."""
+    """Yield the rung's figures as the trainer receives them, in the order of its flags."""
     yield "batch_size", str(rung.batch_size)
     if rung.train_steps is not None:
         yield "train_steps", str(rung.train_steps)
@@ -85,12 +87,12 @@ def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
 
 
 def flag_name(training: Training, figure: str) -> str | None:
-    """The flag that the program knows a figure by; None where the spec leaves it out."""
+    """Return the program's flag for a figure; None if the spec omits the flag."""
     return training.flags.get(figure, figure)
 
 
 def program_args(project: Project, size: str) -> tuple[Arg, ...]:
-    """The program's own flags on this size: an override takes its flag's place, a new flag comes last."""
+    """Return the program's own flags on a size: an override replaces its flag, and a new flag is appended."""
     override = {arg.key: arg for arg in project.overrides.get(size, NO_OVERRIDE).args}
     own = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
     return (*own, *override.values())

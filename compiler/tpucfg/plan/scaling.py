@@ -1,8 +1,8 @@
-"""The arithmetic of a rung, in exact rationals.
+"""Scale batch, steps and learning rate from one number of cores to another, in exact rationals.
 
-Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so the
-global batch grows with the cores; divide step counts by the same factor, so that as many examples are seen; leave
-epochs alone; a larger batch may want another learning rate.
+The rules of Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per
+core, so that the global batch grows with the cores; divide step counts by the same factor, so that the run sees as many
+examples; keep epochs; and reconsider the learning rate of a larger batch.
 """
 
 import math
@@ -12,21 +12,22 @@ from fractions import Fraction
 from typing import Final
 
 SIGNIFICANT_DIGITS: Final = 6
-"""Digits of a learning rate that has no exact decimal form."""
+"""Digits of a learning rate without a finite decimal form."""
 
 
 def scale_batch(batch: int, scale: Fraction) -> Fraction:
-    """The global batch that keeps the batch per core; a fraction where it does not come out even."""
+    """Return the global batch that keeps the batch per core; it may be a fraction."""
     return batch * scale
 
 
 def scale_steps(steps: int, scale: Fraction) -> int:
-    """As many steps as show at least the same examples: rounded up where the scale does not divide them."""
-    return -(-steps * scale.denominator // scale.numerator)  # the ceiling, in integers: a tenth of the time
+    """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
+    # math.ceil of a Fraction, written in integers, which take a tenth of the time.
+    return -(-steps * scale.denominator // scale.numerator)
 
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
-    """The learning rate by a rule of RATES: the exact product, or six significant digits where it has no end."""
+    """Return the learning rate by a rule of RATES: exact if its decimal form is finite, else with six digits."""
     return RATES[rule](rate, scale)
 
 
@@ -37,6 +38,7 @@ def _linear(rate: Fraction, scale: Fraction) -> str:
 def _sqrt(rate: Fraction, scale: Fraction) -> str:
     if is_square(scale):
         return decimal_text(rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator)))
+    # Fifty digits for the root, so that rounding it to six once more is exact.
     wide = Context(prec=50)
     square = rate * rate * scale
     root = wide.sqrt(wide.divide(Decimal(square.numerator), Decimal(square.denominator)))
@@ -48,19 +50,21 @@ def _keep(rate: Fraction, _: Fraction) -> str:
 
 
 RATES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {"keep": _keep, "linear": _linear, "sqrt": _sqrt}
-"""The rules by which a learning rate follows the batch.
+"""The rules that scale a learning rate with the batch.
 
-`linear` is that of Goyal et al. (https://arxiv.org/abs/1706.02677), `sqrt` that of Krizhevsky (https://arxiv.org/abs/1404.5997).
+`linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), `sqrt` that of Krizhevsky
+(https://arxiv.org/abs/1404.5997).
 """
 
 
 def is_square(value: Fraction) -> bool:
-    """Whether the root of the value is rational."""
+    """Return True if the square root of the value is rational."""
     return all(math.isqrt(part) ** 2 == part for part in (value.numerator, value.denominator))
 
 
 def decimal_text(value: Fraction) -> str:
-    """The value in decimal digits: exactly where that ends, else to six significant digits."""
+    """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
+    # The decimal form is finite if the denominator has no other prime factors than 2 and 5.
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -70,6 +74,6 @@ def decimal_text(value: Fraction) -> str:
 
 
 def _plain(value: Decimal) -> str:
-    """Without an exponent: `1e-05` and `1E-5` are numbers to some readers of YAML and text to others."""
+    """Return the digits without an exponent: YAML 1.1 reads `1e-05` as text, and YAML 1.2 as a number."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

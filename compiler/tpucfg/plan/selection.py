@@ -1,4 +1,4 @@
-"""Which environments and sizes a command is about, and what is said where the spec does not have them."""
+"""Select the environments and sizes that a command is about."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from tpucfg.text_format import nearest
 
 
 class Selection(NamedTuple):
-    """Which jobs a command is about; empty means all."""
+    """The jobs that a command is about; an empty field selects all."""
 
     environments: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
     target: str | None = None
-    """Instead of the target that the spec names."""
+    """A target that replaces the one in the spec."""
     run: str | None = None
 
 
@@ -22,29 +22,29 @@ SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]
 
 
 class SelectionError(Exception):
-    """The command asks for an environment or a size that the spec does not have."""
+    """The selection names an environment or a size that the spec does not have."""
 
 
 def select_sizes(project: Project, selection: Selection) -> SelectedSizes:
-    """The selected environments with their selected sizes, in the project's order.
+    """Return the selected environments with their selected sizes, in the project's order.
 
     Raises:
-        SelectionError: An environment or size is unknown, or an environment named beside a size lacks it.
+        SelectionError: An environment or size is unknown, or the selection names a size and an environment without it.
     """
-    _known_environments(project, selection)
-    chosen = [
+    _refuse_unknown_environments(project, selection)
+    selected = [
         (environment, tuple(size for size in environment.sizes if not selection.sizes or size in selection.sizes))
         for environment in project.environments.values()
         if not selection.environments or environment.name in selection.environments
     ]
     for size in selection.sizes:
-        lacking = [environment.name for environment, _ in chosen if size not in environment.sizes]
-        if lacking and (selection.environments or len(lacking) == len(chosen)):
-            raise SelectionError(_no_such_size(project, size, lacking if selection.environments else []))
-    return tuple((environment, sizes) for environment, sizes in chosen if sizes)
+        lacking = [environment.name for environment, _ in selected if size not in environment.sizes]
+        if lacking and (selection.environments or len(lacking) == len(selected)):
+            raise SelectionError(_unknown_size(project, size, lacking if selection.environments else []))
+    return tuple((environment, sizes) for environment, sizes in selected if sizes)
 
 
-def _known_environments(project: Project, selection: Selection) -> None:
+def _refuse_unknown_environments(project: Project, selection: Selection) -> None:
     for name in selection.environments:
         if name not in project.environments:
             near = nearest(name, tuple(project.environments))
@@ -53,8 +53,7 @@ def _known_environments(project: Project, selection: Selection) -> None:
             raise SelectionError(f"there is no environment {name}; {hint}the spec has {known}")
 
 
-def _no_such_size(project: Project, size: str, lacking: Sequence[str]) -> str:
+def _unknown_size(project: Project, size: str, lacking: Sequence[str]) -> str:
     ladders = [f"  {name}: {', '.join(environment.sizes)}" for name, environment in project.environments.items()]
-    where = f"the ladder of {' and '.join(lacking)}" if lacking else "no ladder"
-    said = f"{size} is not in {where}" if lacking else f"{size} is in {where}"
-    return "\n".join([f"{said}. The ladders are:", *ladders])
+    problem = f"{size} is not in the ladder of {' and '.join(lacking)}" if lacking else f"{size} is in no ladder"
+    return "\n".join([f"{problem}. The ladders are:", *ladders])

@@ -11,6 +11,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Plan, Selection, plan, select_sizes
 from tpucfg.plan.rules.spec_rules import unused_allowances, unused_settings
+from tpucfg.render.field_writer import FILTERS, FieldWriter
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project
@@ -45,7 +46,7 @@ def render_config(job: Job, message: RequestBody) -> Config:
         "version": __version__,
         "job": job,
         "slice": job.slice,
-        "message": message,
+        "body": FieldWriter(message),
         "digest": job_hash(job, message),
     }
     return Config(job, message, _template(f"{job.target}/config.yaml.j2").render(values))
@@ -66,11 +67,11 @@ def _template(name: str) -> Any:
 
 @cache
 def config_environment() -> Any:
-    """The configs' engine. Values reach YAML through `yaml` and `entry` only, which quote: see yaml_text."""
+    """The configs' engine. Values reach YAML through `yaml` and the filters of FieldWriter only, which quote."""
     from tpucfg import templating
-    from tpucfg.yamldoc.writer import to_yaml, yaml_entry
+    from tpucfg.yamldoc.writer import to_yaml
 
-    return templating.environment(yaml=to_yaml, entry=yaml_entry)
+    return templating.environment(yaml=to_yaml, **FILTERS)
 
 
 # The whole way for one spec: plan, message, check, and the text where it is wanted.

@@ -1,4 +1,4 @@
-"""The targets, by the name that a spec gives them. A new one is a module, a template, a schema and a row here."""
+"""The targets by name. A new target is a module, a template, a schema and a row in TARGETS."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,10 +15,10 @@ TARGETS: Final[Mapping[str, str]] = {
     "cloud-tpu": "tpucfg.targets.cloud_tpu",
     "gke": "tpucfg.targets.gke",
 }
-"""Each module is imported only when one of its jobs is planned."""
+"""Names of modules, and not the modules: a target is imported only when a job uses it."""
 
 
 @cache
 def target_named(name: str) -> Target:
-    """The target of that name, which must be one of TARGETS."""
+    """Return the target with a name of TARGETS."""
     return cast("Target", import_module(TARGETS[name]))

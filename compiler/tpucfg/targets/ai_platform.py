@@ -1,7 +1,7 @@
 """AI Platform Training, which Google has shut down: the config is a Job of the API ml.v1.
 
-Its published variants: the tier BASIC_TPU, and the tier CUSTOM with a legacy or a Compute Engine machine as the master
-of one TPU worker; each of them with a Python package or with containers. The job runs as the service's own account.
+It has three published variants: the tier BASIC_TPU, and the tier CUSTOM with a legacy or a Compute Engine machine as
+the master of one TPU worker. Each runs a Python package or containers, as the service's own account.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +42,9 @@ _MASTERS: Final[Mapping[str, str | None]] = {
     "legacy": "complex_model_m",
     "compute-engine": "n1-highcpu-16",
 }
-"""The variants of `machine`, each with the master that the guide pairs with a TPU; the basic tier names none."""
+"""The variants of `machine`, each with the master that the guide names; the basic tier chooses its own."""
 _MACHINE: Final = "compute-engine"
-"""The variant where the spec names none: the only one that takes both generations."""
+"""The default variant: the only one with both generations."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "labels.**": Origin("spec", "environments.<env>.labels"),
@@ -55,8 +55,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE),
     "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
     "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
-    "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalogue", "accelerator", GUIDE),
-    "trainingInput.workerConfig.acceleratorConfig.count": Origin("catalogue", "cores", GUIDE),
+    "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalog", "accelerator", GUIDE),
+    "trainingInput.workerConfig.acceleratorConfig.count": Origin("catalog", "cores", GUIDE),
     "trainingInput.region": Origin("spec", "environments.<env>.region"),
     "trainingInput.runtimeVersion": Origin("spec", "trainer.runtime"),
     "trainingInput.pythonVersion": Origin("spec", "trainer.python"),
@@ -67,35 +67,35 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Sizes, regions, machines and trainers that the service does not take, and that it is no more."""
+    """Yield the sizes, regions, machines and trainers that the service refuses, and its shutdown."""
     yield _shut_down(project)
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
-    yield from _machine_fits(project, slices)
+    yield from _machine_findings(project, slices)
     if problem := region_problem(environment.region):
         path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
         yield problem._replace(help=fix).finding_at(project.document.value_location(path))
-    yield from _trainer_fits(project)
-    yield from _versions_fit(project)
+    yield from _trainer_findings(project)
+    yield from _version_findings(project)
 
 
 def _shut_down(project: Project) -> Finding:
-    """At the first line that names the target, so that it is one finding for any number of environments."""
+    """Return one finding for all environments, at the first line that chooses the target."""
     document = project.document
-    choosing = [it.path for it in project.environments.values() if it.target == NAME]
-    own = choosing[0] if choosing and document.data["target"] != NAME else ()
+    users = [environment.path for environment in project.environments.values() if environment.target == NAME]
+    own = users[0] if users and document.data["target"] != NAME else ()
     return Finding.of(
         "TPU060",
-        "Google shut AI Platform Training down on 2025-01-31: its configs can be written and checked, but no job runs",
+        "Google shut down AI Platform Training on 2025-01-31: its configs can be rendered and checked, but no job runs",
         document.value_location((*own, "target")),
         help="move to vertex-ai, which replaced it: "
-        + ("set target to vertex-ai" if choosing else "give another --target than ai-platform"),
+        + ("set target to vertex-ai" if users else "pass another --target than ai-platform"),
         details=(f"announced at {_SHUTDOWN}",),
     )
 
 
-def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _machine_findings(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
     options = project.targets.get(NAME, {})
     machine, master, path = options.get("machine", _MACHINE), options.get("master"), ("targets", NAME)
     for slice_ in slices:
@@ -117,22 +117,22 @@ def _machine_fits(project: Project, slices: Sequence[Slice]) -> Iterator[Finding
         yield Finding.of("TPU054", message, project.document.value_location((*path, "master")), help=hint)
 
 
-def _trainer_fits(project: Project) -> Iterator[Finding]:
+def _trainer_findings(project: Project) -> Iterator[Finding]:
     trainer, key = project.trainer, project.document.key_location
-    hint = "give the values as trainer.args, or set them in the image"
-    yield from unsupported_trainer_key(project, "env", f"{NAME} has no environment variables for the program", hint)
+    hint = "pass the values as trainer.args, or set them in the image"
+    yield from unsupported_trainer_key(project, "env", f"{NAME} sets no environment variables for the program", hint)
     if trainer.worker_image and not trainer.image:
-        message = "trainer.worker_image needs image beside it: the master runs a container too"
+        message = "trainer.worker_image needs trainer.image too: the master also runs a container"
         yield Finding.of("TPU005", message, key(("trainer", "worker_image")), help="add image, the master's container")
     if trainer.image and trainer.package:
-        message = f"trainer.image and trainer.package exclude each other on {NAME}: a container holds its program"
+        message = f"trainer.image and trainer.package exclude each other on {NAME}: a container contains its program"
         yield Finding.of("TPU054", message, key(("trainer", "package")), help="delete package and module, or image")
     elif trainer.image and trainer.python:
         message = f"trainer.image and trainer.python exclude each other on {NAME}: a container has its own Python"
         yield Finding.of("TPU054", message, key(("trainer", "python")), help="delete trainer.python")
 
 
-def _versions_fit(project: Project) -> Iterator[Finding]:
+def _version_findings(project: Project) -> Iterator[Finding]:
     trainer, document = project.trainer, project.document
     if trainer.runtime is None:
         message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
@@ -152,10 +152,8 @@ def _versions_fit(project: Project) -> Iterator[Finding]:
 
 
 def request_body(job: Job) -> RequestBody:
-    """The Job, without the id that the submit command gives it.
-
-    No jobDir: the service would pass it on as --job-dir, a flag that the program may not know.
-    """
+    """Return the Job, without its id, which is an argument of the submit command."""
+    # No jobDir: the service would pass it to the program as --job-dir, a flag that the program may not accept.
     machine = job.options.get("machine") or _MACHINE
     custom = _MASTERS[machine] is not None
     training = without_empty(
@@ -175,7 +173,7 @@ def request_body(job: Job) -> RequestBody:
 
 
 def _container(job: Job) -> dict[str, Any]:
-    """Of the TPU worker; what it would default to is written out."""
+    """Return the container of the TPU worker, with the defaults written out."""
     return {"imageUri": job.worker_image or job.image, "tpuTfVersion": job.runtime} if job.image else {}
 
 
@@ -189,7 +187,7 @@ def _package(job: Job) -> dict[str, Any]:
 
 
 def _is_uploaded(package: str | None) -> bool:
-    """Whether the package is in Cloud Storage already; a local folder is built and uploaded by gcloud."""
+    """Return True if the package is in Cloud Storage; gcloud builds and uploads a local folder."""
     return package is not None and package.startswith("gs://")
 
 
@@ -198,15 +196,17 @@ def _accelerator(job: Job) -> dict[str, Any]:
 
 
 def submission(job: Job) -> Submission:
-    """By gcloud, whose flags repeat the config where it would ignore the file.
-
-    It drops packageUris of the file. And it reads --config twice unless --scale-tier is given: the second time the pipe
-    is empty, and it submits a job without a TPU and without a word. With CUSTOM that flag needs the master's beside it.
-    """
+    """Return gcloud's commands, whose flags repeat the fields of the config that gcloud would ignore."""
+    # gcloud drops packageUris of the file. Without --scale-tier it reads --config twice: the second time the pipe is
+    # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
     training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
-    flags = {"staging-bucket": f"gs://{job.bucket}", "config": "/dev/stdin", **_program(job, training)} | without_empty(
+    flags = {
+        "staging-bucket": f"gs://{job.bucket}",
+        "config": "/dev/stdin",
+        **_package_flags(job, training),
+    } | without_empty(
         **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
         region=training["region"],
     )
@@ -219,7 +219,7 @@ def submission(job: Job) -> Submission:
     )
 
 
-def _program(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
+def _package_flags(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
     if job.image:
         return {}
     return without_empty(
@@ -234,6 +234,6 @@ def _program(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(job: Job) -> Iterator[str]:
-    yield "the service takes a job id once: give every further run of this size its own with --run"
+    yield "the service accepts a job id only once: start each further run of this size with its own --run"
     if job.package and not _is_uploaded(job.package):
-        yield f"gcloud builds {job.package} with the setup.py beside it: run this in the folder that holds both"
+        yield f"gcloud builds {job.package} with the setup.py next to it: run this in the folder that contains both"

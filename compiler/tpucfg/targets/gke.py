@@ -1,10 +1,10 @@
 """GKE: the config is a JobSet of one job, whose pods take one host each of one slice.
 
-Sources: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/ (the message),
+Sources: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/ (the request body),
 https://cloud.google.com/kubernetes-engine/docs/how-to/tpus (selectors and chips of a pod),
 https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets on TPU slices).
 
-No pod is privileged: only GKE before 1.28 needed that, says the page on TPUs. No pod uses its host's network: one slice
+No pod is privileged: by the page on TPUs, only GKE before 1.28 needed that. No pod uses its host's network: one slice
 works without it, and the pods would lose their own account, see https://github.com/apple/axlearn/pull/641.
 """
 
@@ -25,7 +25,7 @@ from tpucfg.targets.common import (
     unsupported_sizes,
     without_empty,
 )
-from tpucfg.targets.gke_rules import ACCELERATOR, CHIPS, NAMES, TOPOLOGY, longest_name, rules
+from tpucfg.targets.gke_rules import ACCELERATOR, CHIPS, NAMES, TOPOLOGY, max_name_length, rules
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission, SubmissionError
 
 __all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
@@ -47,12 +47,12 @@ _SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
 
 _JOB: Final = "spec.replicatedJobs.*.template.spec"
 _POD: Final = f"{_JOB}.template.spec"
-_ONE_TRY: Final = Origin("rule", "one try: a pod alone cannot take its place in a running program again", _JOBSET)
-_SHARED_MEMORY: Final = Origin("rule", "a container's own /dev/shm has 64 MB, which data loaders soon fill", _SHM)
+_ONE_TRY: Final = Origin("rule", "one try: a restarted pod alone cannot rejoin the running program", _JOBSET)
+_SHARED_MEMORY: Final = Origin("rule", "a container's own /dev/shm has 64 MB, too little for data loaders", _SHM)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "apiVersion": Origin("rule", "the API of JobSets", _JOBSET),
-    "kind": Origin("rule", "a JobSet, also for one job: it names the pods for each other", _JOBSET),
+    "kind": Origin("rule", "a JobSet even for one job: it gives the pods names to find each other by", _JOBSET),
     "metadata.name": Origin("rule", "the job's name", NAMES),
     "metadata.namespace": Origin("spec", "targets.gke.namespace"),
     f"metadata.labels.[{_QUEUE}]": Origin("spec", "targets.gke.queue"),
@@ -61,41 +61,43 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "spec.failurePolicy.maxRestarts": _ONE_TRY,
     "spec.replicatedJobs.*.name": Origin("rule", "part of the pods' names", NAMES),
     "spec.replicatedJobs.*.replicas": Origin("rule", "one job for the one slice", _JOBSET),
-    f"{_JOB}.parallelism": Origin("catalogue", "hosts", _TPUS),
-    f"{_JOB}.completions": Origin("catalogue", "hosts", _TPUS),
+    f"{_JOB}.parallelism": Origin("catalog", "hosts", _TPUS),
+    f"{_JOB}.completions": Origin("catalog", "hosts", _TPUS),
     f"{_JOB}.completionMode": Origin("rule", "each pod has the index of its host", _TPUS),
     f"{_JOB}.backoffLimit": _ONE_TRY,
     f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{_POD}.restartPolicy": _ONE_TRY,
-    f"{_POD}.nodeSelector.[{ACCELERATOR}]": Origin("catalogue", "gke_label", _TPUS),
-    f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalogue", "topology", _TPUS),
+    f"{_POD}.nodeSelector.[{ACCELERATOR}]": Origin("catalog", "gke_label", _TPUS),
+    f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalog", "topology", _TPUS),
     f"{_POD}.nodeSelector.[{_INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
     f"{_POD}.nodeSelector.[{_RESERVATION}]": Origin("spec", "targets.gke.reservation"),
-    f"{_POD}.tolerations.**": Origin("rule", "nodes with TPUs are tainted, so that nothing else runs there", _TPUS),
+    f"{_POD}.tolerations.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", _TPUS),
     f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", _JOBSET),
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
     f"{_POD}.containers.*.args.*": Origin("figure", ""),
     f"{_POD}.containers.*.env.**": Origin("spec", "trainer.env"),
-    f"{_POD}.containers.*.resources.**": Origin("catalogue", "chips_per_host", _TPUS),
+    f"{_POD}.containers.*.resources.**": Origin("catalog", "chips_per_host", _TPUS),
     f"{_POD}.containers.*.volumeMounts.**": _SHARED_MEMORY,
     f"{_POD}.volumes.**": _SHARED_MEMORY,
 }
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Sizes, trainers and names that a cluster does not take."""
+    """Yield the sizes, trainers and names that a cluster refuses."""
     yield from unsupported_sizes(project, environment, slices, NAME)
-    yield from unsupported_machines(project, [it for it in slices if NAME in it.targets], NAME, chooses=True)
+    yield from unsupported_machines(
+        project, [slice_ for slice_ in slices if NAME in slice_.targets], NAME, chooses=True
+    )
     yield from package_unsupported(project, NAME)
-    yield from long_job_names(project, environment, slices, lambda it: longest_name(REPLICATED_JOB, it.hosts), NAMES)
+    yield from long_job_names(project, environment, slices, lambda s: max_name_length(REPLICATED_JOB, s.hosts), NAMES)
     if not project.targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
 
 def request_body(job: Job) -> RequestBody:
-    """The JobSet."""
+    """Return the JobSet."""
     hosts, options = job.slice.hosts, job.options
-    work = {
+    job_spec = {
         "parallelism": hosts,
         "completions": hosts,
         "completionMode": "Indexed",
@@ -109,12 +111,12 @@ def request_body(job: Job) -> RequestBody:
             name=job.name,
             namespace=options.get("namespace", "default"),
             labels={**job.environment.labels, **without_empty(**{_QUEUE: options.get("queue")})},
-            # A single host's pool may have several nodes, and the job must not keep all of them to itself.
+            # Not for a single host: its node pool may have several nodes, and the job must not occupy all of them.
             annotations={_EXCLUSIVE: _NODE_POOL} if hosts > 1 else {},
         ),
         "spec": {
             "failurePolicy": {"maxRestarts": 0},
-            "replicatedJobs": [{"name": REPLICATED_JOB, "replicas": 1, "template": {"spec": work}}],
+            "replicatedJobs": [{"name": REPLICATED_JOB, "replicas": 1, "template": {"spec": job_spec}}],
         },
     }
 
@@ -136,8 +138,8 @@ def _account(job: Job) -> str:
 
 def _selector(job: Job) -> dict[str, str]:
     machine, machines = job.slice.machine, job.slice.machines
-    # All machines of a size have the same labels. A pod that asks for the few chips of the smaller one also fits a host
-    # of the larger, and would have half of it; the other way round nothing can go wrong.
+    # All machines of a size have the same labels. A pod that requests the chips of the smaller machine would also be
+    # scheduled on half of a larger one, so the smaller one is named. A pod for the larger one fits no smaller machine.
     smaller = machine and any(machine.chips < other.chips for other in machines)
     return without_empty(
         **{
@@ -162,46 +164,46 @@ def _container(job: Job) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """The text as Kubernetes has to be given it, which replaces `$(NAME)` and reads `$$` as `$`.
+    """Return the text escaped for Kubernetes, which expands `$(NAME)` and reads `$$` as `$`.
 
-    Every `$` is doubled, not only the one before a bracket: `$$` would become `$`, and `$é` two other characters.
+    Every `$` is doubled, not only those before a parenthesis: Kubernetes would read `$$` as `$`, and break `$é`.
     https://github.com/kubernetes/kubernetes/blob/v1.34.1/third_party/forked/golang/expansion/expand.go
     """
     return text.replace("$", "$$")
 
 
 def submission(job: Job) -> Submission:
-    """By kubectl, in the context that the environment names: the current one may be any cluster.
+    """Return kubectl's commands, in the environment's own context: the current context may be another cluster.
 
     Raises:
-        SubmissionError: The environment names no context.
+        SubmissionError: The environment has no `kube_context`.
     """
     from shlex import join
 
     environment = job.environment
     if environment.kube_context is None:
-        raise SubmissionError(_no_context(environment))
+        raise SubmissionError(_missing_context(environment))
     kubectl = ("kubectl", f"--context={environment.kube_context}")
-    there = (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
+    namespaced = (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
     account = _account(job)
-    make_account = (*there, "create", "serviceaccount", account)
+    create_account = (*namespaced, "create", "serviceaccount", account)
     # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
-    bind = (*there, "annotate", "serviceaccount", account, f"iam.gke.io/gcp-service-account={job.account}")
-    output = (*there, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
+    bind = (*namespaced, "annotate", "serviceaccount", account, f"iam.gke.io/gcp-service-account={job.account}")
+    output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
     return Submission(
         start=Command((*kubectl, "create", "--filename=-"), reads_config=True),
-        watch=Command((*there, "get", f"jobset/{job.name}", "--watch")),
-        delete=Command((*there, "delete", f"jobset/{job.name}")),
+        watch=Command((*namespaced, "get", f"jobset/{job.name}", "--watch")),
+        delete=Command((*namespaced, "delete", f"jobset/{job.name}")),
         notes=(
-            f"the pods run as the Kubernetes service account {account}; once: {join(make_account)}",
-            f"it acts as the account that the stack makes; once: {join(bind)}",
+            f"the pods run as the Kubernetes service account {account}; create it once: {join(create_account)}",
+            f"it acts as the service account of the stack; bind it once: {join(bind)}",
             f"the program's output: {join(output)}",
         ),
     )
 
 
-def _no_context(environment: Environment) -> Problem:
-    message = f"{environment.name} names no kube_context, and a job is not sent to whatever cluster is current"
+def _missing_context(environment: Environment) -> Problem:
+    message = f"{environment.name} has no kube_context, and a job is never sent to the current cluster instead"
     hint = f"set environments.{environment.name}.kube_context to one of: kubectl config get-contexts --output=name"
     return Problem("TPU005", message, environment.path, hint, at_key=True)

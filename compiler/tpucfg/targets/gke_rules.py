@@ -1,4 +1,4 @@
-"""What a cluster would refuse of a JobSet that fits its schema, or leave waiting for a node that no pool can have."""
+"""Rules for a JobSet that fits its schema: a cluster would refuse it, or never find a node for its pods."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,88 +14,89 @@ from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
 CHIPS: Final = "google.com/tpu"
-"""The resource that counts a pod's chips."""
+"""The resource that counts the chips of a pod."""
 ACCELERATOR: Final = "cloud.google.com/gke-tpu-accelerator"
 TOPOLOGY: Final = "cloud.google.com/gke-tpu-topology"
 NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go"
-"""Where JobSet computes the longest name of a pod, and refuses one that is no DNS label."""
+"""JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
 
 _SUFFIX: Final = "-abcde"
-"""What Kubernetes adds to a pod's name: five characters at random."""
+"""The suffix of a pod's name, with five random characters of Kubernetes."""
 _CHIPS: Final = re.compile(r"[0-9]{1,9}")
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-"""Of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
+"""Keys and values of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
 
 
 def pod_name(jobset: str, job: str, *, replicas: int, pods: int) -> str:
-    """The longest name that a pod of a replicated job gets."""
+    """Return the longest name of a pod of a replicated job."""
     return f"{jobset}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}"
 
 
-def longest_name(job: str, pods: int) -> int:
-    """Characters that the name of a JobSet may have, with one replica of a job of that name and so many pods."""
+def max_name_length(job: str, pods: int) -> int:
+    """Return the maximum length of a JobSet's name, with one replica of a job of that name and that many pods."""
     return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=1, pods=pods))
 
 
-def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Names and labels that Kubernetes takes, and pods that fill the hosts of a slice."""
-    yield from _name_rules(message)
-    yield from _label_rules(("metadata", "labels"), message["metadata"].get("labels", {}))
-    jobs = message["spec"]["replicatedJobs"]
+def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
+    """Yield the problems of names and labels, and of pods that do not fill the hosts of a slice."""
+    yield from _name_rules(body)
+    yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
+    jobs = body["spec"]["replicatedJobs"]
     if not any(_chips_of(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
-        yield service_problem(("spec", "replicatedJobs"), f"no container asks for {CHIPS}", fix)
+        yield service_problem(("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix)
     for index, job in enumerate(jobs):
         path = ("spec", "replicatedJobs", index, "template", "spec")
         yield from _job_rules(path, _job(job), catalog)
 
 
 def _job(replicated: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = replicated["template"].get("spec", {})
-    return found
+    job: Mapping[str, Any] = replicated["template"].get("spec", {})
+    return job
 
 
 def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = job.get("template", {}).get("spec", {})
-    return found
+    pod: Mapping[str, Any] = job.get("template", {}).get("spec", {})
+    return pod
 
 
-def _name_rules(message: RequestBody) -> Iterator[Problem]:
-    name, path = message["metadata"]["name"], ("metadata", "name")
+def _name_rules(body: RequestBody) -> Iterator[Problem]:
+    name, path = body["metadata"]["name"], ("metadata", "name")
     if not _LABEL.fullmatch(name):
-        said = "is no DNS label: lower-case letters, digits and inner dashes, a letter first"
-        yield service_problem(path, f"{format_value(name, quoted=False)} {said}", "write another name, such as mnist-1")
-    for replicated in message["spec"]["replicatedJobs"]:
+        rule = "is not a DNS label: lower-case letters, digits and inner dashes, a letter first"
+        yield service_problem(path, f"{format_value(name, quoted=False)} {rule}", "use another name, such as mnist-1")
+    for replicated in body["spec"]["replicatedJobs"]:
         pods = _job(replicated).get("completions", 1)
         longest = pod_name(name, replicated["name"], replicas=replicated.get("replicas", 1), pods=pods)
         if (excess := len(longest) - MAX_DNS_LABEL_LENGTH) > 0:
-            said = f"its pods would have names of up to {len(longest)} characters, and {MAX_DNS_LABEL_LENGTH} are taken"
+            message = f"its pods would have names of {len(longest)} characters, and {MAX_DNS_LABEL_LENGTH} are allowed"
             details = (f"the rule: {NAMES}",)
-            yield Problem("TPU030", f"the JobSet {name}: {said}", path, f"shorten it by {excess}", details=details)
+            yield Problem("TPU030", f"the JobSet {name}: {message}", path, f"shorten it by {excess}", details=details)
 
 
 def _label_rules(path: KeyPath, labels: Mapping[str, str]) -> Iterator[Problem]:
     for key, value in labels.items():
         if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
-            said = f"{format_value(value)} makes no label: key and value begin and end with a letter or digit"
-            yield service_problem(
-                (*path, key), said, "write both in letters, digits and inner dashes, dots and underscores"
+            message = (
+                f"{format_value(value)} is not valid in a label: key and value begin and end with a letter or digit"
             )
+            fix = "use only letters, digits and inner dashes, dots and underscores in both"
+            yield service_problem((*path, key), message, fix)
 
 
 def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     pod, pod_path = _pod(job), (*path, "template", "spec")
     if pod.get("restartPolicy") == "Always":
-        yield service_problem((*pod_path, "restartPolicy"), "a job's pods end", "set it to Never")
+        yield service_problem((*pod_path, "restartPolicy"), "the pods of a job must end", "set it to Never")
     yield from _label_rules((*pod_path, "nodeSelector"), pod.get("nodeSelector", {}))
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
         yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
         chips += _chips_of(container)
     selector = pod.get("nodeSelector", {})
-    # With one of the two only, or with an affinity instead, the shape of the slice is its node pool's business.
+    # With only one of the two, or with an affinity instead, the node pool determines the slice.
     if chips and ACCELERATOR in selector and TOPOLOGY in selector:
         yield from _shape_rules(path, job, chips, catalog)
 
@@ -108,14 +109,13 @@ def _chips_of(container: Mapping[str, Any]) -> int:
 def _request_rules(path: KeyPath, resources: Mapping[str, Any]) -> Iterator[Problem]:
     limit, request = (resources.get(kind, {}).get(CHIPS) for kind in ("limits", "requests"))
     if limit is not None and not _CHIPS.fullmatch(str(limit)):
-        said = f"{format_value(limit, quoted=False)} is no whole number of chips"
-        yield service_problem((*path, "limits", CHIPS), said, "write the chips of one host: 4")
+        message = f"{format_value(limit, quoted=False)} is not a whole number of chips"
+        yield service_problem((*path, "limits", CHIPS), message, "write the chips of one host: 4")
     elif request is not None and str(request) != str(limit):
-        there = format_value(limit, quoted=False) if limit is not None else "missing"
-        said = f"it is {format_value(request, quoted=False)}, and the limit is {there}: they have to be equal"
-        yield service_problem(
-            (*path, "requests", CHIPS), said, f"set both to {limit if limit is not None else request}"
-        )
+        shown_limit = format_value(limit, quoted=False) if limit is not None else "missing"
+        message = f"it is {format_value(request, quoted=False)}, and the limit is {shown_limit}: they must be equal"
+        fix = f"set both to {limit if limit is not None else request}"
+        yield service_problem((*path, "requests", CHIPS), message, fix)
 
 
 def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Catalog) -> Iterator[Problem]:
@@ -125,16 +125,16 @@ def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Cat
     shapes = _shapes(label, catalog)
     if not shapes:
         location = (*pod_path, "nodeSelector", ACCELERATOR)
-        yield service_problem(location, f"{label} is no TPU of GKE", f"there are: {_labels(catalog)}")
+        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {_labels(catalog)}")
     elif topology not in shapes:
         location = (*pod_path, "nodeSelector", TOPOLOGY)
-        yield service_problem(location, f"{label} has no topology {topology}", f"it takes: {listed(tuple(shapes), 16)}")
+        fix = f"set it to one of: {listed(tuple(shapes), 16)}"
+        yield service_problem(location, f"{label} has no topology {topology}", fix)
     elif chips not in shapes[topology]:
         machines = " or ".join(f"{count} ({name})" for count, name in shapes[topology].items())
-        said = f"the pod asks for {chips} chips, and it has to ask for all of its host's: {machines}"
-        yield service_problem(
-            (*pod_path, "containers"), said, f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}"
-        )
+        message = f"the pod requests {chips} chips, and it must request all of its host's: {machines}"
+        fix = f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}"
+        yield service_problem((*pod_path, "containers"), message, fix)
     else:
         yield from _host_rules(path, job, prod(map(int, topology.split("x"))) // chips)
 
@@ -142,17 +142,16 @@ def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Cat
 def _host_rules(path: KeyPath, job: Mapping[str, Any], hosts: int) -> Iterator[Problem]:
     for field in ("parallelism", "completions"):
         if (pods := job.get(field, 1)) != hosts:
-            said = f"{pods} pods, and the slice has {hosts} host{'s' if hosts > 1 else ''}"
-            yield service_problem((*path, field), said, f"set parallelism and completions to {hosts}")
+            message = f"{pods} pods, and the slice has {hosts} host{'s' if hosts > 1 else ''}"
+            yield service_problem((*path, field), message, f"set parallelism and completions to {hosts}")
             return
     if hosts > 1 and job.get("completionMode", "Indexed") != "Indexed":
-        yield service_problem(
-            (*path, "completionMode"), "without an index no pod knows which host it is", "set it to Indexed"
-        )
+        message = "without an index a pod cannot tell which host it is"
+        yield service_problem((*path, "completionMode"), message, "set it to Indexed")
 
 
 def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
-    """By topology, the chips of a host and the machine that has so many; from the one generation with that label."""
+    """Return, by topology, the chips of each possible host and its machine, for the generation with a label."""
     for generation in catalog.generations():
         shapes: dict[str, dict[int, str]] = {}
         for slice_ in generation.slices:

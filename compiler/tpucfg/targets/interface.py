@@ -1,4 +1,4 @@
-"""What every target is: a module with these names. It knows its service and nothing else."""
+"""The interface of a target: a module with the names of `Target`, about one service."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,48 +12,49 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.yamldoc.document import KeyPath
 
 RequestBody = dict[str, Any]
-"""A message of the target's API: plain data, in the order in which it is written."""
+"""The body of a request to the target's API: plain data, in the order in which it is written."""
 
 
 class Origin(NamedTuple):
-    """Where a field of the message comes from, for `tpucfg why`."""
+    """The origin of a field of the request body, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a path of the spec; `catalogue`: a column of the size's row; `figure`: args; `rule`: the service's."""
-    what: str
-    """The path, in which `<env>` and `<size>` stand for the job's, the column, or the rule in a sentence."""
+    """`spec`, a value of the spec; `catalog`, a column of the size's row; `figure`, a flag; `rule`, a service rule."""
+    detail: str
+    """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""
     source: str = ""
-    """The public page that states a rule."""
+    """The public page that states the rule."""
 
 
 TOKEN: Final = ("gcloud", "auth", "print-access-token")
 """Prints the caller's access token: https://cloud.google.com/sdk/gcloud/reference/auth/print-access-token."""
 AUTHORIZATION: Final = "Authorization: Bearer %s"
-"""The header, with the token in the place of `%s`."""
+"""The header; `%s` is replaced by the token."""
 
 
 class Command(NamedTuple):
-    """A command line, as a list that no shell has to take apart."""
+    """A command line, as a list of arguments that no shell has to split."""
 
     argv: tuple[str, ...]
     reads_config: bool = False
-    """Whether the config goes to its standard input."""
+    """True if the command reads the config from its standard input."""
     config_format: Literal["yaml", "json"] = "yaml"
-    """How the config has to be written there."""
+    """The format in which it reads the config."""
     token: bool = False
-    """Whether it also needs the caller's access token: `with_token` and `bash` say how it gets there."""
+    """True if it needs the caller's access token, which `with_token` and `bash` pass to it."""
 
     def with_token(self, file: str) -> tuple[str, ...]:
-        """The arguments, where a file holds `AUTHORIZATION` with the token: an argument could be read by any process.
+        """Return the arguments that read the header AUTHORIZATION from a file.
 
-        curl reads headers from a file since 7.55: https://curl.se/docs/manpage.html#-H.
+        The token is never an argument, because every process can read the arguments of another. curl reads headers
+        from a file since 7.55: https://curl.se/docs/manpage.html#-H.
         """
         return (*self.argv, "--header", f"@{file}") if self.token else self.argv
 
     def bash(self, config: Sequence[str] = ()) -> str:
-        """A line to paste into bash; `config` is the command that prints the config, if one does.
+        """Return a line to paste into bash; `config` is the command that prints the config, if there is one.
 
-        The token stays out of every argument list: `printf` is a builtin, and the substituted file is a pipe.
+        The token is in no argument list: `printf` is a builtin of bash, and the process substitution is a pipe.
         """
         from shlex import join, quote
 
@@ -64,24 +65,24 @@ class Command(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """How a job is started, watched and deleted."""
+    """The commands that start, watch and delete a job."""
 
     start: Command
     watch: Command
     delete: Command
     notes: tuple[str, ...] = ()
-    """What the person who runs it should know first."""
+    """Facts to know before running the command."""
     log: Command | None = None
-    """What prints the program's output; None where watching does, or a note says how."""
+    """The command that prints the program's output; None if `watch` prints it or a note names the command."""
 
 
 class SubmissionError(Exception):
-    """The spec does not say enough to start the job; nothing else about it needs to be wrong."""
+    """The spec lacks a value that only the submission of a job needs."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
-        """What is missing, at a path of the spec: `problem.found_in(project.document)` is the finding."""
+        """The missing value, at a path of the spec; `problem.finding_in(project.document)` makes it a finding."""
 
 
 class Target(Protocol):
@@ -89,40 +90,42 @@ class Target(Protocol):
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
-        """As the spec writes it."""
+        """Name of the target in a spec."""
 
     @property
-    def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - likewise
-        """By path of the message: a test holds that every field that is ever written has one.
+    def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - a constant of the module
+        """Origins by path of the request body; a test asserts that every field a target can write has one.
 
-        `*` stands for any one step, a final `**` for any number, and a key that has dots itself stands in brackets.
+        `*` matches any one step and a final `**` any number; a key with dots is in brackets.
         """
 
     def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
-        """What the service refuses of this spec: sizes, regions, kinds of trainer."""
+        """Yield the findings about values of the spec that the service refuses: sizes, regions, kinds of trainer."""
 
     def request_body(self, job: Job) -> RequestBody:
-        """The job as the API's message, without the spec's `extra`."""
+        """Return the request body of a job, without the spec's `extra`."""
 
-    def rules(self, message: RequestBody, catalog: Catalog) -> Iterable[Problem]:
-        """What the service would refuse of a message that fits the API's schema, whoever wrote it."""
+    def rules(self, body: RequestBody, catalog: Catalog) -> Iterable[Problem]:
+        """Yield the problems for which the service would refuse a request body that fits the API's schema.
+
+        The body may be a rendered one or that of a config written by hand.
+        """
 
     def submission(self, job: Job) -> Submission:
-        """The commands of the job.
+        """Return the commands of a job.
 
         Raises:
-            SubmissionError: The spec lacks what only the submission needs.
+            SubmissionError: The spec lacks a value that only the submission needs.
         """
 
 
-# Which entry of a target's ORIGINS a path of its message falls under.
-
+# Matching a path of a request body with the patterns of ORIGINS.
 
 _STEP: Final = r"\[([^]]+)\]|([^.[]+)"
 
 
 def origin_of(origins: Mapping[str, Origin], path: KeyPath) -> Origin | None:
-    """Where the field at the path comes from; None for a field that only `extra` can have brought in."""
+    """Return the origin of the field at a path; None for a field that only `extra` can have added."""
     steps = [str(step) for step in path]
     for pattern, origin in origins.items():
         if _matches(pattern_steps(pattern), steps):
@@ -131,19 +134,21 @@ def origin_of(origins: Mapping[str, Origin], path: KeyPath) -> Origin | None:
 
 
 def pattern_steps(pattern: str) -> list[str]:
-    """The steps of a pattern; a key that has dots itself stands in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
+    """Split a pattern into steps; a key with dots is in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
     return [quoted or plain for quoted, plain in re.findall(_STEP, pattern)]
 
 
 def spec_path(origin: Origin, job: Job) -> KeyPath:
-    """The path of the spec that an origin of kind `spec` names, for this job: `<env>` and `<size>` are filled in."""
-    filled = {"<env>": job.environment.name, "<size>": job.size}
-    return tuple(filled.get(step, step) for step in origin.what.split("."))
+    """Return the path of the spec that an origin of kind `spec` names, for the job's environment and size."""
+    placeholders = {"<env>": job.environment.name, "<size>": job.size}
+    return tuple(placeholders.get(step, step) for step in origin.detail.split("."))
 
 
 def _matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
-    """`*` stands for any one step, a final `**` for any number of them."""
+    """Return True if a pattern matches: `*` any one step, a final `**` any number of steps."""
     if pattern and pattern[-1] == "**":
         pattern = pattern[:-1]
         steps = steps[: len(pattern)]
-    return len(pattern) == len(steps) and all(want in ("*", step) for want, step in zip(pattern, steps, strict=True))
+    return len(pattern) == len(steps) and all(
+        wanted in ("*", step) for wanted, step in zip(pattern, steps, strict=True)
+    )

@@ -1,7 +1,7 @@
 """Vertex AI custom training: the config is a bare CustomJobSpec.
 
 Sources: https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu (machines, topologies, one replica) and
-https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec (the message).
+https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec (the request body).
 """
 
 import re
@@ -28,14 +28,14 @@ NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
 _REFERENCE: Final = re.compile(r"\$+(?=\()")
-"""What stands before a bracket, and would make a reference of it."""
+"""The dollar signs before a parenthesis, which would make it a reference."""
 _BOOT_DISK_GB: Final = range(100, 64_001)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "workerPoolSpecs.*.machineSpec.machineType": Origin("catalogue", "machine", _COMPUTE),
-    "workerPoolSpecs.*.machineSpec.acceleratorType": Origin("catalogue", "accelerator", _COMPUTE),
-    "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalogue", "cores", _COMPUTE),
-    "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalogue", "topology", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.machineType": Origin("catalog", "machine", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.acceleratorType": Origin("catalog", "accelerator", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", _COMPUTE),
+    "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "targets.vertex-ai.reservation"),
     "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
@@ -54,29 +54,31 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Sizes and trainers that Vertex AI does not take."""
+    """Yield the sizes, machines and trainers that Vertex AI refuses."""
     yield from unsupported_sizes(project, environment, slices, NAME)
-    yield from unsupported_machines(project, [it for it in slices if not _by_count(it)], NAME, chooses=True)
-    yield from unsupported_machines(project, [it for it in slices if _by_count(it)], NAME, chooses=False)
-    yield from _trainer(project)
+    for by_count in (False, True):
+        # With a count, the machine type is a fixed text (cloud-tpu) and not a choice.
+        same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
+        yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
+    yield from _trainer_findings(project)
     if not project.targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
 
-def _trainer(project: Project) -> Iterator[Finding]:
+def _trainer_findings(project: Project) -> Iterator[Finding]:
     trainer, key = project.trainer, project.document.key_location
     if trainer.package and not trainer.image:
-        hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor's"
-        message = f"a package needs the executor's image on {NAME}, which runs the package in it"
+        hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor image"
+        message = f"a package needs an executor image on {NAME}, which runs the package in it"
         yield Finding.of("TPU051", message, key(("trainer", "package")), help=hint)
     if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
-        hint = "build it with: python -m build --sdist, copy it to the bucket, and name it as ${bucket}/…"
+        hint = "build it with: python -m build --sdist, copy it to the bucket, and set trainer.package to ${bucket}/…"
         message = f"trainer.package is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
         yield Finding.of("TPU051", message, project.document.value_location(("trainer", "package")), help=hint)
 
 
 def request_body(job: Job) -> RequestBody:
-    """The CustomJobSpec: one pool with one replica, which the service spreads over the slice's hosts itself."""
+    """Return the CustomJobSpec: one pool with one replica, which the service spreads over the slice's hosts."""
     program = "pythonPackageSpec" if job.package else "containerSpec"
     pool = {"machineSpec": _machine(job), "replicaCount": 1, program: _program(job)}
     options = job.options
@@ -120,64 +122,65 @@ def _program(job: Job) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """A variable's value as Vertex AI has to be given it, which replaces `$(NAME)` and reads `$$(NAME)` as `$(NAME)`.
+    """Return a variable's value escaped for Vertex AI, which expands `$(NAME)` and reads `$$(NAME)` as `$(NAME)`.
 
-    Nothing is said of a `$` before anything else, nor of arguments, so these stay as they are.
+    The page states no rule for other dollar signs or for arguments, so these are unchanged.
     https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar
     """
     return _REFERENCE.sub(r"\g<0>\g<0>", text)
 
 
-def rules(message: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """One pool, one replica, one program, and a machine with TPUs in a shape that is offered."""
-    pools = message.get("workerPoolSpecs", [])
+def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
+    """Yield the problems of a body without exactly one pool, replica and program on a TPU that is offered."""
+    pools = body.get("workerPoolSpecs", [])
     if len(pools) != 1:
-        said = f"{len(pools)} pools; a TPU job has exactly one, whatever its hosts"
-        yield service_problem(("workerPoolSpecs",), said, "leave one pool")
+        message = f"{len(pools)} pools; a TPU job has exactly one for any number of hosts"
+        yield service_problem(("workerPoolSpecs",), message, "keep one pool")
     for index, pool in enumerate(pools):
         path = ("workerPoolSpecs", index)
         if str(pool.get("replicaCount", 1)) != "1":
-            said = f"{pool['replicaCount']} replicas; a TPU job has one, also on many hosts"
-            yield service_problem((*path, "replicaCount"), said, f"set {dotted((*path, 'replicaCount'))} to 1")
+            message = f"{pool['replicaCount']} replicas; a TPU job has exactly one for any number of hosts"
+            yield service_problem((*path, "replicaCount"), message, f"set {dotted((*path, 'replicaCount'))} to 1")
         if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
             fix = "delete one of the two" if "containerSpec" in pool else "add containerSpec, with imageUri"
             yield service_problem(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
         size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
         if size_gb is not None and size_gb not in _BOOT_DISK_GB:
-            said = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]}"
-            where = (*path, "diskSpec", "bootDiskSizeGb")
-            yield service_problem(where, said, f"set {dotted(where)} to {_BOOT_DISK_GB[0]} or more")
+            message = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]} GB"
+            disk_path = (*path, "diskSpec", "bootDiskSizeGb")
+            yield service_problem(disk_path, message, f"set {dotted(disk_path)} to {_BOOT_DISK_GB[0]} or more")
         yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
 
 
 def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     machine = spec.get("machineType")
-    same = _on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
-    if not same:
+    slices = _slices_on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
+    if not slices:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
-        yield service_problem((*path, "machineType"), f"{machine} has no TPU", _set((*path, "machineType"), machines))
+        yield service_problem((*path, "machineType"), f"{machine} has no TPU", _fix((*path, "machineType"), machines))
         return
-    wanted = ("acceleratorType", "acceleratorCount") if _by_count(same[0]) else ("tpuTopology",)
+    fields = ("acceleratorType", "acceleratorCount") if _by_count(slices[0]) else ("tpuTopology",)
     for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
-        if field in spec and field not in wanted:
-            said = f"{machine} is chosen by {' and '.join(wanted)}"
-            yield service_problem((*path, field), said, f"delete {dotted((*path, field))}", at_key=True)
-    found = tuple(str(spec[field]) if field in spec else None for field in wanted)
-    shapes = [_shape(slice_) for slice_ in same]
-    if found not in shapes:
-        field = next((field for field in wanted if field not in spec), wanted[-1])
-        values = tuple(dict.fromkeys(str(dict(zip(wanted, shape, strict=True))[field]) for shape in shapes))
-        said = " ".join(part for part in found if part) or f"no {wanted[0]}"
-        yield service_problem((*path, field), f"{machine} is not offered with {said}", _set((*path, field), values))
+        if field in spec and field not in fields:
+            message = f"a slice of {machine} is chosen by {' and '.join(fields)}"
+            yield service_problem((*path, field), message, f"delete {dotted((*path, field))}", at_key=True)
+    shape = tuple(str(spec[field]) if field in spec else None for field in fields)
+    shapes = [_shape(slice_) for slice_ in slices]
+    if shape not in shapes:
+        field = next((field for field in fields if field not in spec), fields[-1])
+        values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
+        shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
+        yield service_problem((*path, field), f"{machine} is not offered with {shown}", _fix((*path, field), values))
 
 
-def _set(path: KeyPath, values: Sequence[str]) -> str:
+def _fix(path: KeyPath, values: Sequence[str]) -> str:
     return f"set {dotted(path)} to {listed(values, 14, last=' or ')}"
 
 
-def _on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
-    """The sizes of one machine type, from the generation that has it: no other generation's data is read."""
+def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
+    """Return the sizes of a machine type."""
+    # Generation by generation: each is a file, and none is read after the one with the machine.
     for generation in catalog.generations():
         slices = [
             slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)
@@ -188,7 +191,7 @@ def _on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]
 
 
 def _by_count(slice_: Slice) -> bool:
-    """Whether the slice is asked for by accelerator type and count, not by machine type and topology."""
+    """Return True if Vertex AI takes accelerator type and count for the slice, not machine type and topology."""
     return NAME in slice_.accelerators
 
 
@@ -206,16 +209,16 @@ def _shape(slice_: Slice) -> tuple[str | None, ...]:
 
 
 def submission(job: Job) -> Submission:
-    """By gcloud, whose --config takes the file; labels go by flag, as a CustomJobSpec has none."""
-    where = (f"--project={job.environment.project}", f"--region={job.environment.region}")
+    """Return gcloud's commands; labels are a flag, as a CustomJobSpec has none."""
+    location = (f"--project={job.environment.project}", f"--region={job.environment.region}")
     labels = ",".join(f"{key}={value}" for key, value in job.environment.labels.items())
     gcloud = ("gcloud", "ai", "custom-jobs")
-    start = (*gcloud, "create", *where, f"--display-name={job.name}", "--config=/dev/stdin")
-    listing = (*gcloud, "list", *where, f"--filter=displayName={job.name}", "--sort-by=~createTime", "--limit=1")
+    start = (*gcloud, "create", *location, f"--display-name={job.name}", "--config=/dev/stdin")
+    listing = (*gcloud, "list", *location, f"--filter=displayName={job.name}", "--sort-by=~createTime", "--limit=1")
     return Submission(
         start=Command((*start, *((f"--labels={labels}",) if labels else ())), reads_config=True),
         watch=Command(listing),
-        delete=Command((*gcloud, "cancel", "JOB_ID", *where)),
-        notes=("the list shows the job's id, which its log and cancelling it need",),
-        log=Command((*gcloud, "stream-logs", "JOB_ID", *where)),
+        delete=Command((*gcloud, "cancel", "JOB_ID", *location)),
+        notes=("replace JOB_ID by the job's id from the list",),
+        log=Command((*gcloud, "stream-logs", "JOB_ID", *location)),
     )

@@ -1,4 +1,4 @@
-"""A path outside the environment's bucket is worth a word: nobody knows which region it is read from."""
+"""A path outside the environment's bucket is a warning, because its region is unknown."""
 
 from typing import Any
 
@@ -29,10 +29,10 @@ OWN = "my-project-dev-mnist-dev-us-central1"
 )
 def test_args(value: Any, outside: bool) -> None:
     """Only a path that is written out, and only one that begins with gs://."""
-    found = planned(spec(trainer__args={"data_dir": value})).findings
-    assert ids(found) == (["TPU031"] if outside else [])
+    findings = planned(spec(trainer__args={"data_dir": value})).findings
+    assert ids(findings) == (["TPU031"] if outside else [])
     if outside:
-        assert the("TPU031", found).message.startswith("trainer.args.data_dir")
+        assert the("TPU031", findings).message.startswith("trainer.args.data_dir")
 
 
 def test_env_and_overrides() -> None:
@@ -43,7 +43,7 @@ def test_env_and_overrides() -> None:
 
 
 def test_a_flag_that_every_rung_overrides_is_never_used() -> None:
-    """What no selected rung gets is not read by anybody."""
+    """An argument that no selected rung has is not checked."""
     data = spec(trainer__args={"d": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "${bucket}/x"}}})
     assert ids(planned(data, sizes=("v2-8",)).findings) == ["TPU031"]
     assert planned(data, sizes=("v2-32",)).findings == ()

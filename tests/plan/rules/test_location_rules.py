@@ -1,4 +1,4 @@
-"""Where an environment is: regions, zones and buckets, with the list that says so."""
+"""Locations of an environment: regions, zones and buckets, with the list that a finding relies on."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
 
 
 def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
-    """What is said about these sizes in a region, tuned on the first of them."""
+    """Return the findings about sizes in a region, tuned on the first of them."""
     training = {"training__tuned_on": sizes[0], "training__batch_size": 8 * 10**4}
     return planned(spec(sizes=list(sizes), environments__dev__region=region, **training, **changes)).findings
 
@@ -21,43 +21,43 @@ def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
     [("us-central1", "v2-8"), ("europe-west4", "v3-32"), ("us-central2", "v4-8"), ("us-south1", "v6e-4")],
 )
 def test_a_region_of_google_s_list(region: str, size: str) -> None:
-    """Nothing is said where Google's current list has the size; an AI zone belongs to its region."""
+    """A size in Google's current list has no finding; an AI zone belongs to its region."""
     assert finding_in(region, size, target="cloud-tpu") == ()
 
 
 @pytest.mark.parametrize(
-    ("region", "size", "said"),
+    ("region", "size", "expected"),
     [("us-east1", "v3-32", "SkyPilot"), ("us-east5", "v5litepod-8", "customers with capacity of their own")],
 )
-def test_a_region_of_another_list(region: str, size: str, said: str) -> None:
-    """It is a warning that says whose list it is, with that list's address, Google's, and a region of the latter."""
+def test_a_region_of_another_list(region: str, size: str, expected: str) -> None:
+    """The warning names the list with its address, Google's list, and a region of Google's list."""
     warning = the("TPU021", finding_in(region, size, target="cloud-tpu"))
     assert warning.level == "warning"
     slice_ = CATALOG.find(size)
     assert slice_ is not None
     source = CATALOG.sources[slice_.zones_in(region)[0].source].url
-    assert missing_words(warning, region, size, said, source, OFFICIAL, slice_.regions(official=True)[0]) == []
+    assert missing_words(warning, region, size, expected, source, OFFICIAL, slice_.regions(official=True)[0]) == []
 
 
 def test_a_region_without_the_size() -> None:
     """An error at the rung, with the region beside it, the regions that have every rung, and the edit that ends it."""
-    (found,) = finding_in("us-central1", "v3-8", "v3-32")
-    assert (found.id, found.level) == ("TPU021", "error")
-    assert found.message == "v3-32 is not offered in us-central1"
-    assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in found.details
-    assert found.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
-    assert [said for _, said in found.related] == ["the region of dev"]
-    assert missing_words(found, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
+    (finding,) = finding_in("us-central1", "v3-8", "v3-32")
+    assert (finding.id, finding.level) == ("TPU021", "error")
+    assert finding.message == "v3-32 is not offered in us-central1"
+    assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in finding.details
+    assert finding.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
+    assert [expected for _, expected in finding.related] == ["the region of dev"]
+    assert missing_words(finding, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
 
 
 def test_cloud_tpu_s_list_is_its_own() -> None:
-    """On cloud-tpu nobody needs to be told why that list decides."""
-    (found,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
-    assert missing_words(found, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
+    """On cloud-tpu the finding does not explain the use of its own list."""
+    (finding,) = finding_in("us-central1", "v3-32", target="cloud-tpu")
+    assert missing_words(finding, OFFICIAL, "cloud-tpu publishes") == ["cloud-tpu publishes"]
 
 
 def test_no_region_has_every_rung() -> None:
-    """Where no region would do, the finding says where the rung itself is."""
+    """If no region offers every rung, the finding names the regions of the missing rung."""
     (found,) = [it for it in finding_in("us-central2", "v4-8", "v2-32", target="cloud-tpu") if it.id == "TPU021"]
     assert (
         missing_words(found, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4")
@@ -67,29 +67,32 @@ def test_no_region_has_every_rung() -> None:
 
 
 def test_a_region_that_has_none_of_the_rungs() -> None:
-    """It is the region that is wrong then: one finding, there and not at each rung."""
-    for region, said in (("us-west1", "v2-8 and v2-32 are not offered"), ("us-centrall1", "did you mean us-central1?")):
+    """A region without any rung is one finding at the region, and not one at each rung."""
+    for region, expected in (
+        ("us-west1", "v2-8 and v2-32 are not offered"),
+        ("us-centrall1", "did you mean us-central1?"),
+    ):
         result = planned(spec(environments__dev__region=region))
-        found = the("TPU021", result.findings)
-        assert found.location == result.project.document.value_location(("environments", "dev", "region"))
-        assert missing_words(found, region, said) == []
+        findings = the("TPU021", result.findings)
+        assert findings.location == result.project.document.value_location(("environments", "dev", "region"))
+        assert missing_words(findings, region, expected) == []
 
 
 def test_every_environment_has_its_own_finding() -> None:
-    """The same rung in two environments is two mistakes: each region is wrong by itself."""
+    """A rung that two environments lack is two findings, one for each region."""
     environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
-    found = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
-    assert ids(found) == ["TPU021", "TPU021"]
-    assert [it.related[0][1] for it in found] == ["the region of dev", "the region of prod"]
+    findings = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
+    assert ids(findings) == ["TPU021", "TPU021"]
+    assert [finding.related[0][1] for finding in findings] == ["the region of dev", "the region of prod"]
 
 
 def test_only_what_is_selected_is_looked_at() -> None:
-    """A rung or an environment that was not asked for may be wherever it likes; all rungs count for the way out."""
+    """An unselected rung or environment is not checked; the help considers all rungs."""
     other = {"project": "my-project-prod", "region": "us-west1"}
     data = spec(sizes=["v3-8", "v3-32"], training__tuned_on="v3-8", environments__prod=other)
     assert planned(data, environments=("dev",), sizes=("v3-8",)).findings == ()
-    (found,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
-    assert missing_words(found, "every rung of this ladder (v3-8, v3-32)") == []
+    (finding,) = planned(data, environments=("dev",), sizes=("v3-32",)).findings
+    assert missing_words(finding, "every rung of this ladder (v3-8, v3-32)") == []
     assert ids(planned(data, environments=("prod",)).findings) == ["TPU021"]
 
 
@@ -104,15 +107,15 @@ def test_only_what_is_selected_is_looked_at() -> None:
 )
 def test_zones(zone: str, id_: str, level: str, words: list[str]) -> None:
     """A zone must be of the region and have the size; one that only another list names is a warning."""
-    found = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
-    assert [(it.id, it.level) for it in found] == ([(id_, level)] if id_ else [])
-    assert [missing_words(it, *words) for it in found] == ([[]] if id_ else [])
+    findings = finding_in("us-central1", "v2-8", environments__dev__zones={"v2-8": zone})
+    assert [(finding.id, finding.level) for finding in findings] == ([(id_, level)] if id_ else [])
+    assert [missing_words(finding, *words) for finding in findings] == ([[]] if id_ else [])
 
 
 def test_a_zone_takes_the_region_s_place() -> None:
     """With a zone of its own a rung is judged by that zone, so one mistake stays one finding."""
-    found = finding_in("us-west1", "v2-8", environments__dev__zones={"v2-8": "us-west1-a"})
-    assert ids(found) == ["TPU022"]
+    findings = finding_in("us-west1", "v2-8", environments__dev__zones={"v2-8": "us-west1-a"})
+    assert ids(findings) == ["TPU022"]
 
 
 @pytest.mark.parametrize(
@@ -144,17 +147,17 @@ def test_the_zone_of_a_job(region: str, size: str, zones: dict[str, str], zone: 
 )
 def test_the_name_of_a_bucket(bucket: str, rule: str | None) -> None:
     """By Cloud Storage's rules for names without dots: https://cloud.google.com/storage/docs/buckets#naming."""
-    found = planned(spec(environments__dev__bucket=bucket)).findings
-    assert ids(found) == (["TPU028"] if rule else [])
-    assert all(rule in it.message for it in found if rule)
+    findings = planned(spec(environments__dev__bucket=bucket)).findings
+    assert ids(findings) == (["TPU028"] if rule else [])
+    assert all(rule in finding.message for finding in findings if rule)
 
 
 @pytest.mark.parametrize("project", ["a-project-of-thirty-characters", "example.com:my-project"])
 def test_a_name_that_follows_can_be_wrong_too(project: str) -> None:
     """A long project, or one of a domain, gives a name that Cloud Storage refuses; the finding asks for `bucket`."""
     names = {"name": "a-name-of-twenty-four-ch", "environments__dev__project": project}
-    found = the("TPU028", planned(spec(**names)).findings)
-    assert missing_words(found, "set environments.dev.bucket", project) == []
+    findings = the("TPU028", planned(spec(**names)).findings)
+    assert missing_words(findings, "set environments.dev.bucket", project) == []
     assert planned(spec(**names, environments__dev__bucket="my-bucket")).findings == ()
 
 

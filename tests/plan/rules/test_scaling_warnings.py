@@ -19,10 +19,10 @@ def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding
     return planned(spec(sizes=list(sizes), **changes)).findings
 
 
-def one(id_: str, said: str | None, found: tuple[Finding, ...]) -> Finding | None:
-    """The only finding there is, which has this id and says this; None where nothing is to be said."""
-    assert ids(found) == ([id_] if said else [])
-    assert [missing_words(it, said or "") for it in found] == [[] for _ in found]
+def one(id_: str, expected: str | None, found: tuple[Finding, ...]) -> Finding | None:
+    """Return the only finding, which has this id and contains this text; None if no finding is expected."""
+    assert ids(found) == ([id_] if expected else [])
+    assert [missing_words(it, expected or "") for it in found] == [[] for _ in found]
     return found[0] if found else None
 
 
@@ -32,7 +32,7 @@ def test_nothing_to_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "tuned_on", "said"),
+    ("sizes", "tuned_on", "expected"),
     [
         (("v2-128",), "v2-32", None),  # 4 times
         (("v4-896",), "v4-128", None),  # 7 times
@@ -41,24 +41,25 @@ def test_nothing_to_say() -> None:
         (("v2-128", "v2-256", "v2-512"), "v2-32", "8,192 (8×) on v2-256, 16,384 (16×) on v2-512"),
     ],
 )
-def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
+def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
     """From eight times the tuned batch on, with the batch and the factor of every such rung."""
     where = V4 if "v4" in tuned_on else {}
-    found = warned(*sizes, tuned_on=tuned_on, **where)
-    one("TPU041", said and f"from 1,024 to {said}", found)
+    findings = warned(*sizes, tuned_on=tuned_on, **where)
+    one("TPU041", expected and f"from 1,024 to {expected}", findings)
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"), [(397, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")]
+    ("steps", "expected"),
+    [(397, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")],
 )
-def test_few_steps_are_left(steps: int, said: str | None) -> None:
+def test_few_steps_are_left(steps: int, expected: str | None) -> None:
     """Below a hundred; the help names the least number of steps that ends it."""
-    if found := one("TPU042", said, warned("v2-8", "v2-32", training__train_steps=steps)):
+    if found := one("TPU042", expected, warned("v2-8", "v2-32", training__train_steps=steps)):
         assert missing_words(found, "train_steps to 397 or more") == []
 
 
 @pytest.mark.parametrize(
-    ("warmup", "said"),
+    ("warmup", "expected"),
     [
         (999, None),
         (1000, None),
@@ -66,21 +67,21 @@ def test_few_steps_are_left(steps: int, said: str | None) -> None:
         (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps"),
     ],
 )
-def test_a_long_warm_up(warmup: int, said: str | None) -> None:
+def test_a_long_warm_up(warmup: int, expected: str | None) -> None:
     """Over a quarter of the run, with the share on each rung and the counts of the first."""
     steps = {"lr_Warmup_steps": warmup, "other_steps": 3999}
-    if found := one("TPU043", said, warned("v2-8", "v2-32", training__steps=steps)):
+    if found := one("TPU043", expected, warned("v2-8", "v2-32", training__steps=steps)):
         assert missing_words(found, "lr_Warmup_steps to 1000 or less") == []
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"),
+    ("interval", "expected"),
     [(3999, None), (4000, None), (4001, "4,001 of 4,000 steps on v2-8, 1,001 of 1,000 steps on v2-32")],
 )
-def test_a_late_checkpoint(interval: int, said: str | None) -> None:
+def test_a_late_checkpoint(interval: int, expected: str | None) -> None:
     """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
     steps = {"save_Checkpoints_steps": interval, "other_steps": 9000}
-    if found := one("TPU044", said, warned("v2-8", "v2-32", training__steps=steps)):
+    if found := one("TPU044", expected, warned("v2-8", "v2-32", training__steps=steps)):
         assert missing_words(found, "save_Checkpoints_steps to 4000 or less") == []
 
 
@@ -89,30 +90,30 @@ def test_a_late_checkpoint(interval: int, said: str | None) -> None:
 def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, interval: int, size: str) -> None:
     """With the number that the help names the warning is gone; with one step further it is there again."""
 
-    def said(**figures: int) -> str:
+    def expected(**figures: int) -> str:
         named = {"train_steps": steps, "warmup_steps": warmup, "checkpoint_steps": interval, **figures}
         trained = named.pop("train_steps")
-        found = warned("v2-8", size, training__train_steps=trained, training__steps=named)
-        return "".join(f"{it.id}: {it.help}\n" for it in found)
+        findings = warned("v2-8", size, training__train_steps=trained, training__steps=named)
+        return "".join(f"{finding.id}: {finding.help}\n" for finding in findings)
 
-    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", said()):
+    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", expected()):
         further = int(number) + (1 if end == "less" else -1)
-        assert id_ not in said(**{key: int(number)})
-        assert further < 1 or id_ in said(**{key: further})
+        assert id_ not in expected(**{key: int(number)})
+        assert further < 1 or id_ in expected(**{key: further})
 
 
 @pytest.mark.parametrize(
-    ("sizes", "tuned_on", "said"),
+    ("sizes", "tuned_on", "expected"),
     [
         (("v4-896",), "v4-512", None),  # 1.75 times
         (("v4-1024",), "v4-512", "2× on v4-1024"),
         (("v4-512", "v4-1024", "v4-2048"), "v4-512", "2× on v4-1024, 4× on v4-2048"),
     ],
 )
-def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, said: str | None) -> None:
+def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
     """From twice the batch on, where the rule is `keep`."""
-    found = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
-    one("TPU045", said and f"stays 0.1 while the batch grows {said}", found)
+    findings = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
+    one("TPU045", expected and f"is kept at 0.1 while the batch grows {expected}", findings)
 
 
 def test_where_no_rate_is_kept() -> None:
@@ -141,7 +142,7 @@ def test_the_rate_is_kept_on_purpose() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "expected"),
     [
         (("v2-8",), None),
         (("v3-8",), "v3-8 has other cores and memory"),
@@ -149,30 +150,30 @@ def test_the_rate_is_kept_on_purpose() -> None:
         (("v3-8", "v3-32"), "v3-8, v3-32 have other cores and memory"),
     ],
 )
-def test_tuned_on_another_generation(sizes: tuple[str, ...], said: str | None) -> None:
+def test_tuned_on_another_generation(sizes: tuple[str, ...], expected: str | None) -> None:
     """With the rungs that are not of the generation where the figures come from."""
-    found = warned(*sizes, environments__dev__region="europe-west4")
-    one("TPU046", said, tuple(it for it in found if it.id == "TPU046"))
+    findings = warned(*sizes, environments__dev__region="europe-west4")
+    one("TPU046", expected, tuple(finding for finding in findings if finding.id == "TPU046"))
 
 
 @pytest.mark.parametrize(
-    ("batch", "said"),
+    ("batch", "expected"),
     [
         (4096, None),
-        (4064, "falls from 128 to 127 on v2-32, so its cores are fed less and scaling is not linear"),
+        (4064, "falls from 128 to 127 on v2-32, so its cores have less work and scaling is not linear"),
         (4128, "rises from 128 to 129 on v2-32, so each core needs more memory"),
-        (32, "falls from 128 to 1 on v2-32, so its cores are fed less and scaling is not linear"),
+        (32, "falls from 128 to 1 on v2-32, so its cores have less work and scaling is not linear"),
     ],
 )
-def test_the_batch_per_core_changed(batch: int, said: str | None) -> None:
-    """An override that gives what the cores would give anyway is no change; any other says what it leads to."""
-    found = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
-    if warning := one("TPU047", said, found):
+def test_the_batch_per_core_changed(batch: int, expected: str | None) -> None:
+    """An override equal to the scaled batch is no change; any other is a warning with its consequence."""
+    findings = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
+    if warning := one("TPU047", expected, findings):
         assert missing_words(warning, "overrides.v2-32.batch_size", "4096") == []
 
 
 def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:
-    """How many steps an epoch has is not known, so nothing is said about shares of the run."""
+    """The steps of an epoch are unknown, so no warning is about a share of the run."""
     epochs = {"training__train_steps": WITHOUT, "training__epochs": 1}
     assert warned("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
 

@@ -27,9 +27,9 @@ def test_a_size_that_does_not_exist() -> None:
 )
 def test_a_ladder_out_of_order(sizes: list[str], words: list[str]) -> None:
     """A ladder rises in cores from rung to rung; both rungs are shown, with their cores and the edit."""
-    found = the("TPU023", planned(spec(sizes=sizes)).findings)
-    assert missing_words(found, *words) == []
-    assert len(found.related) == 1
+    finding = the("TPU023", planned(spec(sizes=sizes)).findings)
+    assert missing_words(finding, *words) == []
+    assert len(finding.related) == 1
 
 
 def test_a_shared_ladder_is_judged_once() -> None:
@@ -53,35 +53,35 @@ def test_overrides_and_zones_of_no_rung() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said", "help_"),
+    ("change", "expected", "help_"),
     [
         (
             {"training__batch_size": 1020},
-            "a batch of 1,020 does not divide over the 8 cores of v2-8: 127.5 a core",
+            "a batch of 1,020 does not divide over the 8 cores of v2-8: 127.5 per core",
             "set training.batch_size to 1024 or 1016",
         ),
         (
             {"training__batch_size": 7},
-            "a batch of 7 does not divide over the 8 cores of v2-8: 0.875 a core",
+            "a batch of 7 does not divide over the 8 cores of v2-8: 0.875 per core",
             "set training.batch_size to 8",
         ),
         (
             {"overrides": {"v2-32": {"batch_size": 4000 + 1}}},
-            "a batch of 4,001 does not divide over the 32 cores of v2-32: 125.031 a core",
+            "a batch of 4,001 does not divide over the 32 cores of v2-32: 125.031 per core",
             "set overrides.v2-32.batch_size to 4032 or 4000",
         ),
     ],
 )
-def test_a_batch_that_does_not_divide(change: dict[str, Any], said: str, help_: str) -> None:
+def test_a_batch_that_does_not_divide(change: dict[str, Any], expected: str, help_: str) -> None:
     """The global batch is a whole number on every core; the nearest batches that are stand in the help."""
     result = planned(spec(**change))
-    found = the("TPU040", result.findings)
-    assert (found.message, found.help) == (said, help_)
+    finding = the("TPU040", result.findings)
+    assert (finding.message, finding.help) == (expected, help_)
     assert result.jobs == ()
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (
             {"trainer__args": {"batch_size": 1}},
@@ -102,9 +102,9 @@ def test_a_batch_that_does_not_divide(change: dict[str, Any], said: str, help_: 
         ({"training__steps": {"w": 1}, "training__flags": {"w": "batch_size"}}, "--batch_size would be given 2 times"),
     ],
 )
-def test_a_flag_given_twice(change: dict[str, Any], said: str) -> None:
+def test_a_flag_given_twice(change: dict[str, Any], expected: str) -> None:
     """Which of two would win is up to the program, so neither is left to chance."""
-    assert the("TPU050", planned(spec(**change)).findings).message.startswith(said)
+    assert the("TPU050", planned(spec(**change)).findings).message.startswith(expected)
 
 
 def test_a_flag_that_is_left_out_is_not_given() -> None:
@@ -115,14 +115,14 @@ def test_a_flag_that_is_left_out_is_not_given() -> None:
 
 
 def test_two_environments_with_one_bucket() -> None:
-    """Whether both name it or one of them follows into it, both are shown."""
+    """Both environments are shown, whether the names are explicit or one is the default."""
     other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
-    found = the("TPU029", planned(spec(environments__other=other)).findings)
-    assert found.message.startswith("other and dev have one bucket, my-project-dev-mnist-dev-us-central1")
-    assert found.location.line != found.related[0][0].line
+    finding = the("TPU029", planned(spec(environments__other=other)).findings)
+    assert finding.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
+    assert finding.location.line != finding.related[0][0].line
 
 
 def test_they_stop_whatever_is_selected() -> None:
-    """A mistake in another environment's ladder is found also where that environment was not asked for."""
+    """A mistake in another environment's ladder is found even if that environment is not selected."""
     other = {"project": "my-project-x", "region": "us-central1", "sizes": ["v2-32", "v2-8"]}
     assert ids(planned(spec(environments__other=other), environments=("dev",)).findings) == ["TPU023"]

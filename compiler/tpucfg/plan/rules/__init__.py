@@ -1,1 +1,1 @@
-"""Rules about the planned jobs, one module per subject."""
+"""Rules about a project and its planned rungs, one module per subject."""

@@ -1,4 +1,4 @@
-"""Rules about the whole spec, whatever was selected: sizes, ladders, overrides, flags, buckets."""
+"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, batches, flags, buckets, prices."""
 
 import math
 from collections import Counter
@@ -16,14 +16,14 @@ from tpucfg.yamldoc.document import KeyPath
 
 
 def project_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Everything that stops every command."""
-    for rule, read in _RULES.items():
-        if not project.broken & read:
+    """Yield the findings that stop every command."""
+    for rule, sections in _RULES.items():
+        if not project.broken & sections:
             yield from rule(project, catalog)
 
 
 def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
-    """Each ladder once: environments without their own share the one at the top."""
+    """Return each ladder once, by its path: environments without one of their own share the one at the top."""
     return {environment.sizes_path: environment.sizes for environment in project.environments.values()}
 
 
@@ -34,30 +34,34 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     for path, size in mentioned:
         if catalog.find(size) is None:
             near = catalog.find(catalog.nearest(size) or "")
-            hint = f"did you mean {near.size}?" if near else "see all sizes with: tpucfg sizes"
+            hint = f"did you mean {near.size}?" if near else "list the sizes with: tpucfg sizes"
             details = (_sizes_like(catalog, near),) if near else ()
-            message = f"{size} is no size of the catalogue"
+            message = f"{size} is not a TPU size"
             yield Finding.of("TPU020", message, project.document.value_location(path), help=hint, details=details)
 
 
 def _sizes_like(catalog: Catalog, near: Slice) -> str:
     generation = catalog.generation(near.generation)
-    sizes = sorted(generation.slices, key=lambda it: abs(math.log(it.number / near.number)))[:8]
-    said = listed([it.size for it in sorted(sizes, key=lambda it: it.number)])
-    return f"{generation.title} comes as: {said}" + (" and others" if len(generation.slices) > len(sizes) else "")
+    # By ratio, so that both the smaller and the larger neighbors of a number are among the eight.
+    nearest_sizes = sorted(generation.slices, key=lambda slice_: abs(math.log(slice_.number / near.number)))[:8]
+    names = listed([slice_.size for slice_ in sorted(nearest_sizes, key=lambda slice_: slice_.number)])
+    return f"{generation.title} is offered as: {names}" + (
+        " and others" if len(generation.slices) > len(nearest_sizes) else ""
+    )
 
 
-def _orders(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Of each ladder, sizes that stand in it twice, else sizes of as many cores, else an order that does not rise."""
+def _order(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield, for each ladder, its repeated sizes; if it has none, sizes of equal cores; if none, the first descent."""
     for path, sizes in _ladders(project).items():
-        known = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
-        rung = {slice_.size: (index, slice_) for index, slice_ in reversed(known)}
-        level = {slice_.cores: (index, slice_) for index, slice_ in reversed(known)}
-        repeated = [(rung[it.size], (index, it)) for index, it in known if rung[it.size][0] != index]
-        equal = [(level[it.cores], (index, it)) for index, it in known if level[it.cores][1].size != it.size]
-        falling = [(lower, upper) for lower, upper in pairwise(known) if upper[1].cores < lower[1].cores]
-        for lower, upper in repeated or equal or falling[:1]:
-            yield _disorder(project, path, lower, upper, [slice_ for _, slice_ in known])
+        rungs = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
+        # Reversed, so that of several rungs the first one remains.
+        by_size = {rung[1].size: rung for rung in reversed(rungs)}
+        by_cores = {rung[1].cores: rung for rung in reversed(rungs)}
+        repeated = [(by_size[rung[1].size], rung) for rung in rungs if by_size[rung[1].size][0] != rung[0]]
+        equal = [(by_cores[rung[1].cores], rung) for rung in rungs if by_cores[rung[1].cores][1].size != rung[1].size]
+        descending = [(lower, upper) for lower, upper in pairwise(rungs) if upper[1].cores < lower[1].cores]
+        for lower, upper in repeated or equal or descending[:1]:
+            yield _disorder(project, path, lower, upper, [slice_ for _, slice_ in rungs])
 
 
 def _disorder(
@@ -65,27 +69,27 @@ def _disorder(
 ) -> Finding:
     size, other = upper[1], lower[1]
     if size.size == other.size:
-        said, hint = "stands in the ladder twice", "delete one of the two"
+        problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
-        said = f"has {size.cores} cores, as many as {other.size}: each rung has more than the one below"
+        problem = f"has {size.cores} cores, as many as {other.size}: each rung needs more cores than the one below"
         hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
     else:
-        said = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder rises from rung to rung"
-        ordered = sorted(ladder, key=lambda it: it.cores)
-        hint = f"set {dotted(path)} to [{', '.join(it.size for it in ordered)}]"
+        problem = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder is in ascending order"
+        ascending = sorted(ladder, key=lambda slice_: slice_.cores)
+        hint = f"set {dotted(path)} to [{', '.join(slice_.size for slice_ in ascending)}]"
     location = project.document.value_location
     label = f"{other.size}, {other.cores} cores"
     return Finding.of(
         "TPU023",
-        f"{size.size} {said}",
+        f"{size.size} {problem}",
         location((*path, upper[0])),
         help=hint,
         related=[(location((*path, lower[0])), label)],
     )
 
 
-def _strays(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Overrides and zones for a size that is in no ladder: they would change nothing."""
+def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield an error for each override and each zone of a size that is in no ladder: it would have no effect."""
     everywhere = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
     mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), everywhere) for size in project.overrides]
     for environment in project.environments.values():
@@ -96,15 +100,16 @@ def _strays(project: Project, catalog: Catalog) -> Iterator[Finding]:
             continue
         near = nearest(size, sizes) if catalog.find(size) is None else None
         hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
-        message = f"{dotted(path)} changes nothing: no ladder has {quote_key(size)}"
+        message = f"{dotted(path)} has no effect: no ladder has {quote_key(size)}"
         if path[0] == "environments":
-            message = f"{dotted(path)} changes nothing: the ladder of {path[1]} does not have {quote_key(size)}"
+            message = f"{dotted(path)} has no effect: the ladder of {path[1]} does not have {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
 def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """A batch that is whole on every core of the size it was tuned on is so on every rung, unless it is overridden."""
+    """Yield an error for each batch that does not divide over the cores of its size."""
+    # The batch per core is kept, so a batch that divides on the size it was tuned on divides on every rung.
     batches: list[tuple[KeyPath, str, int]] = [
         (("training", "batch_size"), project.training.tuned_on, project.training.batch_size)
     ]
@@ -122,40 +127,56 @@ def _uneven(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Findi
     return Finding.of(
         "TPU040",
         f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: "
-        f"{batch / slice_.cores:g} a core",
+        f"{batch / slice_.cores:g} per core",
         project.document.value_location(path),
         help=f"set {dotted(path)} to {above}" + (f" or {below}" if below else ""),
     )
 
 
 def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
-    """The program would get such a flag twice, and which one wins is up to the program."""
+    """Yield an error for each flag that the program would get twice."""
+    yield from _flags_of_two_figures(project)
+    yield from _flags_of_argument_and_figure(project)
+
+
+def _figure_flags(project: Project) -> dict[str, str]:
+    """Return the flag of each figure of `training`."""
     training = project.training
     keys = [
         key for key in ("batch_size", "train_steps", "epochs", "learning_rate") if getattr(training, key) is not None
     ]
-    names = {key: flag for key in (*keys, *training.steps) if (flag := flag_name(training, key))}
-    for flag, count in Counter(names.values()).items():
+    return {key: flag for key in (*keys, *training.steps) if (flag := flag_name(training, key))}
+
+
+def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
+    training, flags = project.training, _figure_flags(project)
+    for flag, count in Counter(flags.values()).items():
         if count > 1:
-            both = [key for key, name in names.items() if name == flag]
-            message = f"--{flag} would be given {count} times: for {' and for '.join(both)} of training"
-            renamed = next((key for key in reversed(both) if key in training.flags), both[-1])
+            figures = [figure for figure, name in flags.items() if name == flag]
+            message = f"--{flag} would be given {count} times: for {' and for '.join(figures)} of training"
+            renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
             path: KeyPath = ("training", "flags", renamed)
             location = (
-                project.document.value_location(path) if renamed in training.flags else _figure_place(project, renamed)
+                project.document.value_location(path)
+                if renamed in training.flags
+                else _figure_location(project, renamed)
             )
-            hint = f"set {dotted(path)} to null, which leaves the figure out, or to another flag"
+            hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
             yield Finding.of("TPU050", message, location, help=hint)
-    figures = {name: key for key, name in names.items()}
+
+
+def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
+    figure_of_flag = {flag: figure for figure, flag in _figure_flags(project).items()}
+    # The size "" has no overrides, so its arguments are those of the trainer.
     args = {arg.path: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
-    for at, arg in args.items():
-        if key := figures.get(arg.key):
+    for path, arg in args.items():
+        if figure := figure_of_flag.get(arg.key):
             yield Finding.of(
                 "TPU050",
-                f"--{arg.key} would be given twice: by {dotted(at)} and by {dotted(_figure_path(project, key))}",
-                project.document.key_location(at),
-                help=f"delete {dotted(at)}, or set training.flags.{key} to null, which leaves the figure out",
-                related=((_figure_place(project, key), "the figure that makes the same flag"),),
+                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(_figure_path(project, figure))}",
+                project.document.key_location(path),
+                help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
+                related=((_figure_location(project, figure), "the figure with the same flag"),),
             )
 
 
@@ -163,11 +184,12 @@ def _figure_path(project: Project, key: str) -> KeyPath:
     return ("training", "steps", key) if key in project.training.steps else ("training", key)
 
 
-def _figure_place(project: Project, key: str) -> Location:
+def _figure_location(project: Project, key: str) -> Location:
     return project.document.key_location(_figure_path(project, key))
 
 
-def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
+def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
+    """Yield an error for each environment whose bucket an earlier one uses."""
     first: dict[str, Environment] = {}
     for environment in project.environments.values():
         bucket = bucket_of(project, environment)
@@ -180,79 +202,74 @@ def _buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         location = project.document.value_location
         yield Finding.of(
             "TPU029",
-            f"{environment.name} and {other.name} have one bucket, {bucket}: one would overwrite the other's jobs",
+            f"{environment.name} and {other.name} share the bucket {bucket}: each would overwrite the other's jobs",
             location(own),
             help=hint or f"set {dotted(own)} to a name of its own",
             related=((location((*other.path, "bucket")), f"the bucket of {other.name}"),),
         )
 
 
-# Prices of what is not there: a misspelt generation would leave its rungs without a cost, in silence.
-
-
-def price_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """A price for something that is no generation of TPUs."""
+def _unknown_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield an error for each price of an unknown generation: the rungs it is meant for would have no cost."""
     for name in project.prices:
-        if name not in catalog.names:
-            near = catalog.named(name) or nearest(name, catalog.names)
+        if name not in catalog.generation_names:
+            near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
             yield Finding.of(
                 "TPU004",
-                f"prices has {quote_key(name)}, which is no generation of TPUs",
+                f"prices has {quote_key(name)}, which is not a TPU generation",
                 project.document.key_location(("prices", name)),
                 help=f"did you mean {near}?" if near else f"delete prices.{quote_key(name)}",
-                details=(f"it takes: {listed(catalog.names)}",),
+                details=(f"the generations are: {listed(catalog.generation_names)}",),
             )
 
 
-# What a spec says and nothing uses. Only a complete check can tell: of every environment, on the target it names.
+# Keys that have no effect. Only a check of every environment, each on the target that the spec names, can find them.
 
-
-_OF_ONE_TARGET: Final = {
+_READ_BY_ONE_TARGET: Final = {
     ("trainer", "worker_image"): "ai-platform",
     ("trainer", "runtime"): "ai-platform",
     ("trainer", "python"): "ai-platform",
 }
-"""Keys outside `targets` that only one target reads; `kube_context` is gke's, and stands in each environment."""
+"""Keys outside `targets` that only one target reads. `kube_context`, which only gke reads, is in each environment."""
 
-
-_OF_RESOURCES: Final = ("TPU094",)
-"""Allowable findings about the resources of a stack, which only `tpucfg infra` looks at."""
+_FOUND_BY_INFRA: Final = ("TPU094",)
+"""Allowable findings about a stack's resources, which only `tpucfg infra` reports."""
 
 
 def unused_settings(project: Project) -> Iterator[Finding]:
-    """A warning for each setting of a target that no environment has."""
+    """Yield a warning for each setting of a target that no environment has."""
     used = {environment.target for environment in project.environments.values()}
     settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.targets]
-    settings += _OF_ONE_TARGET.items()
+    settings += _READ_BY_ONE_TARGET.items()
     for path, target in settings:
         if target not in used and project.document.node(path):
-            yield _unused(project, path, f"{target} reads it, and no environment has that target")
+            yield _unused(project, path, f"only {target} reads it, and no environment has that target")
     for environment in project.environments.values():
         if environment.kube_context and environment.target != "gke":
             path = (*environment.path, "kube_context")
-            yield _unused(project, path, f"gke reads it, and {environment.name} is on {environment.target}")
+            yield _unused(project, path, f"only gke reads it, and {environment.name} is on {environment.target}")
 
 
-def _unused(project: Project, path: KeyPath, why: str) -> Finding:
-    message = f"{dotted(path)} changes nothing: {why}"
+def _unused(project: Project, path: KeyPath, reason: str) -> Finding:
+    message = f"{dotted(path)} has no effect: {reason}"
     return Finding.of("TPU061", message, project.document.key_location(path), help=f"delete {dotted(path)}")
 
 
 def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
-    """A warning for each id that is allowed and is not among those that occurred."""
+    """Yield a warning for each id that the spec allows and that did not occur."""
     for id_ in project.allow:
-        if id_ not in occurred and id_ not in _OF_RESOURCES:
+        if id_ not in occurred and id_ not in _FOUND_BY_INFRA:
             location = project.document.key_location(("allow", id_))
             yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")
 
 
 _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
     _unknown_sizes: frozenset(),
-    _orders: frozenset(),
-    _strays: frozenset(("sizes", "environments", "overrides")),
+    _order: frozenset(),
+    _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _batches: frozenset(),
     _flags: frozenset(("trainer", "training", "overrides")),
-    _buckets: frozenset(("name", "environments")),
-    price_findings: frozenset(("prices",)),
+    _shared_buckets: frozenset(("name", "environments")),
+    _unknown_prices: frozenset(("prices",)),
 }
-"""The rules, each with the sections that it compares: it is left out where one of them is broken."""
+"""The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""
