@@ -202,7 +202,7 @@ def test_missing_repository_and_missing_git_are_errors(tmp_path: Path, monkeypat
 def test_variables_of_a_git_hook_are_ignored(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a hook of another repository, the repository of the spec is read all the same."""
+    """In a hook of another repository, the repository of the spec is still the one that is read."""
     other = Repository(tmp_path / "other")
     other.commit()
     monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))

@@ -26,7 +26,7 @@ def config_difference(before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey,
 
 
 def _config_changes(before: Any, after: Any) -> Iterator[Change]:
-    # repr is the fastest comparison that tells 1 from true; most configs of a large ladder have not changed.
+    # repr is the fastest comparison that distinguishes 1 from true; most configs of a large ladder have not changed.
     if repr(before) != repr(after):
         for change in value_changes(parse_command_lines(before), parse_command_lines(after)):
             yield from unfold(change)

@@ -52,37 +52,37 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Matc
 
     The common beginning and end are matched first, then unique tokens, then the neighbours of those.
     """
-    found = _common_ends(before, after, range(len(before)), range(len(after)))
-    for old, new in _gaps(found, len(before), len(after)):
+    pairs = _common_ends(before, after, range(len(before)), range(len(after)))
+    for old, new in _gaps(pairs, len(before), len(after)):
         anchors = _longest_increasing(_unique_matches(before, after, old, new))
-        found += anchors
+        pairs += anchors
         if anchors:
             bounds = [(old.start - 1, new.start - 1), *anchors, (old.stop, new.stop)]
             for (i, j), (next_i, next_j) in pairwise(bounds):
-                found += _common_ends(before, after, range(i + 1, next_i), range(j + 1, next_j))
-    return sorted(found)
+                pairs += _common_ends(before, after, range(i + 1, next_i), range(j + 1, next_j))
+    return sorted(pairs)
 
 
-def _gaps(found: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
+def _gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
     """Yield the ranges between the matches."""
-    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(found), (before_length, after_length)]):
+    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(pairs), (before_length, after_length)]):
         if next_i - i > 1 or next_j - j > 1:
             yield range(i + 1, next_i), range(j + 1, next_j)
 
 
 def _common_ends(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
     """Return the matches at the beginning and at the end of two ranges."""
-    found: list[_Match] = []
+    pairs: list[_Match] = []
     for i, j in zip(old, new, strict=False):
         if before[i] is None or before[i] != after[j]:
             break
-        found.append((i, j))
-    start = len(found)
+        pairs.append((i, j))
+    start = len(pairs)
     for i, j in zip(reversed(old[start:]), reversed(new[start:]), strict=False):
         if before[i] is None or before[i] != after[j]:
             break
-        found.append((i, j))
-    return found
+        pairs.append((i, j))
+    return pairs
 
 
 def _unique_matches(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
@@ -92,12 +92,12 @@ def _unique_matches(before: Sequence[Hashable], after: Sequence[Hashable], old: 
     return [(i, unique[before[i]]) for i in old if old_counts[before[i]] == 1 and before[i] in unique]
 
 
-def _longest_increasing(found: Sequence[_Match]) -> list[_Match]:
+def _longest_increasing(pairs: Sequence[_Match]) -> list[_Match]:
     """Return the longest subsequence of matches that increases on both sides, by patience sorting."""
     tops: list[int] = []  # for each length, the smallest index in `after` that a subsequence of this length ends with
-    last: list[int] = []  # for each length, the position of that match in `found`
+    last: list[int] = []  # for each length, the position of that match in `pairs`
     previous: list[int] = []  # for each match, the position of the match before it in its subsequence
-    for position, (_, j) in enumerate(found):
+    for position, (_, j) in enumerate(pairs):
         length = bisect_left(tops, j)
         previous.append(last[length - 1] if length else -1)
         tops[length : length + 1] = [j]
@@ -105,7 +105,7 @@ def _longest_increasing(found: Sequence[_Match]) -> list[_Match]:
     chosen = []
     position = last[-1] if last else -1
     while position >= 0:
-        chosen.append(found[position])
+        chosen.append(pairs[position])
         position = previous[position]
     return chosen[::-1]
 

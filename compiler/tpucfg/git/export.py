@@ -93,7 +93,7 @@ def _write_new_file(path: Path, content: bytes) -> None:
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:
-        return  # two paths of the commit that this file system does not tell apart, or a file that is exported twice
+        return  # two paths that are one for this file system, or a file that is exported twice
     except OSError as error:
         raise RevisionError(f"{path.name} cannot be exported: {error.strerror or error}") from None
 

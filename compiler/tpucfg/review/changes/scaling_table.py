@@ -52,7 +52,7 @@ def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
         Row(size, tuple(names), against, below, figures(rungs[against]) if against else {}, figures(new[size]))
         for (size, against, below), names in added.items()
     ]
-    return tuple(sorted([*changed, *made], key=lambda row: (ConfigKey("", row.size).rank, row.environments)))
+    return tuple(sorted([*changed, *made], key=lambda row: (ConfigKey("", row.size).sort_key, row.environments)))
 
 
 def figures(rung: Rung) -> Figures:
