@@ -75,9 +75,8 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
     (row,) = [rung for rung in data["meaning"]["rungs"] if rung["size"] == "v2-32"]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {change["name"] for change in data["configs"]["changes"]} == {"--batch_size"}
-    assert {"text": "every config: the global batch is 2× what it was", "destructive": False} in data["meaning"][
-        "statements"
-    ]
+    statement = {"text": "every config: global batch size is 2× the previous value", "destructive": False}
+    assert statement in data["meaning"]["statements"]
 
 
 def test_json_has_the_documented_keys(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +138,7 @@ def test_deleted_program_is_reported_if_base_has_errors(
 
     comment = review(capsys)
 
-    assert "the stack program `stacks/__main__.py` is gone" in comment
+    assert "stack program `stacks/__main__.py` removed" in comment
     assert "the stack program bundled with tpucfg, as `the working tree` has none" in comment
 
 
@@ -337,7 +336,7 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
 
     assert "pip install 'tpucfg[infra]'" in ended.stdout
     assert "| `dev` | ? | ? | ? | ? | ? | ? | 3 changed |" in ended.stdout
-    assert "the image goes from" in ended.stdout
+    assert "image changed from" in ended.stdout
     assert not ended.stderr
 
 
@@ -455,13 +454,13 @@ def _point_elsewhere(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (_delete_program, ("the stack program `stacks/__main__.py` is gone", "has none: the one bundled with tpucfg)")),
-        (_delete_project, ("the stack program `stacks/__main__.py` is gone", "has none: the one bundled with tpucfg)")),
-        (_rename_project, ("the Pulumi project is renamed from `mnist` to `digits`: the next pulumi up begins with",)),
+        (_delete_program, ("stack program `stacks/__main__.py` removed", "has none: the one bundled with tpucfg)")),
+        (_delete_project, ("stack program `stacks/__main__.py` removed", "has none: the one bundled with tpucfg)")),
+        (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next `pulumi up` starts with",)),
         (
             _point_elsewhere,
             (
-                "**prod**: its stack reads `other.yaml` instead of `the spec under review`",
+                "**prod**: stack reads `other.yaml` instead of `the spec under review`",
                 "the stack prod reads other.yaml, which is not looked at here: give it with --spec other.yaml",
             ),
         ),

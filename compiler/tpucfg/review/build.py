@@ -15,11 +15,10 @@ from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_files import other_spec
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.review.changes.program_changes import StackPrograms, program_statements
-from tpucfg.review.changes.resource_diff import program_changes, redacted_resources
+from tpucfg.review.changes.program_diff import program_changes, redacted_resources
+from tpucfg.review.changes.stack_changes import StackSetup, stack_statements
 from tpucfg.review.changes.statements import LocatedStatement
-from tpucfg.review.preview.events import MAX_PREVIEW_BYTES
-from tpucfg.review.preview.reader import Preview, read_preview
+from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, Preview, read_preview
 from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
 Declared = EnvironmentResources | Problem
@@ -90,7 +89,7 @@ def join_review(
         before,
         after,
         difference,
-        impact._replace(remarks=(*runs.statements, *impact.remarks)),
+        impact._replace(statements=(*runs.statements, *impact.statements)),
         environments,
         runs.missing_packages if is_unknown else "",
         runs.uses_bundled_program,
@@ -155,12 +154,12 @@ def _with_program_changes(runs: ProgramRuns, before: CompiledRevision, after: Co
     programs = [(revision, _stack_programs(revision, names)) for revision in (before, after)]
     (_, old), (_, new) = programs
     bundled = tuple(revision.snapshot.title for revision, found in programs if not found.program.is_own)
-    return runs._replace(statements=tuple(program_statements(old, new)), uses_bundled_program=bundled)
+    return runs._replace(statements=tuple(stack_statements(old, new)), uses_bundled_program=bundled)
 
 
-def _stack_programs(revision: CompiledRevision, names: Collection[str]) -> StackPrograms:
+def _stack_programs(revision: CompiledRevision, names: Collection[str]) -> StackSetup:
     spec = revision.snapshot.spec
-    return StackPrograms(find_program(spec), {name: other for name in names if (other := other_spec(spec, name))})
+    return StackSetup(find_program(spec), {name: other for name in names if (other := other_spec(spec, name))})
 
 
 # The review of one environment
@@ -192,14 +191,13 @@ def _review_preview(
         Problem(f"{failure.reason} ({failure.location})", failure.lines) if failure else None,
         preview.violations,
         preview.warnings,
-        is_new=preview.is_first,
     )
     if failure is None or name not in runs.after:
         return review
     by_programs = _review_programs(name, before, after, runs)
     if by_programs.problem:
         return review
-    if preview.is_of_nothing:
+    if preview.has_no_stack:
         return by_programs._replace(has_no_stack=True)
     return by_programs._replace(problem=review.problem, violations=review.violations, warnings=review.warnings)
 

@@ -7,7 +7,7 @@ from tpucfg.diff.describe import change_json, difference_json, dump_json
 from tpucfg.findings import Finding, errors
 from tpucfg.redaction import redact, redact_value
 from tpucfg.review.changes.resource_change import ResourceChange, count_resources
-from tpucfg.review.changes.scaling_table import Figures, Row
+from tpucfg.review.changes.scaling_table import Figures, ScalingRow
 from tpucfg.review.markdown.commit_range import snapshot_json
 from tpucfg.review.markdown.summary import headline
 from tpucfg.review.review import EnvironmentReview, Problem, Review
@@ -30,11 +30,11 @@ def json_report(review: Review) -> str:
         "meaning": {
             "statements": [
                 {"text": located.plain, "destructive": located.statement.destructive}
-                for located in review.impact.remarks
+                for located in review.impact.statements
             ],
             "rungs": [_row(row) for row in review.impact.rows],
-            "new_warnings": [_finding(finding) for finding in review.impact.new],
-            "ended_warnings": [_finding(finding) for finding in review.impact.gone],
+            "new_warnings": [_finding(finding) for finding in review.impact.new_warnings],
+            "ended_warnings": [_finding(finding) for finding in review.impact.ended_warnings],
             "allowed": [_finding(finding) for finding in review.impact.allowed],
         },
         "configs": difference_json(redact_difference(review.difference)),
@@ -53,11 +53,11 @@ def _finding(finding: Finding) -> dict[str, str]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ScalingRow) -> dict[str, Any]:
     return {
         "size": row.size,
-        "new_in": row.environments,
-        "against": row.against or None,
+        "new_in": row.new_in,
+        "against": row.baseline or None,
         "before": _figures(row.before),
         "after": _figures(row.after),
     }

@@ -83,10 +83,10 @@ class Review(NamedTuple):
     @property
     def is_destructive(self) -> bool:
         """True if data is deleted or loses its protection."""
-        has_destructive_statement = any(located.statement.destructive for located in self.impact.remarks)
+        has_destructive_statement = any(located.statement.destructive for located in self.impact.statements)
         return has_destructive_statement or any(change.destructive for change in self.resources)
 
     @property
     def is_change(self) -> bool:
         """True if anything changes."""
-        return bool(self.difference or self.resources or self.impact.remarks or self.is_broken)
+        return bool(self.difference or self.resources or self.impact.statements or self.is_broken)

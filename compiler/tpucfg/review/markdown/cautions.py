@@ -6,7 +6,7 @@ from typing import Final
 
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
-from tpucfg.review.changes.resource_change import BUCKET, HOLDS_DATA, ResourceChange, Widening
+from tpucfg.review.changes.resource_change import BUCKET, STATEFUL_TYPES, ResourceChange, Widening
 from tpucfg.review.changes.statements import format_environments, generalize, join_statements
 from tpucfg.review.review import EnvironmentReview, Review
 
@@ -34,7 +34,7 @@ def cautions(review: Review) -> list[str]:
         name = environment.environment
         for line in _environment_cautions(environment, is_reported=name in unprotected):
             lines.setdefault(_with_placeholder(line, name), []).append((line, name))
-    statements = join_statements(located for located in review.impact.remarks if located.statement.destructive)
+    statements = join_statements(located for located in review.impact.statements if located.statement.destructive)
     grouped = (pair for general, exact in lines.items() for pair in generalize(general, exact))
     return [*statements, *(f"**{prose(format_environments(names))}**: {line}" for line, names in grouped)]
 
@@ -87,7 +87,7 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
 def _shared_caution(changes: Sequence[ResourceChange], text: str) -> Iterator[str]:
     """Yield one line for all changes, which names one resource, if possible one with data."""
     if changes:
-        first = min(changes, key=lambda change: change.type not in HOLDS_DATA)
+        first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
         more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
         yield f"{_label(first)}{more} {text}"

@@ -8,7 +8,7 @@ from tpucfg.diff.describe import format_config_counts
 from tpucfg.findings import Finding
 from tpucfg.markdown import alert, code, details, html, prose, table
 from tpucfg.redaction import redact
-from tpucfg.review.changes.scaling_table import Row, row_label, scaling_cell, scaling_columns
+from tpucfg.review.changes.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import cautions
 from tpucfg.review.markdown.commit_range import format_commit_range
@@ -69,7 +69,7 @@ def _caution_block(review: Review) -> str:
 
 def _impact_block(review: Review) -> str:
     """Return the statements that are no cautions, and the table of rungs if it is short."""
-    harmless = (located for located in review.impact.remarks if not located.statement.destructive)
+    harmless = (located for located in review.impact.statements if not located.statement.destructive)
     lines = [f"- {line}" for line in join_statements(harmless)]
     if len(lines) > _MAX_STATEMENTS:
         lines = [*lines[:_MAX_STATEMENTS], f"- … and {len(lines) - _MAX_STATEMENTS:,} more"]
@@ -86,12 +86,12 @@ def _long_table(review: Review) -> list[Section]:
     return [Section(title, details(html(title), _rung_table(review, rows)))] if len(rows) > _MAX_OPEN_ROWS else []
 
 
-def _rows_to_show(review: Review) -> tuple[Row, ...]:
+def _rows_to_show(review: Review) -> tuple[ScalingRow, ...]:
     """Return the rungs, unless none has a figure to show: a rung may replace one with equal figures."""
     return review.impact.rows if scaling_columns(review.impact.rows) else ()
 
 
-def _rung_table(review: Review, rows: Sequence[Row]) -> str:
+def _rung_table(review: Review, rows: Sequence[ScalingRow]) -> str:
     names = scaling_columns(rows)
     rule = review.after.project.training.learning_rate_rule if review.after.project else "keep"
     header = ["rung", *(_column_title(name, rule) for name in names)]
@@ -113,8 +113,8 @@ def _findings_blocks(review: Review) -> str:
     else:
         title = "New warnings" if review.before.project else "Warnings"
     blocks = (
-        (title, impact.new),
-        ("Resolved warnings", impact.gone),
+        (title, impact.new_warnings),
+        ("Resolved warnings", impact.ended_warnings),
         ("Now allowed by the spec, and reported as notes", impact.allowed),
     )
     return "\n\n".join(f"**{title}**\n\n{_finding_list(findings)}" for title, findings in blocks if findings)

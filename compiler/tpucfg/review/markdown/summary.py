@@ -45,12 +45,12 @@ def headline(review: Review) -> str:
 
 def _with_phrases(counts: str, review: Review) -> str:
     """Add the changes that no count includes, such as a lifted protection, the destructive ones first."""
-    located = [item for item in review.impact.remarks if item.statement.headline]
+    located = [item for item in review.impact.statements if item.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
         # Counted as resources that are no longer protected.
         located = [item for item in located if item.statement.headline != LIFTED]
     phrases = dict.fromkeys(
-        f"{item.statement.headline} in {item.where}" if item.where else item.statement.headline for item in located
+        f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
     return "; ".join([counts, ", ".join([*phrases][:_MAX_PHRASES])]) if phrases else counts
 
