@@ -18,36 +18,46 @@ if TYPE_CHECKING:
     from tpucfg.review.preview.reader import Preview
     from tpucfg.review.review import Review
 
+# As in the schema of the spec: the name is part of file names and of the comment.
 _ENVIRONMENT_NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
 _FAIL_ON: Final = ("destructive", "any", "none")
 
 
+BaseOption = Annotated[
+    str, typer.Option("--base", metavar="REV", help="The revision to merge into.", show_default=False)
+]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--head", metavar="REV", help="The revision to review. [default: the working tree]", show_default=False
+    ),
+]
+PreviewOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--preview",
+        metavar="ENV=FILE",
+        help="The output of `pulumi preview --json` for an environment; may be repeated.",
+    ),
+]
+FormatOption = Annotated[str, typer.Option("--format", metavar="markdown|json", help="How to print.")]
+FailOnOption = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="destructive|any|none",
+        help="Exit 3 if data or its protection is lost, or if anything changes.",
+    ),
+]
+
+
 def review(
-    base: Annotated[str, typer.Option("--base", metavar="REV", help="The revision to merge into.", show_default=False)],
-    head: Annotated[
-        str | None,
-        typer.Option(
-            "--head", metavar="REV", help="The revision to review. [default: the working tree]", show_default=False
-        ),
-    ] = None,
+    base: BaseOption,
+    head: HeadOption = None,
     spec: SpecOption = SPEC,
-    preview: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--preview",
-            metavar="ENV=FILE",
-            help="The output of `pulumi preview --json` for an environment; may be repeated.",
-        ),
-    ] = None,
-    format: Annotated[str, typer.Option("--format", metavar="markdown|json", help="How to print.")] = "markdown",
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            "--fail-on",
-            metavar="destructive|any|none",
-            help="Exit 3 if data or its protection is lost, or if anything changes.",
-        ),
-    ] = "none",
+    preview: PreviewOption = None,
+    format: FormatOption = "markdown",
+    fail_on: FailOnOption = "none",
 ) -> None:
     """Print one comment on what a change does to the jobs and the infrastructure.
 

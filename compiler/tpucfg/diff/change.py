@@ -21,6 +21,7 @@ ABSENT: Final = Absent.ABSENT
 # One encoder for all calls: `json.dumps` with options makes a new one each time, and this encodes every list item.
 canonical_json: Final = json.JSONEncoder(sort_keys=True).encode
 """Encode a value as text, so that equal values have equal texts."""
+# Bounded, because int() refuses a text of thousands of digits, which the name of a file can be.
 _NUMBERS: Final = re.compile(r"([0-9]{1,9})")
 
 

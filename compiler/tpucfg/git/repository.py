@@ -78,8 +78,10 @@ class Repository(NamedTuple):
         if not revision or revision.startswith("-") or not revision.isprintable():
             raise RevisionError(f"{printable(revision)!r} is not a revision", "give a branch, a tag or a commit")
         try:
+            # ^{commit} resolves a tag to its commit, and refuses a tree or a file.
             return self.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
         except GitError:
+            # A HEAD that names no commit is an error only if there are commits.
             if revision == "HEAD" and not self.git("rev-list", "--all", "--max-count=1"):
                 return None
             raise self._unknown_revision(revision) from None
@@ -106,6 +108,7 @@ class Repository(NamedTuple):
             command = f"tpucfg diff {shlex.quote(revision)} OTHER"
             return RevisionError(f"{message}; it is a folder", f"compare two folders of configs with: {command}")
         known = f"give one of the branches and tags: {listed(names)}"
+        # A fresh clone has only the default branch; every other one is origin/NAME.
         remote = next((name for name in names if name.endswith(f"/{revision}")), None)
         if near := remote or nearest(revision, names):
             return RevisionError(f"{message}; did you mean {near}?", known)

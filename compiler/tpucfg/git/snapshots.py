@@ -88,6 +88,7 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
             for _ in range(2)
         )
         if request.head is None:
+            # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
             after = Snapshot(WORKING_TREE, request.spec, str(request.spec), os.path.lexists(request.spec))
         else:
             after = _export_snapshot(repository, request, request.head, head, path, after_folder)
@@ -143,9 +144,11 @@ def _export_package(repository: Repository, commit: str, spec_folder: PurePosixP
     path = _normalized(spec_folder, package)
     if path is None:
         return
+    # A package is built from its own folder or from the one above, where setup.py is.
     build_files = [parent / name for parent in dict.fromkeys((path, path.parent)) for name in _BUILD_FILES]
     export_files(repository, list_entries(repository, commit, build_files, recursive=False), folder)
     if next(list_entries(repository, commit, [path], recursive=True), None):
+        # The check needs the folder, not its content.
         (folder / path).mkdir(parents=True, exist_ok=True)
 
 

@@ -153,7 +153,7 @@ def _with_program_changes(runs: ProgramRuns, before: CompiledRevision, after: Co
     names = _environment_names(after)
     programs = [(revision, _stack_programs(revision, names)) for revision in (before, after)]
     (_, old), (_, new) = programs
-    bundled = tuple(revision.snapshot.title for revision, found in programs if not found.program.is_own)
+    bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
     return runs._replace(statements=tuple(stack_statements(old, new)), uses_bundled_program=bundled)
 
 

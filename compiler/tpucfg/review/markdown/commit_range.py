@@ -8,6 +8,7 @@ from tpucfg.markdown import code
 
 _SHORT_ID_LENGTH: Final = 12
 """Fixed, as git's own choice depends on the number of objects in a clone."""
+# Git abbreviates ids to 7 digits or more; a full SHA-256 id has 64.
 _ID: Final = re.compile(r"[0-9a-f]{7,64}")
 
 

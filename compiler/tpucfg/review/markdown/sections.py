@@ -61,6 +61,7 @@ def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
         for change, label in zip(group.changes, labels, strict=True)
         for line in _diff_lines(change, label, flag=is_flag(change))
     )
+    # The last step of each path is enough to recognize a change.
     short_labels = listed([*dict.fromkeys(label.rpartition(".")[2] for label in labels)], _MAX_SUMMARY_LABELS)
     prefix = "" if keys == ALL_CONFIGS else "configs of "
     summary = f"{prefix}{html_code(keys)}: {html(short_labels)}"

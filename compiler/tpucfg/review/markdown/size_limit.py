@@ -36,7 +36,9 @@ def fit_sections(
         omission_hint: one line of Markdown about where to find omitted sections, included if any is omitted.
     """
     kept = set(range(len(sections)))
+    # Of equal sections the later one is omitted first, so that equal input has equal output.
     by_size = sorted(kept, key=lambda index: (_size(sections[index].text), index))
+    # Two bytes per section for the empty line between blocks.
     total = _size(head) + _size(footer) + _size(omission_hint) + sum(_size(section.text) + 2 for section in sections)
     while by_size and total > max_bytes:
         index = by_size.pop()

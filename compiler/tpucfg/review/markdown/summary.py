@@ -60,6 +60,7 @@ def counts_table(review: Review) -> str:
     by_name = {environment.environment: environment for environment in review.environments}
     names = sorted({*by_name, *(key.environment for key in review.difference.all_keys)})
     if review.is_broken:
+        # Only a preview compares resources if the specs cannot be compared.
         names = [name for name, environment in by_name.items() if environment.source == "preview"]
     has_problem = any(environment.problem for environment in review.environments)
     if not names or not (review.is_change or has_problem):
