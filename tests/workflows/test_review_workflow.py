@@ -130,7 +130,7 @@ def test_refused_review_replaces_the_last_one(proposal: Proposal, comments: Comm
 
     jobs = review()
 
-    assert "is a symbolic link in HEAD, and is not followed" in jobs["review"].output
+    assert "is a symbolic link in HEAD, and links are not followed" in jobs["review"].output
     assert comments.ours == [NONE.format(commit[:12])]
 
 
