@@ -59,6 +59,6 @@ def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> No
     [comment] = comments.ours
     assert "data-us-central1" in comment
     assert "data-europe-west4" in comment
-    assert "Resources of `dev`: by Pulumi's preview." in comment
-    assert "There is no stack yet of `prod`." in comment
+    assert "Resources of `dev`: from Pulumi's preview." in comment
+    assert "The stack of `prod` does not exist yet." in comment
     assert "CAUTION" not in comment
