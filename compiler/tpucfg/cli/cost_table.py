@@ -1,18 +1,12 @@
 """Hours and cost as cells of a table, and as data for programs: the same in `status` and in `ladder`."""
 
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours
 from tpucfg.results.cost import Cost
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.text_format import listed
-
-NOTHING: Final = "–"
-"""In a cell: what is not known."""
-_MANY: Final = 100
-"""Hours, from which on a part of one says nothing."""
-_CENT: Final = Fraction(1, 100)
 
 
 def cost_cells(survey: LadderStatus) -> dict[str, dict[str, str]]:
@@ -46,28 +40,19 @@ def _has_hours(survey: LadderStatus) -> bool:
 
 
 def _cells(cost: Cost, size: str, survey: LadderStatus) -> dict[str, str]:
-    always = {"USD/hour": _dollars(cost.usd_per_hour)}
+    always = {"USD/hour": format_dollars(cost.usd_per_hour)}
     if not _has_hours(survey):
         return always
-    return always | {"hours": _hours(cost.hours), "USD": _dollars(cost.usd), "figures": _source(cost, size, survey)}
+    return always | {
+        "hours": format_hours(cost.hours),
+        "USD": format_dollars(cost.usd),
+        "figures": _source(cost, size, survey),
+    }
 
 
 def _source(cost: Cost, size: str, survey: LadderStatus) -> str:
     """What the figures come from: what was measured with another config may be as true as before, and may not."""
     if cost.source is None:
-        return NOTHING
+        return UNKNOWN
     said = "measured" if cost.source == size else f"forecast from {cost.source}"
     return f"{said}, other config" if cost.source in survey.outdated else said
-
-
-def _hours(value: Fraction | None) -> str:
-    if value is None:
-        return NOTHING
-    return f"{float(value):,.0f}" if value >= _MANY else f"{float(value):.3g}"
-
-
-def _dollars(value: Fraction | None) -> str:
-    """To the cent, but for what is less than one."""
-    if value is None:
-        return NOTHING
-    return f"{float(value):,.2f}" if value >= _CENT else f"{float(value):.1g}"

@@ -149,23 +149,24 @@ def _rung(rung: Rung, survey: "LadderStatus | None") -> dict[str, Any]:
 def _svg(
     compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
 ) -> Iterator[str]:
-    from tpucfg.charts import narrative, picture
+    from tpucfg.charts import build_narrative, render_svg
 
     speeds = _speeds(measured)
-    yield picture([narrative(project_of(compiled), climb, speeds) for climb in climbs], compiled.findings)
+    yield render_svg([build_narrative(project_of(compiled), climb, speeds) for climb in climbs], compiled.findings)
 
 
 def _html(
     compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
 ) -> Iterator[str]:
-    from tpucfg.charts import ChartSection, narrative, page
+    from tpucfg.charts import ChartSection, build_narrative, render_html
 
     project, speeds = project_of(compiled), _speeds(measured)
     tables = [ladder_table(climb, project.training, _priced(climb, project, measured)) for climb in climbs]
     sections = [
-        ChartSection(narrative(project, climb, speeds), *table) for climb, table in zip(climbs, tables, strict=True)
+        ChartSection(build_narrative(project, climb, speeds), *table)
+        for climb, table in zip(climbs, tables, strict=True)
     ]
-    yield page(project.name, sections, compiled.findings)
+    yield render_html(project.name, sections, compiled.findings)
 
 
 def _speeds(measured: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:

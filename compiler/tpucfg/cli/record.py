@@ -128,7 +128,8 @@ def _append(
     compiled: CompiledSpec, metrics: Mapping[str, float], run: str | None, spec: Path, places: Mapping[str, str]
 ) -> None:
     """Write the record; `places` says of a metric that a log has where it stands."""
-    from tpucfg.results.record_file import RecordFileError, append_record, record_problems
+    from tpucfg.results.record_file import RecordFileError, append_record
+    from tpucfg.results.record_parser import record_problems
 
     ((job, message),) = compiled.request_bodies
     made = Record(project_of(compiled).name, job.size, metrics, job_hash(job, message), run)
@@ -148,12 +149,12 @@ def _append(
 def _say_next(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> None:
     """What the record means for the climb."""
     from tpucfg.results.ladder_status import ladder_status
-    from tpucfg.results.next_steps import implausible_notes, next_steps, outdated_below_note, unjudged_note
+    from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, outdated_below_note
 
     ((job, _),) = compiled.request_bodies
     made = ladder_status(project_of(compiled), catalog, job.environment, spec.parent)
     print_findings(made.results.findings, {made.results.file: made.results.text})
     if job.size == job.environment.sizes[0]:
-        print(*unjudged_note(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
+        print(*first_rung_note(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
     for line in (*outdated_below_note(made, job.size), *implausible_notes(made, job.size), *next_steps(made, spec)):
         print(line)

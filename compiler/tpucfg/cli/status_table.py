@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from tpucfg.cli.cost_table import NOTHING, cost_cells, cost_data, cost_note
+from tpucfg.cli.cost_table import cost_cells, cost_data, cost_note
+from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate
 from tpucfg.results import RungEvaluation
-from tpucfg.results.evaluation import decimal, percent
 from tpucfg.results.gate import may_run
 from tpucfg.results.ignored_records import ignored_records
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.next_steps import NextStep, gate_text, implausible_notes, outdated_notes, unjudged_note
+from tpucfg.results.next_steps import NextStep, first_rung_note, gate_text, implausible_notes, outdated_notes
 from tpucfg.spec.project import Project
-
-_THOUSANDS: Final = 1000
 
 
 class EnvironmentStatus(NamedTuple):
@@ -48,22 +46,15 @@ def _cells(it: RungEvaluation, survey: LadderStatus, project: Project) -> Iterat
     """The columns of one rung; the metric's has the name that the spec gives it, which may be any."""
     yield "size", it.size
     yield "cores", f"{it.slice.cores:,}"
-    yield "examples/s", _rate(it.throughput)
-    yield "per core", _rate(it.per_core)
-    yield "scaling", NOTHING if it.efficiency is None else percent(it.efficiency)
+    yield "examples/s", format_rate(it.throughput)
+    yield "per core", format_rate(it.per_core)
+    yield "scaling", UNKNOWN if it.efficiency is None else floor_percent(it.efficiency)
     if project.gate and project.gate.metric:
-        yield project.gate.metric, NOTHING if it.metric is None else decimal(it.metric)
-        yield "worse by", NOTHING if it.worse is None else decimal(max(it.worse, Fraction(0)))
+        yield project.gate.metric, UNKNOWN if it.metric is None else format_metric(it.metric)
+        yield "worse by", UNKNOWN if it.metric_drop is None else format_metric(max(it.metric_drop, Fraction(0)))
     if project.prices:
         yield from cost_cells(survey)[it.size].items()
     yield "standing", _word(it, survey, project)
-
-
-def _rate(value: Fraction | None) -> str:
-    """In whole examples where there are thousands, else with four digits."""
-    if value is None:
-        return NOTHING
-    return f"{float(value):,.0f}" if value >= _THOUSANDS else f"{float(value):.4g}"
 
 
 def status_notes(one: EnvironmentStatus, project: Project) -> Iterator[NextStep]:
@@ -77,8 +68,8 @@ def _facts(one: EnvironmentStatus, project: Project) -> Iterator[str]:
         yield f"the gate asks for {gate_text(project.gate)}"
     yield from outdated_notes(one.survey)
     survey = one.survey
-    yield from (it.said for it in ignored_records(survey.results, survey.environment, project.name))
-    yield from unjudged_note(one.survey)
+    yield from (it.message for it in ignored_records(survey.results, survey.environment, project.name))
+    yield from first_rung_note(one.survey)
     yield from implausible_notes(one.survey)
     if project.prices:
         yield from cost_note(one.survey)
@@ -95,10 +86,10 @@ def rung_data(one: EnvironmentStatus, at: int, project: Project) -> dict[str, An
         "run": it.record.run if it.record else None,
         "metrics": it.record.metrics if it.record else None,
         "examples_per_second_per_core": None if it.per_core is None else float(it.per_core),
-        "metric_worse_by": None if it.worse is None else float(it.worse),
+        "metric_worse_by": None if it.metric_drop is None else float(it.metric_drop),
         "scaling_efficiency": None if it.efficiency is None else float(it.efficiency),
         "passed": it.passed if project.gate else None,
-        "why_not": [shortfall.why for shortfall in it.shortfalls],
+        "why_not": [shortfall.reason for shortfall in it.shortfalls],
         "may_be_climbed": may_run(one.survey, it.size),
         "job_changed": it.size in one.survey.outdated,
     } | cost_data(one.survey, it.size)

@@ -1,0 +1,527 @@
+"""Scaling up from rung to rung as a user does: submit, record, check the status, submit the next."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jobs import program
+from process import COMMAND, ENVIRONMENT, Run
+from spec_factory import CATALOG, spec
+from tpucfg.results import ExampleRecord
+from tpucfg.results.record_file import parse_records
+
+GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
+SIZES = ["v2-8", "v2-32", "v2-128"]
+STATUS = """\
+dev: vertex-ai in us-central1, results/dev.jsonl
+size    cores  examples/s  per core  scaling  accuracy  worse by  USD/hour  hours   USD  figures              standing
+v2-8        8       1,000       125        –      0.97         –      2.00   1.14  2.28  measured             passed
+v2-32      32       2,480      77.5      62%      0.93      0.04      8.00  0.459  3.67  measured             not passed
+v2-128    128           –         –        –         –         –     32.00  0.115  3.67  forecast from v2-32  closed
+
+the gate asks for scaling of 80%, and accuracy at most 0.01 below the previous rung
+v2-8 is the first rung: its accuracy of 0.97 is not compared with anything
+v2-32 has not passed: v2-32 scales to 62% of v2-8, and the gate requires 80%; \
+accuracy is 0.93 on v2-32 and 0.97 on v2-8: 0.04 worse, and the gate allows 0.01
+fix v2-32 and run it again in a new job folder: tpucfg submit --env dev --size v2-32 --run a2
+then: tpucfg record --env dev --size v2-32 --run a2 --from LOG
+"""
+
+
+@pytest.fixture
+def scale_up(tpucfg: Run, tmp_path: Path) -> Run:
+    """Return the command in a project with a gate, prices and three rungs, without records."""
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5})
+    return tpucfg
+
+
+def write_spec(folder: Path, **changes: object) -> None:
+    """Write the small spec with these changes."""
+    (folder / "tpucfg.yaml").write_text(json.dumps(spec(**changes), indent=1))
+
+
+def records_of(folder: Path, environment: str = "dev") -> list[dict[str, object]]:
+    """Return the lines of an environment's results."""
+    return [json.loads(row) for row in (folder / "results" / f"{environment}.jsonl").read_text().splitlines()]
+
+
+def record_metrics(tpucfg: Run, size: str, throughput: float, accuracy: float) -> str:
+    """Record both metrics of a rung, and return the output."""
+    result = tpucfg(
+        "record", "--size", size, "--metric", f"examples_per_second={throughput}", "--metric", f"accuracy={accuracy}"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_the_whole_ladder(scale_up: Run, tmp_path: Path) -> None:
+    """Each rung is refused until the one below has passed; `status` prints the next step each time, and it works."""
+    for size, lower, throughput in (("v2-8", None, 1000), ("v2-32", "v2-8", 3600), ("v2-128", "v2-32", 13000)):
+        if lower:
+            assert scale_up("submit", "--size", size).returncode == 0
+        output = scale_up("status").stdout
+        assert f"next: tpucfg submit --env dev --size {size}\n" in output
+        assert f"then: tpucfg record --env dev --size {size} --from LOG\n" in output
+        for higher in SIZES[SIZES.index(size) + 1 :]:
+            result = scale_up("submit", "--size", higher)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert f"error[TPU110]: {higher} may not be started in dev: nothing is recorded for " in result.stderr
+        record_metrics(scale_up, size, throughput, 0.97)
+    assert scale_up("status").stdout.endswith("\nevery rung has passed\n")
+    assert scale_up("submit").returncode == 0
+    assert [row["size"] for row in records_of(tmp_path)] == SIZES
+
+
+def test_status_as_text(scale_up: Run) -> None:
+    """The table has one line per rung, measured or forecast, and a note why a rung has not passed."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    record_metrics(scale_up, "v2-32", 2480, 0.93)
+    assert scale_up("status").stdout == STATUS
+
+
+def test_status_as_json(scale_up: Run) -> None:
+    """The JSON has the data of the table, with null for unknown values."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    document = json.loads(scale_up("status", "--format", "json").stdout)
+    (environment,) = document["environments"]
+    first, second, _ = environment["rungs"]
+    assert document["gate"] == GATE
+    assert (first["passed"], first["may_be_climbed"], first["figures"]) == (True, True, "measured")
+    assert first["metrics"] == {"accuracy": 0.97, "examples_per_second": 1000}
+    assert (second["recorded"], second["passed"], second["may_be_climbed"]) == (False, False, True)
+    assert (second["metrics"], second["scaling_efficiency"], second["figures"]) == (None, None, "forecast from v2-8")
+    assert second["usd"] == pytest.approx(first["usd"])
+
+
+def test_a_failed_rung_closes_the_next(scale_up: Run) -> None:
+    """Bad scaling closes the next rung, a better record opens it again, and the last record counts."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    assert "v2-32 has not passed: v2-32 scales to 62% of v2-8" in record_metrics(scale_up, "v2-32", 2480, 0.97)
+    result = scale_up("submit", "--size", "v2-128")
+    assert result.returncode == 1
+    assert "v2-32 scales to 62% of v2-8, and the gate requires 80%" in result.stderr
+    assert "next: tpucfg submit --env dev --size v2-128" in record_metrics(scale_up, "v2-32", 3900, 0.97)
+    assert scale_up("submit", "--size", "v2-128").returncode == 0
+    record_metrics(scale_up, "v2-32", 3900, 0.5)
+    assert scale_up("submit", "--size", "v2-128").returncode == 1
+
+
+def test_all_refusals_at_once(scale_up: Run) -> None:
+    """Of several jobs, those that may be started are printed, each refusal is a finding, and the exit status is 1."""
+    result = scale_up("submit")
+    assert result.returncode == 1
+    assert "# mnist-dev-v2-8: v2-8 on vertex-ai" in result.stdout
+    assert "v2-32 on" not in result.stdout
+    assert result.stderr.count("error[TPU110]") == 2
+
+
+def test_force_ignores_the_gate(scale_up: Run, tmp_path: Path) -> None:
+    """--force starts a rung despite the gate or invalid results; without a gate every rung may be started."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "dev.jsonl").write_text("broken\n")
+    assert scale_up("submit", "--size", "v2-8").stderr == ""
+    assert scale_up("submit", "--size", "v2-128").returncode == 1
+    result = scale_up("submit", "--size", "v2-128", "--force")
+    assert result.returncode == 0
+    assert "v2-128 on vertex-ai" in result.stdout
+    write_spec(tmp_path, sizes=["v2-8", "v2-32"])
+    assert scale_up("submit").stderr == ""
+    assert "closed" not in scale_up("status").stdout
+
+
+def test_invalid_results_close_every_rung_but_the_first(scale_up: Run, tmp_path: Path) -> None:
+    """A line that is not a record is an error and closes the gate; status and ladder still print their tables."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    with (tmp_path / "results" / "dev.jsonl").open("a") as file:
+        file.write('{"size": "v2-8"}\n')
+    result = scale_up("submit")
+    assert result.returncode == 1
+    assert result.stderr.count("error[TPU102]") == 2
+    assert result.stderr.count("error[TPU110]") == 2
+    assert "results/dev.jsonl has invalid lines" in result.stderr
+    for command in ("status", "ladder"):
+        result = scale_up(command)
+        assert result.returncode == 1
+        assert "v2-8" in result.stdout
+        assert "results/dev.jsonl:2:1: error[TPU102]" in result.stderr
+    assert scale_up("render").returncode == 0
+
+
+def test_execute_respects_the_gate(scale_up: Run, tmp_path: Path) -> None:
+    """A refused job is not started with --execute, unless --force is given."""
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "gcloud", f"echo called >> {tmp_path}/called; cat > /dev/null")
+    path = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    result = scale_up("submit", "--size", "v2-32", "--execute", env=path)
+    assert (result.returncode, (tmp_path / "called").exists()) == (1, False)
+    assert "running:" not in result.stderr
+    assert scale_up("submit", "--size", "v2-32", "--execute", "--force", env=path).returncode == 0
+    assert (tmp_path / "called").read_text() == "called\n"
+
+
+@pytest.mark.usefixtures("scale_up")
+def test_record_from_a_pipe(tmp_path: Path) -> None:
+    """From a trainer's output through a real pipe, the last of many measurements is recorded."""
+    lines = "".join(
+        f'step {at}: loss 0.{at}\n2026-01-01T00:00:00Z worker-0 {{"examples_per_second": {at}.5, "accuracy": 0.{at}}}\n'
+        for at in range(1, 2000)
+    )
+    (tmp_path / "train.log").write_text(lines)
+    piped = f"cat train.log | {shlex.join(COMMAND)} record --size v2-8 --from - --run a1"
+    result = subprocess.run(
+        ["sh", "-c", piped], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("results/dev.jsonl: recorded v2-8: accuracy 0.1999, examples_per_second 1999.5\n")
+    (row,) = records_of(tmp_path)
+    assert (row["run"], row["metrics"]) == ("a1", {"accuracy": 0.1999, "examples_per_second": 1999.5})
+
+
+@pytest.mark.usefixtures("scale_up")
+def test_record_from_gcloud_output(tmp_path: Path) -> None:
+    """From log entries through a real pipe, newest first, the latest measurement is recorded."""
+    entries = [
+        {
+            "insertId": f"id{minute}",
+            "jsonPayload": {
+                "levelname": "INFO",
+                "message": json.dumps({"examples_per_second": minute, "accuracy": 0.9}),
+            },
+            "timestamp": f"2026-03-01T12:{minute:02}:07.023451776Z",
+        }
+        for minute in range(59, 0, -1)
+    ]
+    (tmp_path / "train.json").write_text(json.dumps(entries, indent=2))
+    piped = f"cat train.json | {shlex.join(COMMAND)} record --size v2-8 --from -"
+    subprocess.run(["sh", "-c", piped], cwd=tmp_path, env=ENVIRONMENT, check=True)
+    (row,) = records_of(tmp_path)
+    assert row["metrics"] == {"accuracy": 0.9, "examples_per_second": 59}
+
+
+def test_record_from_closed_standard_input(scale_up: Run) -> None:
+    """A closed standard input is an error, like a missing log."""
+    result = scale_up("record", "--size", "v2-8", "--from", "-", preexec_fn=lambda: os.close(0))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "- cannot be read" in result.stderr
+
+
+def test_record_from_a_file(scale_up: Run, tmp_path: Path) -> None:
+    """A given value replaces the log's, and given names replace the default ones."""
+    (tmp_path / "train.log").write_text('{"examples_per_second": 10, "accuracy": 0.9, "loss": 0.2}\n')
+    assert scale_up("record", "--size", "v2-8", "--from", "train.log").returncode == 0
+    assert scale_up("record", "--size", "v2-8", "--from", "train.log", "--metric", "accuracy=0.95").returncode == 0
+    assert scale_up("record", "--size", "v2-8", "--from", "train.log", "--metric", "loss").returncode == 0
+    assert [row["metrics"] for row in records_of(tmp_path)] == [
+        {"accuracy": 0.9, "examples_per_second": 10},
+        {"accuracy": 0.95, "examples_per_second": 10},
+        {"loss": 0.2},
+    ]
+
+
+@pytest.mark.parametrize("value", ["-5", "0", "1e16"])
+def test_record_from_a_line_with_an_invalid_value(scale_up: Run, tmp_path: Path, value: str) -> None:
+    """A value in the log that no record may have is an error with file and line."""
+    (tmp_path / "train.log").write_text(f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n')
+    result = scale_up("record", "--size", "v2-8", "--from", "train.log")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "nothing was recorded: train.log:2: metrics.examples_per_second is " in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_environment_is_optional_if_it_is_unambiguous(scale_up: Run, tmp_path: Path) -> None:
+    """If two environments have the size, --env is required; each environment has its own file."""
+    environments = {
+        name: {"project": f"my-project-{name}", "region": "us-central1", **more}
+        for name, more in (("dev", {}), ("prod", {"sizes": ["v2-8", "v2-128"]}))
+    }
+    write_spec(tmp_path, environments=environments)
+    metric = ("--metric", "examples_per_second=1")
+    result = scale_up("record", "--size", "v2-8", *metric)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "v2-8 is a rung of 2 environments: dev, prod" in result.stderr
+    assert scale_up("record", "--size", "v2-128", *metric).returncode == 0
+    assert scale_up("record", "--size", "v2-8", "--env", "dev", *metric).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["dev.jsonl", "prod.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        ((), 2, "nothing to record"),
+        (("--metric", "accuracy"), 2, "has no value"),
+        (("--metric", "accuracy=97%"), 2, "the value is no number"),
+        (("--metric", "accuracy=nan"), 2, "the value is no number"),
+        (("--metric", "accuracy=1e999"), 2, "the value is no number"),
+        (("--metric", "accuracy=1,5"), 2, "the value is no number"),
+        (("--metric", "a b=1"), 2, "a metric's name"),
+        (("--metric", "a=1", "--metric", "a=2"), 2, "given twice"),
+        (
+            ("--metric", "examples_per_second=0"),
+            1,
+            "help: record what the run measured: --metric examples_per_second=NUMBER",
+        ),
+        (("--metric", "examples_per_second=-1"), 1, "metrics.examples_per_second is -1"),
+        (
+            ("--from", "tpucfg.yaml", "--metric", "examples_per_second=1", "--metric", "accuracy=1"),
+            2,
+            "nothing to look for",
+        ),
+        (("--from", "missing.log"), 1, "missing.log cannot be read"),
+        (("--from", "."), 1, ". cannot be read"),
+        (("--from", "\x1b[31m"), 1, "\\u001b[31m cannot be read"),
+        (("--from", "tpucfg.yaml"), 1, "no line of JSON"),
+        (("--metric", "a=1", "--run", "A_B"), 2, "a run's id"),
+        (("--metric", "a=1", "--env", "prod"), 2, "no environment prod"),
+        (("--metric", "a=1", "--size", "v2-256"), 2, "v2-256 is in no ladder"),
+    ],
+)
+def test_an_invalid_record_is_an_error(
+    scale_up: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, expected: str
+) -> None:
+    """Invalid arguments and values are an error with a help line, and nothing is written."""
+    result = scale_up("record", "--size", "v2-8", *arguments)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_outdated_record_has_a_note(scale_up: Run, tmp_path: Path) -> None:
+    """A record of a different config counts, with a note in `status`; the run's id does not make it outdated."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    scale_up(
+        "record", "--size", "v2-8", "--run", "b2", "--metric", "examples_per_second=1000", "--metric", "accuracy=0.9"
+    )
+    assert "different config" not in scale_up("status").stdout
+    header = scale_up("render", "--size", "v2-8").stdout
+    assert str(records_of(tmp_path)[0]["job"]) in header
+    assert records_of(tmp_path)[0]["job"] == records_of(tmp_path)[1]["job"]
+    assert scale_up("submit", "--size", "v2-32").stderr == ""
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, training__batch_size=2048)
+    output = scale_up("status").stdout
+    assert "v2-8 was recorded with a different config than the spec now produces" in output
+    submitted = scale_up("submit", "--size", "v2-32", "--run", "c3")
+    assert (submitted.returncode, "a different config than the spec now produces" in submitted.stderr) == (0, True)
+    assert "next: tpucfg submit --env dev --size v2-32" in output
+
+
+def test_costs_of_an_outdated_record_are_marked(scale_up: Run, tmp_path: Path) -> None:
+    """Hours based on an outdated record are marked in every format, on its rung and on those forecast from it."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
+    note = "v2-8 was recorded with a different config than the spec now produces: "
+    for command in ("status", "ladder"):
+        for format_ in ("text", "markdown"):
+            output = scale_up(command, "--format", format_).stdout
+            assert output.count("measured, other config") == 1
+            assert output.count("forecast from v2-8, other config") == 2
+            assert note in output
+    assert "forecast from v2-8, other config" in scale_up("ladder", "--size", "v2-32").stdout
+    (environment,) = json.loads(scale_up("status", "--format", "json").stdout)["environments"]
+    (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
+    for rungs in (environment["rungs"], ladder["rungs"]):
+        figures = [rung["figures"] for rung in rungs]
+        assert figures == ["measured, other config", *["forecast from v2-8, other config"] * 2]
+    for format_ in ("svg", "html"):
+        drawn = " ".join(re.findall(">([^<]+)<", scale_up("ladder", "--format", format_).stdout))
+        assert "v2-8: measured with a different config than the spec now produces." in drawn
+    output = record_metrics(scale_up, "v2-32", 3600, 0.97)
+    assert (
+        "v2-8, which v2-32 is compared with, was recorded with a different config than the spec now produces\n"
+        in output
+    )
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    for command in ("status", "ladder"):
+        assert "other config" not in scale_up(command).stdout
+
+
+def test_environments_with_different_records_have_their_own_tables(scale_up: Run, tmp_path: Path) -> None:
+    """Environments with equal figures have separate tables if the record of one is outdated."""
+    both = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b")}
+    write_spec(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both)
+    for name in both:
+        assert scale_up("record", "--env", name, "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+    assert scale_up("ladder").stdout.startswith("a, b: vertex-ai in us-central1\n")
+    both["b"]["bucket"] = "another-bucket"
+    write_spec(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both, trainer__args={"data": "${bucket}"})
+    assert scale_up("record", "--env", "a", "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+    output = scale_up("ladder").stdout
+    assert output.startswith("a: vertex-ai in us-central1\n")
+    assert "\nb: vertex-ai in us-central1\n" in output
+
+
+def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(scale_up: Run, tmp_path: Path) -> None:
+    """The price of an hour needs only `prices`; the cost of a run also needs a record and its examples."""
+    assert "USD/hour" in scale_up("ladder").stdout
+    assert "hours" not in scale_up("ladder").stdout
+    assert "no rung has a record of examples_per_second" in scale_up("ladder").stdout
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    assert "forecast from v2-8" in scale_up("ladder").stdout
+    assert "forecast from v2-8" in scale_up("ladder", "--format", "markdown", "--size", "v2-32").stdout
+    (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
+    assert [rung["usd_per_hour"] for rung in ladder["rungs"]] == [2, 8, 32]
+    write_spec(tmp_path, training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10}, prices={"v2": 0.5})
+    output = scale_up("ladder").stdout
+    assert "it is counted in epochs" in output
+    assert "USD/hour" in output
+    write_spec(tmp_path)
+    assert "USD" not in scale_up("ladder").stdout
+    assert "USD" not in scale_up("status").stdout
+
+
+def test_recorded_environments_have_their_own_ladders(scale_up: Run, tmp_path: Path) -> None:
+    """`ladder` combines environments only while it prints equal figures for them."""
+    environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+    write_spec(tmp_path, environments=environments, prices={"v2": 0.5})
+    assert scale_up("ladder").stdout.startswith("dev, prod: ")
+    scale_up("record", "--env", "dev", "--size", "v2-8", "--metric", "examples_per_second=1")
+    assert scale_up("ladder").stdout.startswith("dev: ")
+
+
+def test_a_spec_in_another_folder(scale_up: Run, tmp_path: Path) -> None:
+    """Results are next to the spec, wherever the command runs, and printed commands can be pasted."""
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    write_spec(folder, gate=GATE)
+    path = str(folder / "tpucfg.yaml")
+    scale_up("record", "--spec", path, "--size", "v2-8", "--metric", "examples_per_second=1", "--metric", "accuracy=1")
+    assert (folder / "results" / "dev.jsonl").exists()
+    assert not (tmp_path / "results").exists()
+    (line,) = [row for row in scale_up("status", "--spec", path).stdout.splitlines() if row.startswith("next: ")]
+    shim = f'tpucfg() {{ {shlex.join(COMMAND)} "$@"; }}; {line.removeprefix("next: ")}'
+    result = subprocess.run(
+        ["bash", "-c", shim], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert "v2-32 on vertex-ai" in result.stdout
+
+
+def test_a_metric_may_have_the_name_of_a_column(scale_up: Run, tmp_path: Path) -> None:
+    """A metric with the name of another column has its own column."""
+    write_spec(tmp_path, sizes=SIZES, gate={**GATE, "metric": "size"})
+    scale_up("record", "--size", "v2-8", "--metric", "examples_per_second=1000", "--metric", "size=0.25")
+    header, row, *_ = scale_up("status").stdout.splitlines()[1:]
+    assert header.split() == [
+        "size",
+        "cores",
+        "examples/s",
+        "per",
+        "core",
+        "scaling",
+        "size",
+        "worse",
+        "by",
+        "standing",
+    ]
+    assert row.split() == ["v2-8", "8", "1,000", "125", "–", "0.25", "–", "passed"]
+
+
+def test_implausible_scaling_has_a_note(scale_up: Run) -> None:
+    """Implausible scaling has a note, as a host's throughput may have been recorded for the slice."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    record_metrics(scale_up, "v2-32", 5000, 0.97)
+    assert "whole slice" not in scale_up("status").stdout
+    record_metrics(scale_up, "v2-32", 16000, 0.97)
+    output = "v2-32 scales to 400% of v2-8: check that examples_per_second is that of the whole slice on both\n"
+    assert output in scale_up("status").stdout
+    assert output in record_metrics(scale_up, "v2-32", 16000, 0.97)
+    assert output in record_metrics(scale_up, "v2-8", 1000, 0.97)
+    assert output not in record_metrics(scale_up, "v2-128", 16000, 0.97)
+
+
+def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
+    """A column stays right-aligned with numbers that have an exponent, as text and as Markdown."""
+    record_metrics(scale_up, "v2-8", 0.001, 0.97)
+    record_metrics(scale_up, "v2-32", 1e6, 0.97)
+    header, first, second = scale_up("status").stdout.splitlines()[1:4]
+    end = header.index("scaling") + len("scaling")
+    assert second[:end].endswith("e+10%")
+    assert first[:end].endswith(" –")
+    assert scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
+
+
+def test_two_specs_in_one_folder(scale_up: Run, tmp_path: Path) -> None:
+    """Two specs share the file but not the records, and an invalid line is one finding."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    (tmp_path / "tpucfg.yaml").rename(tmp_path / "first.yaml")
+    write_spec(tmp_path, name="second", gate=GATE)
+    output = scale_up("status").stdout
+    assert "\nv2-8       8           –" in output
+    assert "\n1 record with another name (mnist) is not counted: the spec's name is second\n" in output
+    with (tmp_path / "results" / "dev.jsonl").open("a") as file:
+        file.write("torn")
+    checked = scale_up("check", "--spec", "first.yaml", "--spec", "tpucfg.yaml")
+    assert checked.stdout.count("error[TPU101]") == 1
+
+
+def test_records_of_two_branches_are_merged(scale_up: Run, tmp_path: Path) -> None:
+    """With the documented line in .gitattributes, git keeps the records of both branches."""
+
+    def git(*arguments: str) -> None:
+        author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *author, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / ".gitattributes").write_text("results/*.jsonl merge=union\n")
+    git("init", "--initial-branch=main")
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    git("add", ".")
+    git("commit", "-m", "v2-8")
+    for branch, size in (("a", "v2-32"), ("b", "v2-128")):
+        git("checkout", "-b", branch, "main")
+        record_metrics(scale_up, size, 4000, 0.97)
+        git("commit", "-a", "-m", size)
+    git("merge", "a")
+    assert sorted(str(row["size"]) for row in records_of(tmp_path)) == ["v2-128", "v2-32", "v2-8"]
+
+
+def test_a_recorded_file_is_valid(scale_up: Run, tmp_path: Path) -> None:
+    """`check` has no findings about a file written by `record`, and equal commands write equal lines."""
+    for _ in range(2):
+        record_metrics(scale_up, "v2-8", 1000, 0.97)
+    assert scale_up("check").returncode == 0
+    text = (tmp_path / "results" / "dev.jsonl").read_text()
+    first, second = text.splitlines()
+    assert first == second
+    assert len(parse_records(text, "dev.jsonl", ExampleRecord("mnist", "v2-8")).records) == 2
+    assert CATALOG.find("v2-8")
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([None], "a2"),
+        (["a1"], "a2"),
+        (["b1", "b3", "b2"], "b4"),
+        (["nightly"], "nightly2"),
+        (["12345678901234567890"], "a2"),
+    ],
+)
+def test_the_next_run_has_a_new_id(scale_up: Run, runs: list[str | None], expected: str) -> None:
+    """The suggested run id is the next one that no record of the rung has, on the largest rung too."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    record_metrics(scale_up, "v2-32", 4000, 0.97)
+    for run in runs:
+        options = ["--metric", "examples_per_second=1", "--metric", "accuracy=1", *(["--run", run] if run else [])]
+        output = scale_up("record", "--size", "v2-128", *options)
+    *_, again, then = output.stdout.splitlines()
+    assert again.endswith(f": tpucfg submit --env dev --size v2-128 --run {expected}")
+    assert then == f"then: tpucfg record --env dev --size v2-128 --run {expected} --from LOG"
+
+
+def test_the_first_rung_is_compared_with_nothing(scale_up: Run) -> None:
+    """The first rung's metric has a note, as the gate cannot detect a diverged run there."""
+    output = scale_up("record", "--size", "v2-8", "--metric", "examples_per_second=1000", "--metric", "accuracy=0.1")
+    note = "v2-8 is the first rung: its accuracy of 0.1 is not compared with anything"
+    assert note in output.stdout.splitlines()
+    assert note in scale_up("status").stdout.splitlines()
+
+
+def test_an_unreadable_file(scale_up: Run, tmp_path: Path) -> None:
+    """An unreadable file is one error, with its path once."""
+    (tmp_path / "results" / "dev.jsonl").mkdir(parents=True)
+    result = scale_up("status")
+    assert "results/dev.jsonl cannot be read: fix it first\n" in result.stdout
+    assert "results/dev.jsonl:1:1: error[TPU100]: it is a folder, not a file\n" in result.stderr
