@@ -40,19 +40,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def made(
+def repository(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> "Repository":
-    """A project that `tpucfg init` wrote, by whatever arguments, in a repository, which is the current folder."""
+    """Create a git repository with a project by `tpucfg init`, and make it the current folder.
+
+    The indirect parameter has further arguments of `tpucfg init`.
+    """
     from repositories import project
 
-    repository = project(tmp_path / "p", *getattr(request, "param", ()))
-    monkeypatch.chdir(repository.folder)
+    created = project(tmp_path / "p", *getattr(request, "param", ()))
+    monkeypatch.chdir(created.folder)
     capsys.readouterr()
-    return repository
+    return created
 
 
 @pytest.fixture(scope="module")  # not longer: while it lasts, its event loop is the thread's

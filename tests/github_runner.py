@@ -1,9 +1,9 @@
-"""Runs the jobs of a workflow, step by step, as GitHub's runner does.
+"""Run the jobs of a workflow step by step, as GitHub's runner does.
 
-The steps' commands are run by the same shell with the same options, with the files and variables that they find
-there: https://docs.github.com/actions/reference/workflow-syntax-for-github-actions. Actions of the repository itself
-are read and run; of others there are those in `_USES`. Expressions are looked up in a table, so that one which no test
-knows fails.
+Commands run in the same shell with the same options, files and variables:
+https://docs.github.com/actions/reference/workflow-syntax-for-github-actions.
+Actions of the repository are read and run; other actions are replaced by those in `_ACTIONS`. Expressions are looked up
+in a table, so that an expression unknown to the tests fails.
 """
 
 import os
@@ -24,64 +24,64 @@ _EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 
 @dataclass
 class Job:
-    """What became of a job."""
+    """The result of a job."""
 
     result: str = "success"
     """`success`, `failure` or `skipped`."""
     output: str = ""
-    """What its steps printed."""
+    """The output of its steps."""
     summary: str = ""
     ran: list[str] = field(default_factory=list)
-    """The names of the steps that ran, or what they are."""
+    """The steps that ran: name, action or command."""
 
 
 @dataclass
 class Runner:
-    """A machine for each job, made of folders; artifacts go from one to the other."""
+    """A folder for each job instead of a machine, and one for artifacts."""
 
     folder: Path
     origin: Path
     """The repository."""
     context: Mapping[str, str]
-    """By expression, its value; of a condition, `true` or empty."""
+    """The value of each expression; for a condition, `true` or empty."""
     environment: Mapping[str, str]
-    """What every step has: GITHUB_API_URL and others."""
-    instead: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a step, what is run in its place."""
+    """The variables of every step, such as GITHUB_API_URL."""
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    """Commands that replace those of a step, by its name."""
     failing: str = ""
-    """An action of somebody else's that fails."""
+    """The name of an external action that fails."""
     jobs: dict[str, Job] = field(default_factory=dict)
 
     def run(self, workflow: Path) -> dict[str, Job]:
-        """Every job, in the order of their needs, each in a fresh workspace."""
+        """Run every job in the order of their needs, each in a new workspace."""
         document = yaml.safe_load(workflow.read_text())
         for name, job in document["jobs"].items():
             needs = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
-            assert set(needs) <= self.jobs.keys(), "a job stands after those it needs"
+            assert set(needs) <= self.jobs.keys(), "a job follows those it needs"
             ready = all(self.jobs[need].result == "success" for need in needs)
             self.jobs[name] = Job()
-            if not self._holds(job.get("if"), ready):
+            if not self._condition_is_met(job.get("if"), ready):
                 self.jobs[name].result = "skipped"
                 continue
             workspace = self.folder / name
             workspace.mkdir(parents=True)
-            self._steps(self.jobs[name], job["steps"], workspace, {})
+            self._run_steps(self.jobs[name], job["steps"], workspace, {})
             summary = self.folder / f"{name}-summary"
             self.jobs[name].summary = summary.read_text() if summary.exists() else ""
         return self.jobs
 
-    def _steps(self, job: Job, steps: list[dict[str, Any]], workspace: Path, inputs: Mapping[str, str]) -> bool:
-        """Run the steps; whether all went well."""
-        well = True
+    def _run_steps(self, job: Job, steps: list[dict[str, Any]], workspace: Path, inputs: Mapping[str, str]) -> bool:
+        """Run the steps; return True if all succeeded."""
+        succeeded = True
         for step in steps:
-            if self._holds(step.get("if"), well):
+            if self._condition_is_met(step.get("if"), succeeded):
                 job.ran.append(step.get("name") or step.get("uses") or step["run"])
-                well = self._step(job, step, workspace, inputs) and well
-        return well
+                succeeded = self._run_step(job, step, workspace, inputs) and succeeded
+        return succeeded
 
-    def _step(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
-        known = {**inputs, "runner.temp": str(self._temp(workspace))}
-        given = {key: self._text(value, known) for key, value in step.get("with", {}).items()}
+    def _run_step(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
+        values = {**inputs, "runner.temp": str(self._temp_folder(workspace))}
+        given = {key: self._text(value, values) for key, value in step.get("with", {}).items()}
         uses = step.get("uses")
         if uses is None:
             done = self._command(job, step, workspace, inputs)
@@ -89,7 +89,7 @@ class Runner:
             done = self._action(job, workspace / uses, given, workspace)
         else:
             name = uses.partition("@")[0]
-            done = name != self.failing and _USES[name](self, workspace, given)
+            done = name != self.failing and _ACTIONS[name](self, workspace, given)
         if not done and step.get("continue-on-error"):
             return True
         if not done:
@@ -97,8 +97,8 @@ class Runner:
         return done
 
     def _command(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
-        text = self.instead.get(step.get("name", ""), step["run"])
-        assert not _EXPRESSION.search(text), "what others wrote goes into a script by the environment alone"
+        text = self.replacements.get(step.get("name", ""), step["run"])
+        assert not _EXPRESSION.search(text), "untrusted text reaches a script only through the environment"
         script = self.folder / "script.sh"
         script.write_text(text)
         files = {f"GITHUB_{name}": str(self.folder / f"{name}-{len(job.ran)}") for name in ("OUTPUT", "ENV", "PATH")}
@@ -109,7 +109,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.folder / f"{workspace.name}-summary"),
             "GITHUB_WORKSPACE": str(workspace),
             "GITHUB_JOB": workspace.name,
-            "RUNNER_TEMP": str(self._temp(workspace)),
+            "RUNNER_TEMP": str(self._temp_folder(workspace)),
             **({"GITHUB_ACTION_PATH": inputs["path of the action"]} if inputs else {}),
             **own,
         }
@@ -125,8 +125,8 @@ class Runner:
         job.output += done.stdout
         return done.returncode == 0
 
-    def _temp(self, workspace: Path) -> Path:
-        """A folder that is empty when a job begins."""
+    def _temp_folder(self, workspace: Path) -> Path:
+        """Return a folder that is empty when a job starts."""
         folder = self.folder / f"{workspace.name}-temp"
         folder.mkdir(exist_ok=True)
         return folder
@@ -138,24 +138,24 @@ class Runner:
         defaults = {key: self._text(value.get("default", ""), {}) for key, value in action["inputs"].items()}
         inputs = {f"inputs.{key}": value for key, value in {**defaults, **given}.items()}
         inputs["path of the action"] = str(folder)
-        assert all("shell" in step for step in action["runs"]["steps"]), "an action names its shell"
-        return self._steps(job, action["runs"]["steps"], workspace, inputs)
+        assert all("shell" in step for step in action["runs"]["steps"]), "each step of an action names its shell"
+        return self._run_steps(job, action["runs"]["steps"], workspace, inputs)
 
     def _text(self, value: object, inputs: Mapping[str, str]) -> str:
-        known = {**self.context, **inputs}
+        values = {**self.context, **inputs}
         return _EXPRESSION.sub(
-            lambda found: known[found[1]], str(value).lower() if isinstance(value, bool) else str(value)
+            lambda match: values[match[1]], str(value).lower() if isinstance(value, bool) else str(value)
         )
 
-    def _holds(self, condition: object, well: bool) -> bool:
-        """A step or a job without a condition that asks for it runs only where all before it went well."""
+    def _condition_is_met(self, condition: object, succeeded: bool) -> bool:
+        """Return True if a step or job runs; without a condition it runs if everything before it succeeded."""
         if condition is None:
-            return well
+            return succeeded
         text = _EXPRESSION.sub(r"\1", " ".join(str(condition).split()))
-        return text == "!cancelled()" or (well and self.context[text] == "true")
+        return text == "!cancelled()" or (succeeded and self.context[text] == "true")
 
     def checkout(self, workspace: Path, given: Mapping[str, str]) -> bool:
-        """The pull request merged into its base."""
+        """Check out the pull request, merged into its base."""
         assert given["persist-credentials"] == "false"
         depth = given.get("fetch-depth", "1")
         git = ["git", "-C", str(workspace)]
@@ -174,7 +174,7 @@ class Runner:
         return all(subprocess.run([*git, *command], check=False).returncode == 0 for command in commands)
 
     def upload(self, workspace: Path, given: Mapping[str, str]) -> bool:
-        """Keep a file or a folder for the jobs after this one."""
+        """Store a file or folder for later jobs."""
         source, artifact = workspace / given["path"], self.folder / "artifacts" / given["name"]
         if source.is_dir():
             shutil.copytree(source, artifact)
@@ -184,28 +184,28 @@ class Runner:
         return source.exists()
 
     def download(self, workspace: Path, given: Mapping[str, str]) -> bool:
-        """Take it."""
+        """Copy a stored file or folder to the workspace."""
         artifact = self.folder / "artifacts" / given["name"]
         if artifact.is_dir():
             shutil.copytree(artifact, workspace / given.get("path", "."), dirs_exist_ok=True)
         return artifact.is_dir()
 
-    def is_there(self, _workspace: Path, _given: Mapping[str, str]) -> bool:
-        """What such an action installs is on the PATH of the tests, or is not needed by them."""
+    def is_installed(self, _workspace: Path, _given: Mapping[str, str]) -> bool:
+        """Do nothing: the tool that the action installs is on the PATH of the tests, or is not needed."""
         return True
 
 
-def surroundings(**more: str) -> dict[str, str]:
-    """What is left of the environment of the tests on such a machine."""
+def machine_environment(**more: str) -> dict[str, str]:
+    """Return the environment variables of a runner, and the given ones."""
     kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
     return {**kept, "CI": "true", "GITHUB_ACTIONS": "true", **more}
 
 
-_USES: Final[Mapping[str, Callable[[Runner, Path, Mapping[str, str]], bool]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Runner, Path, Mapping[str, str]], bool]]] = {
     "actions/checkout": Runner.checkout,
-    "actions/setup-python": Runner.is_there,
+    "actions/setup-python": Runner.is_installed,
     "actions/upload-artifact": Runner.upload,
     "actions/download-artifact": Runner.download,
-    "google-github-actions/auth": Runner.is_there,
-    "pulumi/actions": Runner.is_there,
+    "google-github-actions/auth": Runner.is_installed,
+    "pulumi/actions": Runner.is_installed,
 }

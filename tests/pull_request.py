@@ -1,4 +1,4 @@
-"""A project that `tpucfg init` wrote, in a repository with a pull request, and the workflow that reviews it."""
+"""A project in a repository with a pull request, and the workflow that reviews it."""
 
 import sys
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from github_comments import Comments
-from github_runner import Job, Runner, surroundings
+from github_runner import Job, Runner, machine_environment
 from repositories import Repository
 from tpucfg.cli.app import run
 
@@ -19,7 +19,7 @@ _PREVIEW_IF: Final = (
 
 
 class Proposal(Repository):
-    """A project with one commit on main, and pull request 7."""
+    """A project with one commit on main and pull request 7."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -27,7 +27,7 @@ class Proposal(Repository):
         self.commit()
 
     def propose(self, *changes: tuple[str, str]) -> None:
-        """Push the changes of the spec, one commit each; GitHub merges them into main on trial."""
+        """Push the changes of the spec, one commit each, and merge them into main on trial."""
         self.git("checkout", "--quiet", "-B", "change", "main")
         for change in changes:
             self.edit(change)
@@ -35,21 +35,24 @@ class Proposal(Repository):
         self.merge_on_trial()
 
     def merge_on_trial(self) -> None:
-        """What GitHub does whenever either side moves: a commit that is on no branch."""
+        """Merge the change into main without a branch, as GitHub does after each push."""
         self.git("checkout", "--quiet", "--detach", "main")
         self.git("merge", "--quiet", "--no-ff", "change", "--message", "Merge")
         self.git("update-ref", "refs/pull/7/merge", "HEAD")
         self.git("checkout", "--quiet", "main")
 
 
-def reviewed(
+def run_workflow(
     proposal: Proposal,
     comments: Comments,
     folder: Path,
     engine: Mapping[str, str] | None = None,
     failing: str = "",
 ) -> dict[str, Job]:
-    """Run the workflow on the pull request as it stands; with an engine's environment, the job with credentials too."""
+    """Run the workflow on the pull request.
+
+    With the environment of a Pulumi backend, the job that has credentials runs too.
+    """
     previews = "true" if engine else ""
     context = {
         _PREVIEW_IF: previews,
@@ -63,8 +66,8 @@ def reviewed(
         "secrets.PULUMI_CONFIG_PASSPHRASE": (engine or {}).get("PULUMI_CONFIG_PASSPHRASE", ""),
     }
     names = {"API_URL": comments.url, "SERVER_URL": SERVER, "REPOSITORY": comments.repository, "RUN_ID": "42"}
-    machine = {**surroundings(**{f"GITHUB_{name}": value for name, value in names.items()}), **(engine or {})}
+    machine = {**machine_environment(**{f"GITHUB_{name}": value for name, value in names.items()}), **(engine or {})}
     machine["PATH"] = f"{Path(sys.executable).parent}:{machine['PATH']}"
     # The packages are those that the tests run with.
-    instead = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
-    return Runner(folder, proposal.folder, context, machine, instead, failing).run(proposal.folder / WORKFLOW)
+    replacements = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
+    return Runner(folder, proposal.folder, context, machine, replacements, failing).run(proposal.folder / WORKFLOW)

@@ -1,4 +1,4 @@
-"""Real git repositories with a project in them, for tests that compare revisions."""
+"""Real git repositories with a project, for tests that compare revisions."""
 
 import os
 import subprocess
@@ -7,17 +7,19 @@ from typing import Final
 
 from tpucfg.cli.app import run
 
-_NOBODY: Final = {
+# The configuration of the machine must not matter, and equal commits have equal ids.
+_ENVIRONMENT: Final = {
     **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
-    **{f"GIT_{who}_{what}": it for who in ("AUTHOR", "COMMITTER") for what, it in (("NAME", "a"), ("EMAIL", "a@b.c"))},
-    **{f"GIT_{who}_DATE": "2026-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_NAME": "a" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": "a@b.c" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_DATE": "2026-01-01T00:00:00Z" for role in ("AUTHOR", "COMMITTER")},
 }
 
 
 class Repository:
-    """A repository whose first commit is still to be made."""
+    """A new repository without commits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -26,24 +28,24 @@ class Repository:
 
     @property
     def spec(self) -> Path:
-        """Where the spec of a project at the root is."""
+        """The path of a spec at the root."""
         return self.folder / "tpucfg.yaml"
 
     def git(self, *arguments: str) -> str:
-        """What a git command prints."""
-        ended = subprocess.run(
-            ["git", "-C", str(self.folder), *arguments], env=_NOBODY, check=True, capture_output=True, text=True
+        """Run a git command and return its output."""
+        process = subprocess.run(
+            ["git", "-C", str(self.folder), *arguments], env=_ENVIRONMENT, check=True, capture_output=True, text=True
         )
-        return ended.stdout.strip()
+        return process.stdout.strip()
 
     def commit(self) -> str:
-        """Commits everything there is; its id."""
+        """Commit all files and return the id."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message=x")
         return self.git("rev-parse", "HEAD")
 
     def edit(self, *replaced: tuple[str, str], file: str = "tpucfg.yaml") -> None:
-        """Replaces texts in a file, each of which has to be there."""
+        """Replace texts in a file; each has to be in it."""
         path = self.folder / file
         text = path.read_text()
         for old, new in replaced:
@@ -53,8 +55,8 @@ class Repository:
 
 
 def project(folder: Path, *arguments: str) -> Repository:
-    """A repository with the project that `tpucfg init` writes, committed once."""
-    made = Repository(folder)
+    """Create a repository with one commit, of the project that `tpucfg init` writes."""
+    repository = Repository(folder)
     assert run(["init", str(folder), "--name", "mnist", *arguments]) == 0
-    made.commit()
-    return made
+    repository.commit()
+    return repository

@@ -1,4 +1,4 @@
-"""Command lines as mappings."""
+"""Parsing of command lines into mappings."""
 
 from typing import Any
 
@@ -29,31 +29,33 @@ docker run --detach --name trainer \\
     ],
 )
 def test_words_by_flag(words: list[str], expected: dict[str, Any]) -> None:
-    """Each flag has its value, a bare one none, a repeated one all, and what is no flag keeps its order."""
+    """Each flag has its value: none, one, or a list for a repeated flag. Other words keep their order."""
     assert parse_command_lines({"any": words}) == {"any": expected}
 
 
-def test_lists_that_are_no_command_lines_stay() -> None:
-    """Without a flag a list is a list, but under `args`, where the first flag may be still to come."""
+def test_other_lists_are_not_changed() -> None:
+    """A list without flags stays a list, unless its key is that of a command line that has no flags yet."""
     assert parse_command_lines({"scope": ["a"], "args": [], "ports": [1]}) == {"scope": ["a"], "args": {}, "ports": [1]}
 
 
-def test_script_shows_flags_by_name() -> None:
-    """In a script a flag that stands on a line of its own is compared by name, and any other line as a line."""
+def test_flags_of_a_script_are_compared_by_name() -> None:
+    """A flag on a line of its own is compared by name, and every other line as a line."""
     before = {"script": SCRIPT % (1, 10, "")}
     after = {"script": (SCRIPT % (2, 20, " \\\n  --more=1")).replace("image:1", "image:2")}
 
-    found = list(value_changes(parse_command_lines(before), parse_command_lines(after)))
+    changes = list(value_changes(parse_command_lines(before), parse_command_lines(after)))
 
-    assert Change(("script", "--steps"), "10", "20") in found
-    assert Change(("script", "--more"), ABSENT, "1") in found
-    assert Change(("script", "--env.A"), "1", "2") in found
-    assert [(it.before, it.after) for it in found if it.path[1] == ""] == [("  image:1 \\", "  image:2 \\")]
-    assert len(found) == 4
+    assert Change(("script", "--steps"), "10", "20") in changes
+    assert Change(("script", "--more"), ABSENT, "1") in changes
+    assert Change(("script", "--env.A"), "1", "2") in changes
+    assert [(change.before, change.after) for change in changes if change.path[1] == ""] == [
+        ("  image:1 \\", "  image:2 \\")
+    ]
+    assert len(changes) == 4
 
 
-def test_variables_by_name() -> None:
-    """A container's variables are compared by name; a list of other things with names stays a list."""
+def test_variables_are_compared_by_name() -> None:
+    """The variables of a container become a mapping; a list of other objects with names stays a list."""
     assert parse_command_lines({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}) == {
         "env": {"A": "1", "B": "2"}
     }
@@ -62,6 +64,6 @@ def test_variables_by_name() -> None:
     assert parse_command_lines([twice, others, []]) == [twice, others, []]
 
 
-def test_unclosed_quote_is_a_line() -> None:
-    """A line that the shell could not read by itself is compared as it stands."""
+def test_line_with_an_unclosed_quote_stays_a_line() -> None:
+    """A line that is no complete shell word is compared as text."""
     assert parse_command_lines("x\n  '--a=1\n") == {"": ["x", "  '--a=1"]}

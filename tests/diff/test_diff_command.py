@@ -1,4 +1,4 @@
-"""`tpucfg diff` as its user runs it."""
+"""The command `tpucfg diff`."""
 
 import json
 from pathlib import Path
@@ -23,19 +23,21 @@ dev, prod: v2-128
 
 
 @pytest.mark.parametrize("arguments", [[], ["HEAD"], ["main"]])
-def test_working_tree_is_compared(made: Repository, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """Without a second revision it is the working tree; flags are told by name, and a change once."""
-    made.edit(*EDITS)
+def test_default_head_is_the_working_tree(
+    repository: Repository, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """Without a second revision the working tree is compared; each common change is printed once."""
+    repository.edit(*EDITS)
 
     assert run(["diff", *arguments]) == 0
     assert capsys.readouterr().out == CHANGED
 
 
-def test_two_revisions(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two commits are compared whatever lies in the working tree, and the other way round as well."""
-    made.edit(*EDITS)
-    made.commit()
-    made.spec.write_text("broken: [")
+def test_two_revisions_are_compared(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two commits are compared in either direction, whatever is in the working tree."""
+    repository.edit(*EDITS)
+    repository.commit()
+    repository.spec.write_text("broken: [")
 
     assert run(["diff", "HEAD~1", "HEAD"]) == 0
     assert capsys.readouterr().out == CHANGED
@@ -43,26 +45,28 @@ def test_two_revisions(made: Repository, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "removed: dev: v2-256\n\n1 config is removed\n"
 
 
-def test_nothing_changed(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A comment in the spec, the order of its keys and the tool's version are no change of a config."""
-    made.edit(("version: 1", "# why\nversion: 1"))
+def test_comment_in_the_spec_is_no_change(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A comment in the spec changes no config."""
+    repository.edit(("version: 1", "# why\nversion: 1"))
 
     assert run(["diff", "--exit-code"]) == 0
     assert capsys.readouterr().out == "6 configs stay as they are\n"
 
 
-def test_exit_code(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Differences are status 3 where that was asked for, and 0 where not."""
-    made.edit(*EDITS)
+def test_exit_code_is_3_for_differences_if_requested(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Differences exit with 3 under --exit-code, and with 0 otherwise."""
+    repository.edit(*EDITS)
 
     assert run(["diff"]) == 0
     assert run(["diff", "--exit-code"]) == 3
     assert capsys.readouterr().err == ""
 
 
-def test_json(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program gets paths, values and the configs of each change; what is absent has no key."""
-    made.edit(("    save_checkpoints_steps: 500\n", "    eval_steps: 500\n"))
+def test_json_has_paths_values_and_configs(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has the path, the values and the configs of each change; an absent value has no key."""
+    repository.edit(("    save_checkpoints_steps: 500\n", "    eval_steps: 500\n"))
 
     assert run(["diff", "--format", "json", "--env", "dev", "--size", "v2-8"]) == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -72,19 +76,19 @@ def test_json(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
             {
                 "name": name,
                 "path": ["workerPoolSpecs", 0, "containerSpec", "args", name],
-                side: "500",
+                key: "500",
                 "configs": [{"environment": "dev", "size": "v2-8"}],
             }
-            for name, side in (("--save_checkpoints_steps", "before"), ("--eval_steps", "after"))
+            for name, key in (("--save_checkpoints_steps", "before"), ("--eval_steps", "after"))
         ],
         "same": 0,
     }
 
 
-def test_folders(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two rendered trees are compared without git; a header that differs is no change."""
+def test_rendered_folders_are_compared(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two output folders of `render` are compared; the header of a config is not part of it."""
     assert run(["render", "--out", "one"]) == 0
-    made.edit(*EDITS)
+    repository.edit(*EDITS)
     assert run(["render", "--out", "two"]) == 0
     capsys.readouterr()
 
@@ -92,24 +96,24 @@ def test_folders(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == CHANGED
 
 
-def test_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Any YAML or JSON is compared by its data; links, hidden files and other files are left alone."""
-    for side, steps in (("a", 1), ("b", 2)):
-        (tmp_path / side / ".git").mkdir(parents=True)
-        (tmp_path / side / "job.json").write_text(json.dumps({"command": ["python", "--steps", str(steps)]}))
-        (tmp_path / side / "same.yaml").write_text(f"# {side}\nx: 1\n")
-        (tmp_path / side / "notes.txt").write_text(side)
-        (tmp_path / side / ".git" / "x.yaml").write_text(side)
-        (tmp_path / side / "link.yaml").symlink_to(tmp_path / "a" / "notes.txt")
+def test_other_yaml_and_json_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any YAML or JSON file is compared by its data; links, hidden files and other files are skipped."""
+    for folder, steps in (("a", 1), ("b", 2)):
+        (tmp_path / folder / ".git").mkdir(parents=True)
+        (tmp_path / folder / "job.json").write_text(json.dumps({"command": ["python", "--steps", str(steps)]}))
+        (tmp_path / folder / "same.yaml").write_text(f"# {folder}\nx: 1\n")
+        (tmp_path / folder / "notes.txt").write_text(folder)
+        (tmp_path / folder / ".git" / "x.yaml").write_text(folder)
+        (tmp_path / folder / "link.yaml").symlink_to(tmp_path / "a" / "notes.txt")
 
     assert run(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert capsys.readouterr().out == "job.json\n  --steps: 1 → 2\n\n1 config changes, 1 stays as it is\n"
 
 
-def test_file_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no YAML is said with its place, and nothing is compared by halves."""
-    for side in "ab":
-        (tmp_path / side).mkdir()
+def test_invalid_file_prevents_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not valid YAML is reported with its location, and nothing is printed on stdout."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
     (tmp_path / "b" / "x.yaml").write_text("a: 1\na: 2\n")
 
     assert run(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
@@ -119,12 +123,14 @@ def test_file_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_broken_side(made: Repository, capsys: pytest.CaptureFixture[str], committed: bool) -> None:
-    """Findings of a side are said at the spec's own place, with the side they are of; the status is 1."""
-    made.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
+def test_spec_with_errors_prevents_a_comparison(
+    repository: Repository, capsys: pytest.CaptureFixture[str], committed: bool
+) -> None:
+    """The findings name the revision and the location in its spec, and the status is 1."""
+    repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     if committed:
-        made.commit()
-        made.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
+        repository.commit()
+        repository.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["diff"]) == 1
 
@@ -136,9 +142,11 @@ def test_broken_side(made: Repository, capsys: pytest.CaptureFixture[str], commi
     assert "tuned_on: v2-9" in printed.err
 
 
-def test_environment_that_one_side_lacks(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is asked for has to be on one side; the other has nothing of it."""
-    made.edit(("  prod:\n", "  live:\n"))
+def test_selected_environment_may_be_in_one_revision_only(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A selected environment has to be in one of the revisions."""
+    repository.edit(("  prod:\n", "  live:\n"))
 
     assert run(["diff", "--env", "live"]) == 0
     assert capsys.readouterr().out.startswith("added: live: v2-8, v2-32, v2-128\n")
@@ -146,8 +154,10 @@ def test_environment_that_one_side_lacks(made: Repository, capsys: pytest.Captur
     assert "no environment nowhere" in capsys.readouterr().err
 
 
-def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """In a repository without a commit everything is new."""
+def test_repository_without_commits_is_an_empty_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a repository without commits all configs are added."""
     repository = Repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert run(["init", "--name", "mnist"]) == 0
@@ -159,11 +169,11 @@ def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 @pytest.mark.parametrize(
-    "made", [("--target", target) for target in ("cloud-tpu", "gke", "ai-platform")], indirect=True, ids=" ".join
+    "repository", [("--target", target) for target in ("cloud-tpu", "gke", "ai-platform")], indirect=True, ids=" ".join
 )
-def test_every_target_shows_flags(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wherever a service keeps the command line, in a list or in a start-up script, a flag is a flag."""
-    made.edit(("batch_size: 1024", "batch_size: 2048"))
+def test_flags_are_compared_by_name_on_every_target(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Flags are found in lists and in start-up scripts."""
+    repository.edit(("batch_size: 1024", "batch_size: 2048"))
 
     assert run(["diff", "--env", "dev"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -172,20 +182,22 @@ def test_every_target_shows_flags(made: Repository, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("format", ["text", "json", "markdown"])
-def test_secrets_are_not_shown(made: Repository, capsys: pytest.CaptureFixture[str], format: str) -> None:
-    """Every format keeps to itself what stands under the name of a secret."""
-    made.edit(("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n    wandb_password: hunter2\n"))
+def test_secrets_are_redacted_in_every_format(
+    repository: Repository, capsys: pytest.CaptureFixture[str], format: str
+) -> None:
+    """The value of a key with the name of a secret is redacted."""
+    repository.edit(("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n    wandb_password: hunter2\n"))
 
     assert run(["diff", "--format", format]) == 0
-    told = capsys.readouterr().out
-    assert "wandb_password" in told
-    assert "[secret]" in told
-    assert "hunter2" not in told
+    output = capsys.readouterr().out
+    assert "wandb_password" in output
+    assert "[secret]" in output
+    assert "hunter2" not in output
 
 
-def test_wrong_use(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown format is status 2, an unknown revision 1 with those there are; no traceback anywhere."""
-    assert made.spec.is_file()
+def test_wrong_arguments_are_refused(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown format exits with 2; an unknown revision exits with 1 and a list of known ones."""
+    assert repository.spec.is_file()
     assert run(["diff", "--format", "html"]) == 2
     assert run(["diff", "nowhere"]) == 1
-    assert "the branches and tags are: main" in capsys.readouterr().err
+    assert "give one of the branches and tags: main" in capsys.readouterr().err

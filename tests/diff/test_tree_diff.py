@@ -1,4 +1,4 @@
-"""The changes between two values."""
+"""Comparison of two trees of plain data."""
 
 from itertools import pairwise
 from typing import Any
@@ -17,8 +17,8 @@ VALUES = st.recursive(
 )
 
 
-def said(before: Any, after: Any) -> list[Change]:
-    """All changes."""
+def changes_between(before: Any, after: Any) -> list[Change]:
+    """Return all changes between two values."""
     return list(value_changes(before, after))
 
 
@@ -38,9 +38,9 @@ def said(before: Any, after: Any) -> list[Change]:
         (ABSENT, {"a": 1}, [((), ABSENT, {"a": 1})]),
     ],
 )
-def test_values_are_compared_as_json_has_them(before: Any, after: Any, expected: list[Any]) -> None:
-    """Keys have no order, numbers are numbers, true is none, and what came or went is one change."""
-    assert said(before, after) == [Change(*it) for it in expected]
+def test_values_are_compared_as_json(before: Any, after: Any, expected: list[Any]) -> None:
+    """Keys have no order, 1 equals 1.0 but not true, and an added or removed value is one change."""
+    assert changes_between(before, after) == [Change(*fields) for fields in expected]
 
 
 @pytest.mark.parametrize(
@@ -56,44 +56,44 @@ def test_values_are_compared_as_json_has_them(before: Any, after: Any, expected:
     ],
 )
 def test_insertion_in_a_list_is_one_change(before: str, after: str, expected: list[Any]) -> None:
-    """Items behind an insertion or a removal have not changed."""
-    assert said(list(before), list(after)) == [Change(*it) for it in expected]
+    """Items after an insertion or a removal are unchanged."""
+    assert changes_between(list(before), list(after)) == [Change(*fields) for fields in expected]
 
 
-def test_item_is_known_again_by_its_name() -> None:
-    """A named item that has changed is compared with itself, though another came before it."""
+def test_item_is_identified_by_its_name() -> None:
+    """A changed item is compared with the item of the same name, even if its index changed."""
     before = [{"name": "worker", "image": "i:1"}, {"name": "side", "image": "s:1"}]
     after = [{"name": "new", "image": "n"}, {"name": "worker", "image": "i:2"}, {"name": "side", "image": "s:1"}]
 
-    assert said(before, after) == [
+    assert changes_between(before, after) == [
         Change((0,), ABSENT, {"name": "new", "image": "n"}),
         Change((1, "image"), "i:1", "i:2"),
     ]
 
 
 @given(VALUES, VALUES)
-def test_changes_lead_from_one_side_to_the_other(before: Any, after: Any) -> None:
-    """There is a change where, and only where, the two differ; and each is of two values that do."""
-    there = said(before, after)
+def test_there_are_changes_if_and_only_if_values_differ(before: Any, after: Any) -> None:
+    """There is a change if and only if the values differ, and each change is of values that differ."""
+    changes = changes_between(before, after)
 
-    assert (there == []) == (repr(_sorted(before)) == repr(_sorted(after)))
-    assert all(repr(_sorted(it.before)) != repr(_sorted(it.after)) for it in there)
+    assert (changes == []) == (repr(_sorted(before)) == repr(_sorted(after)))
+    assert all(repr(_sorted(change.before)) != repr(_sorted(change.after)) for change in changes)
 
 
 @given(st.lists(st.sampled_from("abcdefgh")), st.lists(st.sampled_from("abcdefgh")))
-def test_matches_rise_and_hold(before: list[str], after: list[str]) -> None:
-    """Each match is of equal items, and no two cross."""
-    found = matches(before, after)
+def test_matches_are_equal_and_do_not_cross(before: list[str], after: list[str]) -> None:
+    """Each match is a pair of equal items, and the indices increase on both sides."""
+    pairs = matches(before, after)
 
-    assert all(before[i] == after[j] for i, j in found)
-    assert all(i < k and j < m for (i, j), (k, m) in pairwise(found))
+    assert all(before[i] == after[j] for i, j in pairs)
+    assert all(i < k and j < m for (i, j), (k, m) in pairwise(pairs))
 
 
-def test_reversed_list_ends() -> None:
-    """A list turned round, the worst there is for an alignment, is done in no time; nothing in it is quadratic."""
+def test_reversed_list_takes_no_quadratic_time() -> None:
+    """A reversed list of 100,000 items, the worst case for an alignment, is compared without quadratic cost."""
     numbers = list(range(100_000))
 
-    assert len(said(numbers, numbers[::-1])) > 99_000
+    assert len(changes_between(numbers, numbers[::-1])) > 99_000
 
 
 def _sorted(value: Any) -> Any:

@@ -15,8 +15,8 @@ from tpucfg.catalog import Catalog
 from tpucfg.diff.compiled_revisions import compile_revisions
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Selection
-from tpucfg.review.build import Programs, build_review
-from tpucfg.review.json_report import json_text
+from tpucfg.review.build import ProgramRuns, join_review
+from tpucfg.review.json_report import json_report
 from tpucfg.review.markdown.comment import comment
 from tpucfg.review.preview.reader import read_preview
 from tpucfg.yamldoc.reader import read_bytes
@@ -83,8 +83,8 @@ def prove_preview(case: Case, _: Random, tpucfg: Shell) -> None:
         )
         before, after = compile_revisions(sides, Catalog(), Selection())
         read = read_preview("dev", "dev.json", preview)
-        made = build_review(before, after, Programs({}, {}), {"dev": read}, lambda *_: ())
-        return comment(made), json_text(made)
+        made = join_review(before, after, ProgramRuns({}, {}), {"dev": read})
+        return comment(made), json_report(made)
 
     text, data = tpucfg.timed("review", told)
     assert len(text) <= LONGEST_COMMENT, f"the comment has {len(text)} characters"

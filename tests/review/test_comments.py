@@ -1,6 +1,6 @@
-"""Whole comments about real repositories, as files beside this one that were read by eye.
+"""Complete comments on real repositories, compared with golden files.
 
-With TPUCFG_WRITE_COMMENTS=1 the files are written instead of compared.
+With TPUCFG_WRITE_COMMENTS=1 the files are written instead of compared. Read each difference before committing it.
 """
 
 import json
@@ -22,46 +22,48 @@ PROTECTED: Final = ("    protect: true                # Pulumi refuses to delete
 
 
 def _edit(*replaced: tuple[str, str]) -> Edit:
-    return lambda made: made.edit(*replaced)
+    return lambda repository: repository.edit(*replaced)
 
 
-def _grow(made: Repository) -> None:
-    """Every rung with another batch, as a whole project does that was tuned anew."""
-    made.edit(
+def _double_batch(repository: Repository) -> None:
+    """Change the batch, steps and warm-up, and so every rung."""
+    repository.edit(
         ("batch_size: 1024", "batch_size: 2048"),
         ("train_steps: 4000", "train_steps: 1000"),
         ("warmup_steps: 200", "warmup_steps: 400"),
     )
 
 
-def _first_rung(made: Repository) -> None:
-    made.edit(("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8]"))
+def _keep_first_rung(repository: Repository) -> None:
+    repository.edit(("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8]"))
 
 
-def _loses_data(made: Repository) -> None:
-    made.edit(("  dev:\n", "  dev:\n    keep_data: false\n"))
+def _disable_keep_data(repository: Repository) -> None:
+    repository.edit(("  dev:\n", "  dev:\n    keep_data: false\n"))
 
 
-def _stack_program(made: Repository) -> None:
-    """A change of the program alone, whose own print must not reach the comment."""
-    made.edit(("import pulumi\n", "import pulumi\nprint('hello')\n"), file="stacks/__main__.py")
-    made.edit(('public_access_prevention="enforced"', 'public_access_prevention="inherited"'), file="stacks/bucket.py")
+def _open_bucket(repository: Repository) -> None:
+    """Change only the stack program, which also prints a line that must not reach the comment."""
+    repository.edit(("import pulumi\n", "import pulumi\nprint('hello')\n"), file="stacks/__main__.py")
+    repository.edit(
+        ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'), file="stacks/bucket.py"
+    )
 
 
-def _grant(made: Repository) -> None:
-    """Two members more, one of them a person."""
-    path = made.folder / "stacks" / "Pulumi.prod.yaml"
+def _add_members(repository: Repository) -> None:
+    """Add two members, one of them a person."""
+    path = repository.folder / "stacks" / "Pulumi.prod.yaml"
     members = '["group:ml@example.com", "user:jane.doe@example.com"]'
     path.write_text(f"{path.read_text()}  mnist:bucketMembers: {members}\n")
 
 
-def _cloud_tpu(made: Repository) -> None:
-    made.edit(("target: vertex-ai", "target: cloud-tpu"))
+def _target_cloud_tpu(repository: Repository) -> None:
+    repository.edit(("target: vertex-ai", "target: cloud-tpu"))
 
 
-def _hostile(made: Repository) -> None:
-    """Values that mean something to Markdown, to HTML and to whoever looks for mentions."""
-    made.edit(
+def _add_hostile_values(repository: Repository) -> None:
+    """Add values that Markdown or HTML could interpret, mentions, and secrets."""
+    repository.edit(
         ("train/mnist:1.0", "train/mnist:1.1"),
         ("training:  ", "allow: {TPU041: '```<script>|@team'}\ntraining:  "),
         (
@@ -81,7 +83,7 @@ def _hostile(made: Repository) -> None:
 SCENARIOS: Final[dict[str, Edit]] = {
     "size-added": _edit(("v2-128]", "v2-128, v2-256]")),
     "size-exchanged": _edit(("sizes: [v2-8]", "sizes: [v2-32]")),
-    "tuned-anew": _grow,
+    "tuned-anew": _double_batch,
     "region-moved": _edit(
         (
             "    project: my-project-prod\n    region: us-central1",
@@ -112,7 +114,7 @@ SCENARIOS: Final[dict[str, Edit]] = {
         ("    save_checkpoints_steps: 500\n", ""),
         ("    warmup_steps: 200\n", "    warmup_steps: 100\n"),
     ),
-    "access-widened": _grant,
+    "access-widened": _add_members,
     "other-names": _edit(
         ("name: mnist\n", "name: digits\n"),
         ("tuned_on: v2-8", "tuned_on: v2-32"),
@@ -121,30 +123,32 @@ SCENARIOS: Final[dict[str, Edit]] = {
     ),
     "warning-allowed": _edit(("training:  ", "allow: {TPU041: measured on v2-32}\ntraining:  ")),
     "nothing-changed": _edit(("version: 1", "# a comment\nversion: 1")),
-    "stack-program": _stack_program,
-    "program-fails": lambda made: made.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py"),
-    "hostile-names": _hostile,
+    "stack-program": _open_bucket,
+    "program-fails": lambda repository: repository.edit(
+        ("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py"
+    ),
+    "hostile-names": _add_hostile_values,
 }
-"""What is done to a project that `tpucfg init` wrote, by the name of the file with the comment about it."""
+"""Edits of a project that `tpucfg init` wrote, by the name of the golden file."""
 
 
-PREPARED: Final[dict[str, Edit]] = {
-    "size-exchanged": _first_rung,
-    "epochs-on-cloud-tpu": _cloud_tpu,
-    "region-moved-losing-data": _loses_data,
+PREPARATIONS: Final[dict[str, Edit]] = {
+    "size-exchanged": _keep_first_rung,
+    "epochs-on-cloud-tpu": _target_cloud_tpu,
+    "region-moved-losing-data": _disable_keep_data,
 }
-"""What the project is before that."""
+"""Edits that are committed before."""
 
 
-def told(made: Repository, text: str) -> str:
-    """The text with each commit's number in the place of its id, which is another one with every file of `init`."""
-    for number, commit in enumerate(made.git("rev-list", "--reverse", "HEAD").split(), 1):
+def with_numbered_commits(repository: Repository, text: str) -> str:
+    """Return the text with each commit's number instead of its id, which depends on the files of `init`."""
+    for number, commit in enumerate(repository.git("rev-list", "--reverse", "HEAD").split(), 1):
         text = text.replace(commit[:12], f"{number}" * 12)
     return text
 
 
-def is_golden(name: str, text: str) -> bool:
-    """Whether the text is that of the file."""
+def equals_golden_file(name: str, text: str) -> bool:
+    """Return True if the text equals the golden file."""
     path = GOLDEN / f"{name}.md"
     if os.environ.get("TPUCFG_WRITE_COMMENTS"):
         path.write_text(text)
@@ -152,28 +156,30 @@ def is_golden(name: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_comment(made: Repository, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """The comment is the same to the byte as the one that was read by eye, committed or not."""
-    if name in PREPARED:
-        PREPARED[name](made)
-        made.commit()
-    SCENARIOS[name](made)
+def test_comment_equals_its_golden_file(repository: Repository, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """The comment equals its golden file, for a change that is committed and one that is not."""
+    if name in PREPARATIONS:
+        PREPARATIONS[name](repository)
+        repository.commit()
+    SCENARIOS[name](repository)
     status = 1 if name == "spec-broken" else 0
 
     assert run(["review", "--base", "HEAD"]) == status
-    text = told(made, capsys.readouterr().out)
-    made.commit()
+    text = with_numbered_commits(repository, capsys.readouterr().out)
+    repository.commit()
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == status
-    committed = told(made, capsys.readouterr().out)
+    committed = with_numbered_commits(repository, capsys.readouterr().out)
 
-    assert is_golden(name, text)
+    assert equals_golden_file(name, text)
     as_tree = re.sub(r"to `HEAD` \(\d+\)", "to the working tree", committed)
     assert as_tree.replace("HEAD", "the working tree").replace("the working tree~1", "HEAD") == text
-    _is_sound(text)
+    _assert_well_formed(text)
 
 
-def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before the first commit everything is new, and shown compactly."""
+def test_comment_without_a_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the first commit everything is new, and shown without details."""
     repository = Repository(tmp_path / "p")
     monkeypatch.chdir(repository.folder)
     run(["init", "--name", "mnist"])
@@ -181,24 +187,24 @@ def test_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
     assert run(["review", "--base", "HEAD"]) == 0
     text = capsys.readouterr().out
-    assert is_golden("first-commit", text)
-    _is_sound(text)
+    assert equals_golden_file("first-commit", text)
+    _assert_well_formed(text)
 
 
-def test_spec_fixed(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who fixes a spec that did not hold is told so, and is not stopped for it."""
-    made.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
-    made.commit()
-    made.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
+def test_comment_for_a_fixed_spec(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change that fixes the errors of a spec is reported as such, and the status is 0."""
+    repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
+    repository.commit()
+    repository.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    assert is_golden("spec-fixed", told(made, capsys.readouterr().out))
+    assert equals_golden_file("spec-fixed", with_numbered_commits(repository, capsys.readouterr().out))
 
 
-@pytest.mark.parametrize("made", [("--target", "gke")], indirect=True)
-def test_many_configs(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three hundred configs that change are as many lines of a summary as three, and a fold for each size."""
-    sizes = [it.size for it in Catalog().all() if it.generation == "tpu7x" and "us-central1" in it.regions()][:75]
+@pytest.mark.parametrize("repository", [("--target", "gke")], indirect=True)
+def test_comment_for_many_configs(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three hundred changed configs have a summary as short as three, and a fold for each size."""
+    sizes = [row.size for row in Catalog().all() if row.generation == "tpu7x" and "us-central1" in row.regions()][:75]
     spec = {
         "version": 1,
         "name": "mnist",
@@ -217,23 +223,25 @@ def test_many_configs(made: Repository, capsys: pytest.CaptureFixture[str]) -> N
         "training": {"tuned_on": sizes[0], "batch_size": 2**16, "train_steps": 10**6, "steps": {"eval_steps": 1000}},
         "allow": {"TPU022": "x"},
     }
-    made.spec.write_text(json.dumps(spec, indent=1))
-    (made.folder / "stacks" / "__main__.py").write_text("import pulumi\n")
-    made.commit()
-    made.edit(('"train_steps": 1000000', '"train_steps": 2000000'), ('"batch_size": 65536', '"batch_size": 131072'))
-    made.edit(("x" * 80, "y" * 80), ('"eval_steps": 1000', '"eval_steps": 2000'))
+    repository.spec.write_text(json.dumps(spec, indent=1))
+    (repository.folder / "stacks" / "__main__.py").write_text("import pulumi\n")
+    repository.commit()
+    repository.edit(
+        ('"train_steps": 1000000', '"train_steps": 2000000'), ('"batch_size": 65536', '"batch_size": 131072')
+    )
+    repository.edit(("x" * 80, "y" * 80), ('"eval_steps": 1000', '"eval_steps": 2000'))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    text = told(made, capsys.readouterr().out)
+    text = with_numbered_commits(repository, capsys.readouterr().out)
 
     assert len(sizes) == 75
     assert text.splitlines()[2] == "### tpucfg review: 300 configs changed"
-    assert is_golden("many-configs", text)
-    _is_sound(text)
+    assert equals_golden_file("many-configs", text)
+    _assert_well_formed(text)
 
 
-def _is_sound(text: str) -> None:
-    """What holds for every comment."""
+def _assert_well_formed(text: str) -> None:
+    """Assert what is true for every comment: its size, its markup, and no personal data or secrets."""
     assert text.startswith("<!-- tpucfg-review -->\n")
     assert len(text.encode()) < 65_536
     assert "jane.doe" not in text

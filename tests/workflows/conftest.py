@@ -1,4 +1,4 @@
-"""A pull request for the workflow and its scripts."""
+"""Fixtures for the workflow and its scripts."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from github_comments import Comments, serving
 
 @pytest.fixture
 def comments() -> Iterator[Comments]:
-    """Pull request 7, without comments."""
+    """Serve the comments of pull request 7, which has none."""
     with serving(Comments()) as served:
         yield served

@@ -1,4 +1,4 @@
-"""The script that puts the review on a pull request, against a stand-in of GitHub's API."""
+"""The script that posts the review on a pull request, run against a stand-in for GitHub's API."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ Post = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def post(comments: Comments, tmp_path: Path) -> Post:
-    """Runs the script for a comment."""
+    """Return a function that runs the script for a comment."""
 
     def run(body: str | None, **more: str) -> "subprocess.CompletedProcess[str]":
         if body is not None:
@@ -50,14 +50,14 @@ def post(comments: Comments, tmp_path: Path) -> Post:
 
 
 def test_first_review_is_a_new_comment(comments: Comments, post: Post) -> None:
-    """To the letter, whatever it holds."""
+    """The body is that of the file, with any special characters."""
     body = f'{MARKER}\n# a `b` "c" \\n $HOME $(id) é 🎉 {{{{ }}}} \\\n'
     assert post(body).returncode == 0
     assert comments.ours == [body]
 
 
-def test_same_review_writes_nothing(comments: Comments, post: Post) -> None:
-    """Also where somebody's browser has made other line ends of it."""
+def test_equal_review_writes_nothing(comments: Comments, post: Post) -> None:
+    """An equal comment is not written again, also if a browser changed its line breaks."""
     post(f"{MARKER}\nsame\n")
     comments.listed[-1]["body"] = f"{MARKER}\r\nsame"
     done = post(f"{MARKER}\nsame\n")
@@ -65,8 +65,8 @@ def test_same_review_writes_nothing(comments: Comments, post: Post) -> None:
     assert len(comments.writes) == 1
 
 
-def test_other_review_takes_its_place(comments: Comments, post: Post) -> None:
-    """There is one comment, and it is the last review."""
+def test_other_review_replaces_the_comment(comments: Comments, post: Post) -> None:
+    """There is one comment, with the last review."""
     post(f"{MARKER}\nold\n")
     assert post(f"{MARKER}\nnew\n").returncode == 0
     assert comments.ours == [f"{MARKER}\nnew\n"]
@@ -74,7 +74,7 @@ def test_other_review_takes_its_place(comments: Comments, post: Post) -> None:
 
 
 def test_comment_is_found_on_a_later_page(comments: Comments, post: Post) -> None:
-    """A long discussion hides nothing."""
+    """The comment is found in a discussion of several pages."""
     for number in range(230):
         comments.add(f"remark {number}")
     comments.add(f"{MARKER}\nold", BOT)
@@ -86,8 +86,8 @@ def test_comment_is_found_on_a_later_page(comments: Comments, post: Post) -> Non
 
 
 @pytest.mark.parametrize("others", [99, 100, 101, 200])
-def test_every_page_is_looked_at_before_one_is_written(comments: Comments, post: Post, others: int) -> None:
-    """Whole pages are no end of the list."""
+def test_every_page_is_read_before_a_comment_is_created(comments: Comments, post: Post, others: int) -> None:
+    """A full page is not taken for the last one."""
     for number in range(others):
         comments.add(f"remark {number}")
     post(f"{MARKER}\none\n")
@@ -95,8 +95,8 @@ def test_every_page_is_looked_at_before_one_is_written(comments: Comments, post:
     assert comments.ours == [f"{MARKER}\ntwo\n"]
 
 
-def test_comments_of_others_are_left_alone(comments: Comments, post: Post) -> None:
-    """Neither a marker that somebody else wrote nor another comment of the bot is taken for ours."""
+def test_comments_of_others_are_not_changed(comments: Comments, post: Post) -> None:
+    """A marker in a comment of another author, and other comments of the bot, are ignored."""
     comments.add(f"{MARKER}\nmine", "mallory")
     comments.add(f"quoted: {MARKER}", BOT)
     comments.add("coverage: 98%", BOT)
@@ -110,8 +110,8 @@ def test_comments_of_others_are_left_alone(comments: Comments, post: Post) -> No
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_fork_is_told_where_the_review_is(comments: Comments, post: Post, there: bool) -> None:
-    """A token that only reads is no failure: the review is in the run's summary."""
+def test_read_only_token_is_no_failure(comments: Comments, post: Post, there: bool) -> None:
+    """With a read-only token the script exits with 0 and a notice that names the summary of the run."""
     if there:
         comments.add(f"{MARKER}\nold", BOT)
     comments.may_write = False
@@ -121,16 +121,16 @@ def test_fork_is_told_where_the_review_is(comments: Comments, post: Post, there:
     assert "the review is in the summary of this run" in done.stdout
 
 
-def test_refusal_is_told(comments: Comments, post: Post) -> None:
-    """What is no question of rights fails, with GitHub's own words and without the token."""
+def test_refusal_fails_with_the_message_of_github(comments: Comments, post: Post) -> None:
+    """Any other refusal fails with GitHub's message, and without the token in the output."""
     done = post(f"{MARKER}\n{'x' * 70_000}\n")
     assert done.returncode == 1
     assert "422 Body is too long (maximum is 65536 characters)" in done.stderr
     assert comments.token not in done.stdout + done.stderr
 
 
-def test_rate_limit_is_no_lack_of_rights(comments: Comments, post: Post) -> None:
-    """GitHub answers 403 there too; a job that passed would leave yesterday's comment for today's."""
+def test_rate_limit_fails(comments: Comments, post: Post) -> None:
+    """A rate limit has the status 403 too, but must fail: otherwise an old comment would count as current."""
     comments.is_busy = True
     done = post(f"{MARKER}\nnew\n")
     assert done.returncode == 1
@@ -138,8 +138,8 @@ def test_rate_limit_is_no_lack_of_rights(comments: Comments, post: Post) -> None
 
 
 @pytest.mark.parametrize("left", [None, "", f"text\n{MARKER}\n", f"{MARKER} all is well\n"])
-def test_what_is_no_review_is_not_posted(comments: Comments, post: Post, left: str | None) -> None:
-    """Without a file, and with one that is no review, the comment says that there is none, and the step fails."""
+def test_invalid_review_is_not_posted(comments: Comments, post: Post, left: str | None) -> None:
+    """Without a valid review the comment reports that there is none, and the step fails."""
     for there in (False, True):
         if there:
             comments.listed[-1]["body"] = f"{MARKER}\nold"
@@ -149,8 +149,8 @@ def test_what_is_no_review_is_not_posted(comments: Comments, post: Post, left: s
         assert comments.ours == [NONE.format("0123456789ab")]
 
 
-def test_failure_of_a_fork_is_no_notice(comments: Comments, post: Post) -> None:
-    """Nobody is sent to a summary that has no review."""
+def test_missing_review_of_a_fork_fails(comments: Comments, post: Post) -> None:
+    """Without a review there is no notice, as the summary has none either."""
     comments.may_write = False
     done = post("")
     assert done.returncode == 1
@@ -159,8 +159,8 @@ def test_failure_of_a_fork_is_no_notice(comments: Comments, post: Post) -> None:
 
 
 @pytest.mark.parametrize("commit", ["", "main", "0123", "[a](b)", "$(id)", "0123456789abcdef\n" * 3])
-def test_only_an_id_is_shown_as_the_commit(comments: Comments, post: Post, commit: str) -> None:
-    """What is no id stands nowhere."""
+def test_only_a_commit_id_is_shown(comments: Comments, post: Post, commit: str) -> None:
+    """A commit that is not an id is not shown."""
     assert post("", COMMIT=commit).returncode == 1
     assert comments.ours == [NONE.format("this commit")]
 
@@ -168,10 +168,10 @@ def test_only_an_id_is_shown_as_the_commit(comments: Comments, post: Post, commi
 @pytest.mark.parametrize(
     "spec", ["tpucfg.yaml", "./tpucfg.yaml", "a/b.yaml", "./a/b.yaml", "a--> b/t.yaml", "é/---/~(x)'!*%2F.yaml"]
 )
-def test_failure_is_found_by_the_specs_marker(comments: Comments, post: Post, spec: str) -> None:
-    """Where there is no review, the script makes the marker that a review of the spec would have."""
+def test_marker_of_a_missing_review_equals_that_of_a_review(comments: Comments, post: Post, spec: str) -> None:
+    """Without a review the script creates the marker that a review of the spec would have."""
     own = marker(spec.removeprefix("./"))
-    others = [f"{marker(it)}\nold\n" for it in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml") if marker(it) != own]
+    others = [f"{marker(other)}\nold\n" for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml") if marker(other) != own]
     for body in (*others, f"{own}\nold\n"):
         assert post(body).returncode == 0
     assert post("", SPEC=spec).returncode == 1
@@ -179,14 +179,14 @@ def test_failure_is_found_by_the_specs_marker(comments: Comments, post: Post, sp
     assert comments.ours[-1].startswith(f"{own}\n\n### tpucfg review: failed for ")
 
 
-def test_nothing_is_left_behind(post: Post, tmp_path: Path) -> None:
-    """The token is in no file afterwards."""
+def test_temporary_files_are_deleted(post: Post, tmp_path: Path) -> None:
+    """No file with the token exists afterwards."""
     post(f"{MARKER}\nnew\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["comment.md"]
 
 
 def test_each_spec_has_its_comment(comments: Comments, post: Post) -> None:
-    """Two projects of one repository do not write over each other: the marker names the spec."""
+    """Two projects of one repository have separate comments."""
     bodies = [f"<!-- tpucfg-review: {spec}/tpucfg.yaml -->\nold\n" for spec in ("a", "b%20c")]
     for body in (*bodies, f"{MARKER}\nold\n"):
         assert post(body).returncode == 0

@@ -1,4 +1,4 @@
-"""The GitLab job that the documents show, against a stand-in of GitLab's API."""
+"""The documented GitLab jobs, run against a stand-in for GitLab's API."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ COMMIT = "0123456789" * 4
 
 
 def jobs() -> dict[str, Any]:
-    """The block in the documents."""
+    """Return the jobs of the example in the documentation."""
     page = (ROOT / "docs" / "review.md").read_text()
     block = page.split("<!-- gitlab:", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
     loaded: dict[str, Any] = yaml.safe_load(block)
@@ -42,11 +42,11 @@ class GitLab:
         self.url = ""
 
     def add(self, body: str, author: int = ME) -> None:
-        """Somebody writes one; the newest comes first in the list."""
+        """Add a note; the API lists the newest first."""
         self.notes.insert(0, {"id": 100 + len(self.notes), "body": body, "author": {"id": author}})
 
     def answer(self, method: str, target: str, headers: Message, body: Any) -> tuple[int, Any]:
-        """Status and answer."""
+        """Return the status and the body of a response."""
         url = urlsplit(target)
         self.calls.append(f"{method} {url.path}")
         if headers["PRIVATE-TOKEN"] != TOKEN:
@@ -54,9 +54,9 @@ class GitLab:
         if url.path == "/api/v4/user":
             return 200, {"id": ME}
         if method == "GET":
-            asked = {key: int(value[0]) for key, value in parse_qs(url.query).items()}
-            start = (asked["page"] - 1) * asked["per_page"]
-            return 200, self.notes[start : start + asked["per_page"]]
+            parameters = {key: int(value[0]) for key, value in parse_qs(url.query).items()}
+            start = (parameters["page"] - 1) * parameters["per_page"]
+            return 200, self.notes[start : start + parameters["per_page"]]
         if method == "POST":
             self.add(body["body"])
             return 201, self.notes[0]
@@ -67,10 +67,10 @@ class GitLab:
 
 @pytest.fixture
 def gitlab() -> Iterator[GitLab]:
-    """A GitLab on the loopback."""
-    made = GitLab()
-    with answering(made.answer) as made.url:
-        yield made
+    """Serve the API of GitLab on the loopback."""
+    api = GitLab()
+    with answering(api.answer) as api.url:
+        yield api
 
 
 Post = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -78,7 +78,7 @@ Post = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(params=[("sh", "-e"), ("bash", "-eo", "pipefail")], ids=["sh", "bash"])
 def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post:
-    """Runs the job's last command, which is the script, in the shells that images have."""
+    """Return a function that runs the script of the second job, in each shell that images have."""
     script = jobs()["comment"]["script"][-1]
 
     def run(body: str | None, token: str = TOKEN) -> "subprocess.CompletedProcess[str]":
@@ -103,8 +103,8 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     return run
 
 
-def test_one_note_that_is_brought_up_to_date(gitlab: GitLab, post: Post) -> None:
-    """The first review is a note, the same again writes nothing, another one takes its place."""
+def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
+    """The first review creates a note, an equal one writes nothing, and another one replaces it."""
     for body in ("one", "one", "two"):
         done = post(f"{MARKER}\n{body}\n")
         assert done.returncode == 0, done.stderr
@@ -112,8 +112,8 @@ def test_one_note_that_is_brought_up_to_date(gitlab: GitLab, post: Post) -> None
     assert [call.split()[0] for call in gitlab.calls if not call.startswith("GET")] == ["POST", "PUT"]
 
 
-def test_note_is_found_among_those_of_others(gitlab: GitLab, post: Post) -> None:
-    """On a later page, and not the one that somebody else marked."""
+def test_note_is_found_on_a_later_page(gitlab: GitLab, post: Post) -> None:
+    """The note is found on any page, and a note of another author with the marker is ignored."""
     gitlab.add(f"{MARKER}\nold")
     gitlab.add(f"{MARKER}\nmine", author=1)
     for number in range(250):
@@ -125,8 +125,8 @@ def test_note_is_found_among_those_of_others(gitlab: GitLab, post: Post) -> None
 
 
 @pytest.mark.parametrize("left", [None, "", "all is well\n"])
-def test_failure_takes_the_last_reviews_place(gitlab: GitLab, post: Post, left: str | None) -> None:
-    """A job that failed leaves nothing, or what is no review; the note says so, until there is one again."""
+def test_failed_job_replaces_the_last_review(gitlab: GitLab, post: Post, left: str | None) -> None:
+    """If the first job leaves no valid review, the note reports that until there is one."""
     for body in (f"{MARKER}\nold\n", left):
         done = post(body)
         assert done.returncode == 0, done.stderr
@@ -137,8 +137,8 @@ def test_failure_takes_the_last_reviews_place(gitlab: GitLab, post: Post, left: 
     assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\nnew\n"]
 
 
-def test_file_of_the_review_is_one_name() -> None:
-    """What the first job writes is what it keeps, and a name that no file of the commit can have."""
+def test_file_name_contains_the_commit() -> None:
+    """Both jobs use the same file name, which no file of the commit can have."""
     review = jobs()["review"]
     (path,) = review["artifacts"]["paths"]
     assert "$CI_COMMIT_SHA" in path
@@ -146,30 +146,30 @@ def test_file_of_the_review_is_one_name() -> None:
     assert f"review={path}\n" in jobs()["comment"]["script"][-1]
 
 
-def test_fork_has_its_review_as_an_artifact(gitlab: GitLab, post: Post) -> None:
-    """Without a token nothing is asked, and nothing fails."""
+def test_missing_token_is_no_failure(gitlab: GitLab, post: Post) -> None:
+    """Without a token no request is sent, and the job names the artifact."""
     done = post(f"{MARKER}\nnew\n", token="")
     assert done.returncode == 0
     assert "artifact of the job review" in done.stdout
     assert gitlab.calls == []
 
 
-def test_refusal_fails_the_job(post: Post) -> None:
-    """A wrong token is told."""
+def test_wrong_token_fails_the_job(post: Post) -> None:
+    """The error of the API is printed."""
     done = post(f"{MARKER}\nnew\n", token="glpat-wrong")  # noqa: S106 - none
     assert done.returncode != 0
     assert "401" in done.stderr
 
 
-def test_token_is_where_the_stack_program_is_not() -> None:
-    """The job that runs the program has no environment, by which the token is given out."""
+def test_job_with_the_stack_program_has_no_token() -> None:
+    """The token belongs to an environment that only the second job names, and that job runs nothing of the project."""
     assert "environment" not in jobs()["review"]
     assert jobs()["comment"]["environment"] == {"name": "tpucfg-review", "action": "access"}
     assert not any("pip" in line or "tpucfg " in line for line in jobs()["comment"]["script"][:-1])
 
 
 def test_each_spec_has_its_note(gitlab: GitLab, post: Post) -> None:
-    """Two projects of one repository do not write over each other."""
+    """Two projects of one repository have separate notes."""
     for spec in ("a", "b", "a"):
         assert post(f"<!-- tpucfg-review: {spec}/tpucfg.yaml -->\n{len(gitlab.notes)}\n").returncode == 0
     assert sorted(note["body"].split("/")[0][-1] for note in gitlab.notes) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""The workflow that `tpucfg init` writes, run end to end: a new project, a pull request, its comment."""
+"""The workflow that `tpucfg init` writes, run end to end, from a new project to the comment on a pull request."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import yaml
 
 from github_comments import NONE, Comments
 from github_runner import Job
-from pull_request import WORKFLOW, Proposal, reviewed
+from pull_request import WORKFLOW, Proposal, run_workflow
 from spec_factory import ROOT
 from tpucfg import __version__
 from tpucfg.cli.app import run
@@ -26,7 +26,7 @@ MARKER = "<!-- tpucfg-review -->"
 
 @pytest.fixture
 def proposal(tmp_path: Path) -> Proposal:
-    """A new project."""
+    """Create a new project with a pull request."""
     return Proposal(tmp_path / "mnist")
 
 
@@ -35,13 +35,13 @@ Review = Callable[[], dict[str, Job]]
 
 @pytest.fixture
 def review(proposal: Proposal, comments: Comments, tmp_path: Path) -> Review:
-    """Runs the workflow on the pull request as it stands."""
+    """Return a function that runs the workflow on the pull request."""
     runs = (tmp_path / f"run-{number}" for number in range(100))
-    return lambda: reviewed(proposal, comments, next(runs))
+    return lambda: run_workflow(proposal, comments, next(runs))
 
 
-def test_two_commits_later(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """A first review is one comment; the same again writes nothing; a further commit changes that comment."""
+def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """The first review creates a comment, an equal one writes nothing, and a further commit updates it."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"), ("train/mnist:1.0", "train/mnist:1.1"))
 
     jobs = review()
@@ -53,7 +53,7 @@ def test_two_commits_later(proposal: Proposal, comments: Comments, review: Revie
     }, jobs
     [comment] = comments.ours
     assert comment.startswith(f"{MARKER}\n")
-    assert f"which merges {proposal.git('rev-parse', 'change')[:12]} into it" in comment
+    assert f"which merges {proposal.git('rev-parse', 'change')[:12]} into the base" in comment
     assert "--batch_size" in comment
     assert "1.1" in comment
     assert jobs["review"].summary == comment
@@ -68,7 +68,7 @@ def test_two_commits_later(proposal: Proposal, comments: Comments, review: Revie
 
 
 def test_fork_has_its_review_in_the_summary(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """With a token that only reads, nothing fails, and the review is there to be read."""
+    """With a read-only token nothing fails, and the summary of the run has the review."""
     comments.may_write = False
     proposal.propose(("train_steps: 4000", "train_steps: 5000"))
 
@@ -80,8 +80,8 @@ def test_fork_has_its_review_in_the_summary(proposal: Proposal, comments: Commen
     assert "::notice title=tpucfg review::" in jobs["comment"].output
 
 
-def test_spec_that_does_not_hold(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """The run fails with an annotation on the line, and the comment is there all the same."""
+def test_spec_with_errors_fails_the_run(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """The run fails with an annotation on the line, and the comment is still posted."""
     proposal.propose(("region: us-central1", "region: us-west4"))
 
     jobs = review()
@@ -91,12 +91,12 @@ def test_spec_that_does_not_hold(proposal: Proposal, comments: Comments, review:
     assert "TPU021" in comments.ours[0]
 
 
-def test_review_that_fails_takes_the_last_ones_place(
+def test_failed_review_replaces_the_last_one(
     proposal: Proposal, comments: Comments, tmp_path: Path, review: Review
 ) -> None:
-    """A comment about yesterday's commit is not left as if it were about today's, and the next review takes over.
+    """A failed review replaces the comment on an earlier commit, until the next review.
 
-    Nothing that the pull request holds is taken for a review, and none of it is in the comment.
+    No file of the pull request is taken for a review, and the comment contains nothing of it.
     """
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()
@@ -105,7 +105,7 @@ def test_review_that_fails_takes_the_last_ones_place(
     commit = proposal.commit()
     proposal.merge_on_trial()
 
-    jobs = reviewed(proposal, comments, tmp_path / "failing", failing="actions/setup-python")
+    jobs = run_workflow(proposal, comments, tmp_path / "failing", failing="actions/setup-python")
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
@@ -114,12 +114,12 @@ def test_review_that_fails_takes_the_last_ones_place(
     }
     assert comments.ours == [NONE.format(commit[:12])]
     review()
-    assert f"which merges {commit[:12]} into it" in comments.ours[0]
+    assert f"which merges {commit[:12]} into the base" in comments.ours[0]
     assert "--batch_size" in comments.ours[0]
 
 
-def test_review_that_refuses_takes_the_last_ones_place(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """An empty file, which is all that a refusal leaves, is no review either."""
+def test_refused_review_replaces_the_last_one(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """The empty file that a refused review leaves does not count as a review."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()
     proposal.git("checkout", "--quiet", "change")
@@ -130,14 +130,12 @@ def test_review_that_refuses_takes_the_last_ones_place(proposal: Proposal, comme
 
     jobs = review()
 
-    assert "is a symbolic link in HEAD, and is not followed" in jobs["review"].output
+    assert "is a symbolic link in HEAD, and links are not followed" in jobs["review"].output
     assert comments.ours == [NONE.format(commit[:12])]
 
 
-def test_configs_that_are_committed_have_to_be_up_to_date(
-    proposal: Proposal, comments: Comments, review: Review
-) -> None:
-    """Where a folder of configs is kept, the run says which file is not what the spec makes."""
+def test_committed_configs_have_to_be_up_to_date(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """If configs are committed, the run names each file that differs from the rendered one."""
     spec = proposal.folder / "tpucfg.yaml"
     assert run(["render", "--spec", str(spec), "--out", str(proposal.folder / "configs")]) == 0
     proposal.commit()
@@ -150,8 +148,8 @@ def test_configs_that_are_committed_have_to_be_up_to_date(
     assert comments.ours
 
 
-def test_base_that_moved_on_is_not_shown(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """What others merged in the meantime is no part of this pull request."""
+def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """Changes that were merged into base later are not part of the review."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     proposal.edit(("learning_rate: 0.1", "learning_rate: 0.2"))
     proposal.commit()
@@ -164,11 +162,11 @@ def test_base_that_moved_on_is_not_shown(proposal: Proposal, comments: Comments,
     assert "0.2" not in comment
 
 
-def test_credentials_that_fail_are_told(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
-    """Where no preview could be taken the comment says so, and tells what the program declares."""
+def test_failed_authentication_is_reported(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+    """Without a preview the comment reports the failure, and shows the changes that the program declares."""
     proposal.propose(("region: us-central1          #", "region: europe-west4         #"))
 
-    jobs = reviewed(proposal, comments, tmp_path / "run", dict(os.environ), failing="google-github-actions/auth")
+    jobs = run_workflow(proposal, comments, tmp_path / "run", dict(os.environ), failing="google-github-actions/auth")
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "failure",
@@ -180,8 +178,8 @@ def test_credentials_that_fail_are_told(proposal: Proposal, comments: Comments, 
     assert "data-europe-west4" in comment
 
 
-def test_no_untrusted_start(proposal: Proposal) -> None:
-    """It is started by pull_request alone, and the only job whose token writes runs nothing of the project."""
+def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
+    """It is started by pull_request alone, and the job with a write token runs nothing of the project."""
     for root in (ROOT, proposal.folder):
         workflow = yaml.safe_load((root / WORKFLOW).read_text())
         assert list(workflow[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
@@ -199,8 +197,8 @@ def test_no_untrusted_start(proposal: Proposal) -> None:
         ]
 
 
-def test_installs_what_wrote_it(proposal: Proposal) -> None:
-    """A new project's workflow installs the version that wrote it and no other, before there are credentials."""
+def test_workflow_installs_the_version_that_wrote_it(proposal: Proposal) -> None:
+    """The workflow of a new project installs exactly the version that wrote it, before it has credentials."""
     jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
     for name in ("preview", "review"):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
@@ -209,8 +207,8 @@ def test_installs_what_wrote_it(proposal: Proposal) -> None:
         assert "google-github-actions/auth" not in names[: names.index("Install")]
 
 
-def test_both_workflows_are_one(proposal: Proposal) -> None:
-    """What reviews this repository is what a new project has, but for how tpucfg is installed."""
+def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
+    """The workflow of this repository differs from that of a new project only in how it installs tpucfg."""
     own, theirs = (
         re.sub(r"( +- name: Install\n +run:)(?: \|\n(?: {10}.*\n)+| .*\n)", r"\1\n", (root / WORKFLOW).read_text())
         for root in (ROOT, proposal.folder)
@@ -220,8 +218,8 @@ def test_both_workflows_are_one(proposal: Proposal) -> None:
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not on the PATH")
 @pytest.mark.parametrize("action", ["review", "comment"])
-def test_scripts_of_the_actions_are_sound(action: str, tmp_path: Path) -> None:
-    """Actionlint looks at workflows only; the scripts of an action are shown to shellcheck as well."""
+def test_scripts_of_the_actions_pass_shellcheck(action: str, tmp_path: Path) -> None:
+    """Actionlint checks workflows only, so shellcheck runs on the scripts of the actions here."""
     folder = ROOT / GITHUB / "actions" / action
     scripts = list(folder.glob("*.sh"))
     for number, step in enumerate(yaml.safe_load((folder / "action.yml").read_text())["runs"]["steps"]):

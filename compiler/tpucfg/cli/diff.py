@@ -1,4 +1,4 @@
-"""`tpucfg diff`."""
+"""The command `tpucfg diff`."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import (
@@ -21,18 +20,17 @@ from tpucfg.cli.options import (
     require_choice,
     selection,
 )
-from tpucfg.diff.change import Difference
+from tpucfg.diff.change import Difference, redact_difference
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
-from tpucfg.plan import SelectionError
+from tpucfg.plan import Selection, SelectionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tpucfg.diff.compiled_revisions import CompiledRevision
     from tpucfg.git.snapshots import CompareRequest
-    from tpucfg.plan import Selection
 
 
 def diff(
@@ -41,98 +39,100 @@ def diff(
     ] = "HEAD",
     head: Annotated[
         str | None,
-        typer.Argument(metavar="[HEAD]", help="Likewise. [default: the working tree]", show_default=False),
+        typer.Argument(
+            metavar="[HEAD]",
+            help="A git revision, or a folder of configs. [default: the working tree]",
+            show_default=False,
+        ),
     ] = None,
     spec: SpecOption = SPEC,
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 where there are differences.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 if there are differences.")] = False,
 ) -> None:
-    """Print what changed in the configs between two revisions, by meaning: flags by name, the same change once.
+    """Print how the configs differ between two revisions: flags by name, and each common change once.
 
-    Both sides are made by this version of tpucfg. Without arguments HEAD is compared with the working tree; with one,
-    that revision is. Two folders that exist are compared as they are, as `render --out` writes them, or any YAML and
-    JSON files: they come before revisions of the same names.
-    Values under names like api_key or password, tokens and people's addresses are not shown.
+    Both revisions are compiled by the installed version of tpucfg. The defaults compare HEAD with the working tree.
+    Two existing folders are compared as they are, with the output of `render --out` or any YAML and JSON files; folders
+    take precedence over revisions of the same names.
+    Values of keys such as api_key or password, tokens, and personal addresses are redacted.
 
     Example: tpucfg diff main --env prod
     """
     require_choice(format, tuple(_FORMATS), "--format")
     if head is not None and is_directory(Path(base)) and is_directory(Path(head)):
-        found = _of_folders(Path(base), Path(head))
+        difference = _compare_folders(Path(base), Path(head))
     else:
-        found = _of_revisions(base, head, spec, selection(env, size, target))
-    from tpucfg.diff.change import redact_difference
-
-    print(_FORMATS[format](redact_difference(found)))
-    if exit_code and found:
+        difference = _compare_revisions(base, head, spec, selection(env, size, target))
+    print(_FORMATS[format](redact_difference(difference)))
+    if exit_code and difference:
         sys.stdout.flush()
         raise CommandExit(DIFFERENT)
 
 
-def _of_folders(base: Path, head: Path) -> Difference:
+def _compare_folders(base: Path, head: Path) -> Difference:
     from tpucfg.diff.config_folder import read_folder
 
     before, after = read_folder(base), read_folder(head)
-    if found := (*before.findings, *after.findings):
-        print_findings(found, before.sources | after.sources)
+    if findings := (*before.findings, *after.findings):
+        print_findings(findings, before.sources | after.sources)
         raise CommandExit(ERRORS)
     return config_difference(before.configs, after.configs)
 
 
-def _of_revisions(base: str, head: str | None, spec: Path, chosen: "Selection") -> Difference:
+def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
     from tpucfg.git.snapshots import CompareRequest
 
-    with compiled_sides(CompareRequest(base, head, spec, whole=False), chosen) as (before, after):
-        stops = [made for made in (before, after) if made.is_broken]
-        for made in stops:
-            print(f"tpucfg: {made.snapshot.title} cannot be compared:", file=sys.stderr)
-            print_findings(errors(made.findings), {made.snapshot.shown: made.text})
-        if stops:
+    request = CompareRequest(base, head, spec, with_program=False)
+    with compiled_revisions_or_exit(request, chosen) as (before, after):
+        broken = [revision for revision in (before, after) if revision.is_broken]
+        for revision in broken:
+            print(f"tpucfg: {revision.snapshot.title} cannot be compared:", file=sys.stderr)
+            print_findings(errors(revision.findings), {revision.snapshot.display_path: revision.text})
+        if broken:
             raise CommandExit(ERRORS)
         return config_difference(before.configs, after.configs)
 
 
 @contextmanager
-def compiled_sides(
-    asked: "CompareRequest", chosen: "Selection"
+def compiled_revisions_or_exit(
+    request: "CompareRequest", chosen: Selection
 ) -> "Iterator[tuple[CompiledRevision, CompiledRevision]]":
-    """Both sides of a comparison, compiled.
+    """Open and compile both revisions of a comparison.
 
     Raises:
-        Stop: A revision cannot be read, or neither side has what is selected.
+        CommandExit: A revision cannot be read, or neither has what is selected.
     """
-    from tpucfg.diff.compiled_revisions import compile_revisions
+    from tpucfg.diff.compiled_revisions import open_compiled_revisions
     from tpucfg.git.repository import RevisionError
-    from tpucfg.git.snapshots import open_snapshots
 
     try:
-        with open_snapshots(asked) as sides:
-            yield compile_revisions(sides, Catalog(), chosen)
+        with open_compiled_revisions(request, chosen) as revisions:
+            yield revisions
     except RevisionError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
     except SelectionError as error:
         raise CommandExit(USAGE, str(error)) from None
 
 
-def _text(found: Difference) -> str:
+def _text(difference: Difference) -> str:
     from tpucfg.diff.describe import text_lines
 
-    return "\n".join(text_lines(found))
+    return "\n".join(text_lines(difference))
 
 
-def _json(found: Difference) -> str:
-    from tpucfg.diff.describe import json_data, print_json
+def _json(difference: Difference) -> str:
+    from tpucfg.diff.describe import difference_json, dump_json
 
-    return print_json(json_data(found))
+    return dump_json(difference_json(difference))
 
 
-def _markdown(found: Difference) -> str:
-    from tpucfg.review.markdown.sections import whole_difference
+def _markdown(difference: Difference) -> str:
+    from tpucfg.review.markdown.sections import difference_markdown
 
-    return whole_difference(found)
+    return difference_markdown(difference)
 
 
 _FORMATS: Final[Mapping[str, Callable[[Difference], str]]] = {"text": _text, "json": _json, "markdown": _markdown}

@@ -1,1 +1,1 @@
-"""What changed between two sides, by meaning: plain values, flags by name, configs over a ladder."""
+"""Differences between the configs of two revisions, with flags by name and equal changes grouped."""

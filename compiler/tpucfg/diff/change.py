@@ -1,4 +1,4 @@
-"""Changes as plain data: of a value, and of configs."""
+"""Changes as plain data: of one value, and of the configs of two revisions."""
 
 import json
 import re
@@ -11,23 +11,25 @@ from tpucfg.yamldoc.document import KeyPath
 
 
 class Absent(Enum):
-    """The type of what is not there, which None would not say: null is a value."""
+    """The type of ABSENT. None cannot mark a missing value, because null is a value."""
 
     ABSENT = "absent"
 
 
 ABSENT: Final = Absent.ABSENT
-"""In the place of a value: there is none on this side."""
+"""Marks a value that one revision does not have."""
+# One encoder for all calls: `json.dumps` with options makes a new one each time, and this encodes every list item.
 canonical_json: Final = json.JSONEncoder(sort_keys=True).encode
-"""A value as a text by which equal values are found; `json.dumps` would make such an encoder for each."""
+"""Encode a value as text, so that equal values have equal texts."""
+# Bounded, because int() refuses a text of thousands of digits, which the name of a file can be.
 _NUMBERS: Final = re.compile(r"([0-9]{1,9})")
 
 
 class Change(NamedTuple):
-    """One value that differs. What came or went is one change at its root, until it is unfolded."""
+    """A value that differs. A mapping or list that was added or removed is one change until `unfold` splits it."""
 
     path: KeyPath
-    """Keys and indices; in a list, the index after the change, or before it for what was removed."""
+    """Keys and list indices; the index is that after the change, or the one before it for a removed item."""
     before: Any
     """Plain data, or ABSENT."""
     after: Any
@@ -35,70 +37,70 @@ class Change(NamedTuple):
 
 
 class ConfigKey(NamedTuple):
-    """Which config: what both sides know it by."""
+    """The identity of a config in both revisions."""
 
     environment: str
-    """In a folder of other files, the folder that a file is in."""
+    """In a folder of other files, the folder of the file."""
     size: str
-    """In a folder of other files, a file's name."""
+    """In a folder of other files, the name of the file."""
 
     @property
-    def rank(self) -> tuple[object, ...]:
-        """By environment, then by size with its numbers as numbers: v2-8 comes before v2-32."""
+    def sort_key(self) -> tuple[object, ...]:
+        """The environment, then the size with its numbers compared as numbers, so that v2-8 precedes v2-32."""
         parts = _NUMBERS.split(self.size)
         return (self.environment, [(int(part), "") if part.isdecimal() else (0, part) for part in parts], self.size)
 
 
 def sorted_keys(keys: Iterable[ConfigKey]) -> tuple[ConfigKey, ...]:
-    """Each of the keys once, by rank."""
-    return tuple(sorted({*keys}, key=lambda key: key.rank))
+    """Return each distinct key once, sorted."""
+    return tuple(sorted({*keys}, key=lambda key: key.sort_key))
 
 
 class Group(NamedTuple):
-    """Changes that the same configs have in common."""
+    """The changes that a set of configs has in common."""
 
     keys: tuple[ConfigKey, ...]
     changes: tuple[Change, ...]
-    """In the order of the config. `<size>` and `<env>` stand for each config's own where only these differ."""
+    """In the order of the config. `<size>` and `<env>` stand for a config's own if the values differ only in that."""
 
 
 class Difference(NamedTuple):
-    """What differs between the configs of two sides."""
+    """The difference between two sets of configs."""
 
     added: tuple[ConfigKey, ...]
     removed: tuple[ConfigKey, ...]
     groups: tuple[Group, ...]
-    """By the place of their first config."""
-    same: tuple[ConfigKey, ...]
-    """Without any change."""
+    """Those with the most configs first."""
+    unchanged: tuple[ConfigKey, ...]
 
     @property
     def changed(self) -> tuple[ConfigKey, ...]:
-        """The configs on both sides that differ, in order."""
+        """The configs that both sets contain and that differ."""
         return sorted_keys(key for group in self.groups for key in group.keys)
 
     @property
-    def kept(self) -> tuple[ConfigKey, ...]:
-        """The configs on both sides, changed or not."""
-        return sorted_keys((*self.changed, *self.same))
+    def common(self) -> tuple[ConfigKey, ...]:
+        """The configs that both sets contain."""
+        return sorted_keys((*self.changed, *self.unchanged))
 
     @property
-    def known(self) -> tuple[ConfigKey, ...]:
-        """Every config of either side."""
-        return sorted_keys((*self.added, *self.removed, *self.changed, *self.same))
+    def all_keys(self) -> tuple[ConfigKey, ...]:
+        """The configs of both sets."""
+        return sorted_keys((*self.added, *self.removed, *self.changed, *self.unchanged))
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.groups)
 
 
-def redact_difference(found: Difference) -> Difference:
-    """The difference without people and secrets."""
-    groups = (group._replace(changes=tuple(map(redact_change, group.changes))) for group in found.groups)
-    return found._replace(groups=tuple(groups))
+def redact_difference(difference: Difference) -> Difference:
+    """Return the difference without personal addresses and secrets."""
+    groups = (group._replace(changes=tuple(map(redact_change, group.changes))) for group in difference.groups)
+    return difference._replace(groups=tuple(groups))
 
 
 def redact_change(change: Change) -> Change:
-    """A change that shows nothing of the kind, on either side or in its path."""
+    """Return the change without personal addresses and secrets in its values and its path."""
     path = tuple(redact(step) if isinstance(step, str) else step for step in change.path)
-    last = next((step for step in reversed(change.path) if isinstance(step, str)), "")
-    return Change(path, redact_field(last, change.before), redact_field(last, change.after))
+    # The name decides whether a value is secret; an item of a list has the name of the list.
+    name = next((step for step in reversed(change.path) if isinstance(step, str)), "")
+    return Change(path, redact_field(name, change.before), redact_field(name, change.after))

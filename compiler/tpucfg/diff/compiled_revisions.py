@@ -1,12 +1,16 @@
-"""Both sides of a comparison compiled by the rules and targets of the installed tool, whatever wrote them."""
+"""Open two revisions of a spec and compile them.
 
-from collections.abc import Sequence
+Both are compiled with the rules and targets of the installed version, whatever version they were written for.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.diff.change import ConfigKey
 from tpucfg.findings import Finding, errors
-from tpucfg.git.snapshots import Snapshot
+from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 from tpucfg.plan import Job, Selection, SelectionError
 from tpucfg.render.pipeline import check_spec_file
 from tpucfg.spec.parse import parse_project
@@ -16,82 +20,94 @@ from tpucfg.yamldoc.reader import read_file
 
 
 class CompiledRevision(NamedTuple):
-    """What a side makes of the selected environments and sizes."""
+    """The selected jobs of one revision, compiled."""
 
     snapshot: Snapshot
     project: Project | None
-    """None where there is no spec, or a broken one."""
-    made: tuple[tuple[Job, RequestBody], ...]
+    """None if the revision has no spec, or one with errors."""
+    request_bodies: tuple[tuple[Job, RequestBody], ...]
     findings: tuple[Finding, ...]
     text: str
-    """The spec's own, to show places in."""
+    """The text of the spec, to show findings in."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether an error keeps this side from being compared."""
+        """True if errors in the spec prevent a comparison."""
         return bool(errors(self.findings))
 
     @property
     def jobs(self) -> dict[ConfigKey, Job]:
-        """By environment and size."""
-        return {config_key(job): job for job, _ in self.made}
+        """The jobs by environment and size."""
+        return {config_key(job): job for job, _ in self.request_bodies}
 
     @property
     def configs(self) -> dict[ConfigKey, Any]:
-        """Likewise the messages, which the rendered configs say to the letter."""
-        return {config_key(job): message for job, message in self.made}
+        """The request bodies by environment and size, which equal the data of the rendered configs."""
+        return {config_key(job): body for job, body in self.request_bodies}
 
 
 def config_key(job: Job) -> ConfigKey:
-    """What both sides know a job by."""
+    """Return the key by which both revisions identify a job."""
     return ConfigKey(job.environment.name, job.size)
 
 
-def compile_revisions(
-    sides: tuple[Snapshot, Snapshot], catalog: Catalog, selection: Selection
-) -> tuple[CompiledRevision, CompiledRevision]:
-    """What the two sides make; an environment or a size that is asked for has to be on one of them.
+@contextmanager
+def open_compiled_revisions(
+    request: CompareRequest, selection: Selection
+) -> Iterator[tuple[CompiledRevision, CompiledRevision]]:
+    """Open both revisions of a comparison and compile them; their files exist until the context ends.
 
     Raises:
-        SelectionError: It is on neither.
+        RevisionError: A revision cannot be read.
+        SelectionError: A selected environment or size is in neither revision.
     """
-    made: list[CompiledRevision] = []
-    unknown: list[SelectionError] = []
-    for side in sides:
+    with open_snapshots(request) as snapshots:
+        yield compile_revisions(snapshots, Catalog(), selection)
+
+
+def compile_revisions(
+    snapshots: tuple[Snapshot, Snapshot], catalog: Catalog, selection: Selection
+) -> tuple[CompiledRevision, CompiledRevision]:
+    """Compile both revisions. One of them may lack what is selected, because the other adds or removes it.
+
+    Raises:
+        SelectionError: A selected environment or size is in neither revision.
+    """
+    compiled: list[CompiledRevision] = []
+    selection_errors: list[SelectionError] = []
+    for snapshot in snapshots:
         try:
-            made.append(_made(side, catalog, selection))
+            compiled.append(_compile(snapshot, catalog, selection))
         except SelectionError as error:
-            unknown.append(error)
-            made.append(_as_far_as_there(side, catalog, selection))
-    if unknown and len(unknown) == sum(side.exists for side in sides):
-        raise unknown[-1]
-    return made[0], made[1]
+            selection_errors.append(error)
+            compiled.append(_compile_available(snapshot, catalog, selection))
+    if selection_errors and len(selection_errors) == sum(snapshot.exists for snapshot in snapshots):
+        raise selection_errors[-1]
+    return compiled[0], compiled[1]
 
 
-def _made(side: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
-    if not side.exists:
-        return CompiledRevision(side, None, (), (), "")
-    compiled, found, text = check_spec_file(side.spec, catalog, selection, side.shown)
-    whole = compiled is not None and not errors(found)
-    return CompiledRevision(
-        side,
-        compiled.plan.project if compiled and whole else None,
-        compiled.request_bodies if compiled and whole else (),
-        found,
-        text,
-    )
+def _compile(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
+    if not snapshot.exists:
+        return CompiledRevision(snapshot, None, (), (), "")
+    compiled, findings, text = check_spec_file(snapshot.spec, catalog, selection, snapshot.display_path)
+    if compiled is None or errors(findings):
+        return CompiledRevision(snapshot, None, (), findings, text)
+    return CompiledRevision(snapshot, compiled.plan.project, compiled.request_bodies, findings, text)
 
 
-def _as_far_as_there(side: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
-    """The same where the side lacks some of what is selected, because the other brings it."""
-    project = parse_project(read_file(side.spec, side.shown)).project
+def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
+    """Compile the part of the selection that the revision has."""
+    project = parse_project(read_file(snapshot.spec, snapshot.display_path)).project
     known = project.environments if project else {}
-    there = tuple(name for name in selection.environments or known if name in known)
-    if not there:
-        return CompiledRevision(side, project, (), (), "")
-    made = _made(side, catalog, Selection(there, (), selection.target))
-    return made._replace(made=tuple(_of_sizes(made.made, selection.sizes)))
+    names = tuple(name for name in selection.environments or known if name in known)
+    if not names:
+        return CompiledRevision(snapshot, project, (), (), "")
+    # Every size is compiled and filtered afterwards: selecting a size that is in no ladder is an error.
+    revision = _compile(snapshot, catalog, Selection(names, (), selection.target))
+    return revision._replace(request_bodies=_with_sizes(revision.request_bodies, selection.sizes))
 
 
-def _of_sizes(made: Sequence[tuple[Job, RequestBody]], sizes: Sequence[str]) -> list[tuple[Job, RequestBody]]:
-    return [(job, message) for job, message in made if not sizes or job.size in sizes]
+def _with_sizes(
+    request_bodies: Sequence[tuple[Job, RequestBody]], sizes: Sequence[str]
+) -> tuple[tuple[Job, RequestBody], ...]:
+    return tuple((job, body) for job, body in request_bodies if not sizes or job.size in sizes)

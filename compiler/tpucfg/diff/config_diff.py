@@ -1,4 +1,4 @@
-"""The configs of two sides compared, and equal changes of several of them told once."""
+"""Compare the configs of two revisions, and group the changes that several configs have in common."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,89 +9,110 @@ from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group, can
 from tpucfg.diff.command_lines import parse_command_lines
 from tpucfg.diff.tree_diff import unfold, value_changes
 
-_Owned = tuple[Change, tuple[ConfigKey, ...]]
+_SharedChange = tuple[Change, tuple[ConfigKey, ...]]
+"""A change, and the configs that have it."""
 
 
 def config_difference(before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey, Any]) -> Difference:
-    """What differs between two sets of configs, given as plain data."""
-    both = sorted_keys(before.keys() & after.keys())
-    found = {key: tuple(_changes(before[key], after[key])) for key in both}
+    """Return the difference between two sets of configs, given as plain data."""
+    common = sorted_keys(before.keys() & after.keys())
+    changes = {key: tuple(_config_changes(before[key], after[key])) for key in common}
     return Difference(
         added=sorted_keys(after.keys() - before.keys()),
         removed=sorted_keys(before.keys() - after.keys()),
-        groups=tuple(_grouped(found)),
-        same=tuple(key for key in both if not found[key]),
+        groups=tuple(_group_changes(changes)),
+        unchanged=tuple(key for key in common if not changes[key]),
     )
 
 
-def _changes(before: Any, after: Any) -> Iterator[Change]:
-    if repr(before) != repr(after):  # in the quickest way there is: most configs of a large ladder have not changed
+def _config_changes(before: Any, after: Any) -> Iterator[Change]:
+    # repr is the fastest comparison that distinguishes 1 from true; most configs of a large ladder have not changed.
+    if repr(before) != repr(after):
         for change in value_changes(parse_command_lines(before), parse_command_lines(after)):
             yield from unfold(change)
 
 
-def _grouped(found: Mapping[ConfigKey, Sequence[Change]]) -> Iterator[Group]:
-    owners: dict[str, list[ConfigKey]] = {}
-    told: dict[str, Change] = {}
-    for key, of_one in found.items():
-        for change in of_one:
+def _group_changes(changes: Mapping[ConfigKey, Sequence[Change]]) -> Iterator[Group]:
+    """Yield the changes by the set of configs that have them, the largest sets first."""
+    keys_by_token: dict[str, list[ConfigKey]] = {}
+    change_by_token: dict[str, Change] = {}
+    for key, config_changes in changes.items():
+        for change in config_changes:
             token = _token(change)
-            told[token] = change
-            owners.setdefault(token, []).append(key)
+            change_by_token[token] = change
+            keys_by_token.setdefault(token, []).append(key)
+    shared = {token: (change, tuple(keys_by_token[token])) for token, change in change_by_token.items()}
     groups: dict[tuple[ConfigKey, ...], list[Change]] = {}
-    for change, keys in _generalised({token: (change, tuple(owners[token])) for token, change in told.items()}):
+    for change, keys in _merge_own_names(shared):
         groups.setdefault(keys, []).append(change)
-    for keys in sorted(groups, key=lambda keys: (-len(keys), [key.rank for key in keys])):
+    for keys in sorted(groups, key=lambda keys: (-len(keys), [key.sort_key for key in keys])):
         yield Group(keys, tuple(groups[keys]))
 
 
-def _generalised(owned: Mapping[str, _Owned]) -> Iterator[_Owned]:
-    """Changes that differ in nothing but the config's own size or environment become one."""
-    alike: dict[str, list[_Owned]] = {}
-    for exact, (change, keys) in owned.items():
-        owned_by_all = all(_names(exact, key) for key in keys)
-        forms = {_token(_general(change, key)) for key in keys} if owned_by_all else set[str]()
-        # A change that all its configs have to the letter stays as it is: the size in it is a word like any other.
-        token = next(iter(forms)) if len(forms) == 1 else exact
-        alike.setdefault(token, []).append((change, keys))
-    for members in alike.values():
+def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedChange]:
+    """Merge changes that differ only in the config's own size or environment."""
+    by_form: dict[str, list[_SharedChange]] = {}
+    for token, (change, keys) in shared.items():
+        has_own_names = all(_contains_own_name(token, key) for key in keys)
+        forms = {_token(_with_placeholders(change, key)) for key in keys} if has_own_names else set[str]()
+        # Several forms: all configs have exactly this value, so the size in it is a word like any other.
+        form = next(iter(forms)) if len(forms) == 1 else token
+        by_form.setdefault(form, []).append((change, keys))
+    for members in by_form.values():
         if len(members) == 1:
             yield members[0]
-        else:
-            keys = sorted_keys(key for _, keys in members for key in keys)
-            yield _general(members[0][0], members[0][1][0], _told_apart(keys)), keys
+            continue
+        all_keys = sorted_keys(key for _, keys in members for key in keys)
+        change, keys = members[0]
+        yield (
+            _with_placeholders(
+                change,
+                keys[0],
+                # A placeholder is needed only for what differs between the configs.
+                environment=len({key.environment for key in all_keys}) > 1,
+                size=len({key.size for key in all_keys}) > 1,
+            ),
+            all_keys,
+        )
 
 
-def _names(token: str, key: ConfigKey) -> bool:
-    """Whether a change may hold the config's own size or environment; a file at the root of a folder has none."""
-    return any(word and word in token for word in key)
+def _contains_own_name(token: str, key: ConfigKey) -> bool:
+    """Return True if a change may contain the config's own environment or size.
+
+    A cheap test before the regular expressions. A file at the root of a folder has no environment.
+    """
+    return any(name and name in token for name in key)
 
 
-def _told_apart(keys: Sequence[ConfigKey]) -> tuple[bool, bool]:
-    """Whether the configs differ in environment, and in size: what they share needs no mark in its place."""
-    return len({key.environment for key in keys}) > 1, len({key.size for key in keys}) > 1
-
-
-def _general(change: Change, key: ConfigKey, marked: tuple[bool, bool] = (True, True)) -> Change:
-    own, pattern = _own(key, marked)
-    return change._replace(before=_with(own, pattern, change.before), after=_with(own, pattern, change.after))
+def _with_placeholders(change: Change, key: ConfigKey, *, environment: bool = True, size: bool = True) -> Change:
+    """Return the change with `<env>` and `<size>` instead of the config's own environment and size."""
+    placeholders, pattern = _placeholders(key, environment=environment, size=size)
+    before, after = (_substitute(placeholders, pattern, value) for value in (change.before, change.after))
+    return change._replace(before=before, after=after)
 
 
 @cache
-def _own(key: ConfigKey, marked: tuple[bool, bool]) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    marks = ((key.environment, "<env>"), (key.size, "<size>"))
-    own = {word: mark for (word, mark), is_marked in zip(marks, marked, strict=True) if is_marked}
-    words = "|".join(re.escape(word) for word in own if word)
-    return own, re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])")
+def _placeholders(key: ConfigKey, *, environment: bool, size: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    placeholders: dict[str, str] = {}
+    if environment:
+        placeholders[key.environment] = "<env>"
+    if size:
+        placeholders[key.size] = "<size>"
+    names = "|".join(re.escape(name) for name in placeholders if name)
+    # Whole words only: v2-8 is not a part of v2-80.
+    return placeholders, re.compile(rf"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])")
 
 
-def _with(own: Mapping[str, str], pattern: re.Pattern[str], value: Any) -> Any:
+def _substitute(placeholders: Mapping[str, str], pattern: re.Pattern[str], value: Any) -> Any:
     if isinstance(value, str):
-        return pattern.sub(lambda match: own[match[0]], value)
+        return pattern.sub(lambda match: placeholders[match[0]], value)
     if isinstance(value, dict):
-        return {name: _with(own, pattern, inner) for name, inner in value.items()}
-    return [_with(own, pattern, item) for item in value] if isinstance(value, list) else value
+        return {name: _substitute(placeholders, pattern, inner) for name, inner in value.items()}
+    return [_substitute(placeholders, pattern, item) for item in value] if isinstance(value, list) else value
 
 
 def _token(change: Change) -> str:
-    return canonical_json([change.path, *([] if it is ABSENT else [it] for it in change[1:])])
+    """Return a text that equal changes have in common."""
+    return canonical_json(
+        [change.path, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
+    )

@@ -1,4 +1,4 @@
-"""The configs in a folder, as `tpucfg render --out` writes them, or any files of YAML and JSON."""
+"""Read the configs in a folder: the output of `tpucfg render --out`, or any YAML and JSON files."""
 
 import os
 from collections.abc import Iterator
@@ -11,49 +11,54 @@ from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_file
 
 MAX_FILES: Final = 100_000
-_ENDINGS: Final = (".yaml", ".yml", ".json")
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _CONFIG: Final = "config"
-"""The stem of a config's name; its folder is the size, and what lies above that the environment."""
+"""The stem of a rendered config. Its folder is named after the size, and the folder above after the environment."""
 
 
 class ConfigFolder(NamedTuple):
-    """What a folder holds."""
+    """The configs in a folder."""
 
     configs: dict[ConfigKey, Any]
     findings: tuple[Finding, ...]
-    """About the files that cannot be read."""
+    """Findings about files that cannot be read."""
     sources: dict[str, str]
     """The text of those files, by name."""
 
 
 def read_folder(folder: Path) -> ConfigFolder:
-    """All configs below a folder. Symbolic links are not followed, and hidden files and folders are left alone."""
+    """Read all configs below a folder. Symbolic links, hidden files and hidden folders are skipped."""
     configs: dict[ConfigKey, Any] = {}
     broken: list[Document] = []
-    for path in _files(folder):
+    for path in _config_files(folder):
         document = read_file(path)
         if errors(document.findings):
             broken.append(document)
         else:
-            configs[_key(path.relative_to(folder))] = document.data
+            configs[_config_key(path.relative_to(folder))] = document.data
     findings = collect(finding for document in broken for finding in document.findings)
     return ConfigFolder(configs, findings, {document.file: document.text for document in broken})
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    left = MAX_FILES
+def _config_files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a stable order, up to MAX_FILES."""
+    remaining = MAX_FILES
     for root, folders, names in os.walk(folder):
+        # Changed in place, which is how os.walk learns where to go on and in which order.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(root, name)
-            if name.endswith(_ENDINGS) and not name.startswith(".") and not path.is_symlink():
+            if name.endswith(_SUFFIXES) and not name.startswith(".") and not path.is_symlink():
                 yield path
-                left -= 1
-            if not left:
+                remaining -= 1
+            if not remaining:
                 return
 
 
-def _key(path: Path) -> ConfigKey:
+def _config_key(path: Path) -> ConfigKey:
+    """Return the key of a file by its path below the folder."""
     if path.stem == _CONFIG and len(path.parts) > 1:
-        return ConfigKey(path.parent.parent.as_posix() if len(path.parts) > 2 else "", path.parent.name)  # noqa: PLR2004 - env, size, file
+        # The output for one environment may be compared too; then there is no folder above that of the size.
+        environment = path.parent.parent.as_posix() if len(path.parts) > 2 else ""  # noqa: PLR2004 - env, size, file
+        return ConfigKey(environment, path.parent.name)
     return ConfigKey(path.parent.as_posix() if len(path.parts) > 1 else "", path.name)

@@ -1,4 +1,4 @@
-"""How a change and the configs that have it are said."""
+"""Describe changes and the configs that have them, as text and as JSON."""
 
 import re
 from collections import Counter
@@ -11,77 +11,115 @@ from tpucfg.diff.command_lines import FLAG, REST
 from tpucfg.text_format import dotted, format_value, json_text, listed, printable
 from tpucfg.yamldoc.document import KeyPath
 
-_LONGEST: Final = 1000
-"""Characters of a value: what changed may stand at its end."""
-_LONGEST_WHOLE: Final = 300
-"""Characters of a list or a mapping that came or went as a whole: its beginning says what it is."""
-_MOST_NAMES: Final = 16
-EVERY: Final = "every config"
-_MISREAD: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.\d][-+.\deE]*|[\[{\"].*", re.DOTALL)
-"""Texts that are put in quotes, because without them they would be read as something else."""
+ALL_CONFIGS: Final = "every config"
+_MAX_NAMES: Final = 16
+_MAX_TEXT_LENGTH: Final = 1000
+"""For a text: the part that changed may be at its end."""
+_MAX_DATA_LENGTH: Final = 300
+"""For a list or mapping that was added or removed as a whole: its beginning identifies it."""
+_AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.\d][-+.\deE]*|[\[{\"].*", re.DOTALL)
+"""Texts that are quoted because they look like another type, or like no value at all."""
+
+
+def text_lines(difference: Difference) -> Iterator[str]:
+    """Yield the difference as lines of text: each change once, below the configs that have it."""
+    for verb, keys in (("added", difference.added), ("removed", difference.removed)):
+        if keys:
+            yield f"{verb}: {format_keys(keys)}"
+    common = difference.common
+    for group in difference.groups:
+        yield format_keys(group.keys, common)
+        # A script can have the same line, and so the same change, several times.
+        yield from dict.fromkeys(
+            f"  {change_sentence(change, label)}"
+            for change, label in zip(group.changes, change_labels(group.changes), strict=True)
+        )
+    if difference:
+        yield ""
+    yield format_config_counts(difference)
+
+
+def difference_json(difference: Difference) -> dict[str, Any]:
+    """Return the difference as data for JSON."""
+    return {
+        "added": [key._asdict() for key in difference.added],
+        "removed": [key._asdict() for key in difference.removed],
+        "changes": [change for group in difference.groups for change in _group_json(group)],
+        "same": len(difference.unchanged),
+    }
+
+
+def _group_json(group: Group) -> Iterator[dict[str, Any]]:
+    # One list that all changes share, as there may be fifty thousand of them.
+    configs = [key._asdict() for key in group.keys]
+    yield from ({**change_json(change), "configs": configs} for change in group.changes)
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """Return the change as data for JSON; a value that is absent has no key."""
+    (label,) = change_labels([change])
+    values = {"before": change.before, "after": change.after}
+    return {
+        "name": label,
+        "path": [step for step in change.path if step != REST],
+        **{key: value for key, value in values.items() if value is not ABSENT},
+    }
+
+
+def dump_json(data: Any) -> str:
+    """Return data as JSON text without a final line break."""
+    return json_text(data).rstrip("\n")
+
+
+def format_config_counts(difference: Difference) -> str:
+    """Return a sentence such as `2 configs change, 1 is added, 9 stay as they are`."""
+    counts = [
+        (len(difference.changed), "changes", "change"),
+        (len(difference.added), "is added", "are added"),
+        (len(difference.removed), "is removed", "are removed"),
+        (len(difference.unchanged), "stays as it is", "stay as they are"),
+    ]
+    phrases = [(count, singular if count == 1 else plural) for count, singular, plural in counts if count]
+    if not phrases:
+        return "there are no configs to compare"
+    (first, verb), *rest = phrases
+    return ", ".join([f"{first:,} config{'s' * (first != 1)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
 
 
 def format_keys(keys: Sequence[ConfigKey], known: Sequence[ConfigKey] = ()) -> str:
-    """Configs by their sizes, `dev, staging: v2-8, v2-32`; `every config` where these are all that are known."""
+    """Return configs by their sizes, as in `dev, staging: v2-8, v2-32`.
+
+    Args:
+        keys: the configs, sorted.
+        known: all configs, sorted; `every config` and `every size of dev` refer to these.
+    """
     if len(keys) == len(known):
-        return EVERY if len(keys) > 1 else _named(keys[0].environment, [keys[0].size])
-    every = _sizes(known)
-    ladders: dict[tuple[str, ...], list[str]] = {}
-    whole: list[str] = []
-    for environment, sizes in _sizes(keys).items():
-        if sizes == every.get(environment) and len(sizes) > 1:
-            whole.append(environment)
+        return ALL_CONFIGS if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
+    known_sizes = _sizes_by_environment(known)
+    environments_by_sizes: dict[tuple[str, ...], list[str]] = {}
+    complete: list[str] = []
+    for environment, sizes in _sizes_by_environment(keys).items():
+        if sizes == known_sizes.get(environment) and len(sizes) > 1:
+            complete.append(environment)
         else:
-            ladders.setdefault(sizes, []).append(environment)
-    parts = [f"every size of {listed(whole, _MOST_NAMES)}"] if whole else []
-    return "; ".join(parts + [_named(listed(names, _MOST_NAMES), sizes) for sizes, names in ladders.items()])
+            environments_by_sizes.setdefault(sizes, []).append(environment)
+    parts = [f"every size of {listed(complete, _MAX_NAMES)}"] if complete else []
+    parts += [_format_sizes(listed(names, _MAX_NAMES), sizes) for sizes, names in environments_by_sizes.items()]
+    return "; ".join(parts)
 
 
-def _named(environments: str, sizes: Sequence[str]) -> str:
-    said = listed([printable(size) for size in sizes], _MOST_NAMES)
-    return f"{printable(environments)}: {said}" if environments else said
+def _format_sizes(environments: str, sizes: Sequence[str]) -> str:
+    text = listed([printable(size) for size in sizes], _MAX_NAMES)
+    return f"{printable(environments)}: {text}" if environments else text
 
 
-def _sizes(keys: Sequence[ConfigKey]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(key.size for key in of_one) for name, of_one in groupby(keys, key=lambda key: key.environment)}
-
-
-def change_labels(changes: Sequence[Change]) -> list[str]:
-    """A name for each change: a flag's own where only one of them has it, or else the whole path."""
-    flags = [next((str(step) for step in it.path if str(step).startswith(FLAG)), "") for it in changes]
-    seen = Counter(flags)
-    return [
-        printable(flag) if flag and seen[flag] == 1 else _dotted(it.path)
-        for flag, it in zip(flags, changes, strict=True)
-    ]
-
-
-def _dotted(path: KeyPath) -> str:
-    """The whole path; of a line of a script only what the script is called, as nobody counts its lines."""
-    if REST in path:
-        named = [step for step in path[: path.index(REST)] if isinstance(step, str)]
-        return printable(named[-1]) if named else "the whole config"
-    return dotted(path, "the whole config")
-
-
-def format_change_value(of: Any, *, flag: bool) -> str:
-    """A value on one line; a flag's is written as on the command line."""
-    if flag and of is None:
-        return "given"
-    if flag and isinstance(of, str):
-        of = of.strip().removesuffix(" \\")  # of a script's line, what lays it out
-    if isinstance(of, str) and (flag or not _MISREAD.fullmatch(of)) and of:
-        return format_value(of, quoted=False, longest=_LONGEST)
-    return format_value(of, longest=_LONGEST if isinstance(of, str) else _LONGEST_WHOLE)
-
-
-def is_flag(change: Change) -> bool:
-    """Whether it is the value of a flag, or a line of a script: both are written without quotes."""
-    return any(step == REST or str(step).startswith(FLAG) for step in change.path)
+def _sizes_by_environment(keys: Sequence[ConfigKey]) -> dict[str, tuple[str, ...]]:
+    groups = groupby(keys, key=lambda key: key.environment)
+    return {environment: tuple(key.size for key in group) for environment, group in groups}
 
 
 def change_sentence(change: Change, label: str) -> str:
-    """`--train_steps: 1000 → 500`, `added --warmup_steps: 200`."""
+    """Return a line such as `--train_steps: 1000 → 500` or `added --warmup_steps: 200`."""
     flag = is_flag(change)
     if change.before is ABSENT:
         return f"added {label}: {format_change_value(change.after, flag=flag)}"
@@ -90,69 +128,35 @@ def change_sentence(change: Change, label: str) -> str:
     return f"{label}: {format_change_value(change.before, flag=flag)} → {format_change_value(change.after, flag=flag)}"
 
 
-def group_lines(group: Group) -> Iterator[str]:
-    """The changes of a group, each on its line, none twice."""
-    yield from dict.fromkeys(map(change_sentence, group.changes, change_labels(group.changes)))
-
-
-def format_config_counts(found: Difference) -> str:
-    """`2 configs change, 1 is added, 9 stay as they are`."""
-    parts = [
-        (len(found.changed), "changes", "change"),
-        (len(found.added), "is added", "are added"),
-        (len(found.removed), "is removed", "are removed"),
-        (len(found.same), "stays as it is", "stay as they are"),
+def change_labels(changes: Sequence[Change]) -> list[str]:
+    """Return a name for each change: the flag if only one change is of that flag, else the whole path."""
+    flags = [next((str(step) for step in change.path if str(step).startswith(FLAG)), "") for change in changes]
+    counts = Counter(flags)
+    return [
+        printable(flag) if flag and counts[flag] == 1 else _format_path(change.path)
+        for flag, change in zip(flags, changes, strict=True)
     ]
-    said = [(count, one if count == 1 else many) for count, one, many in parts if count]
-    if not said:
-        return "there is no config on either side"
-    (first, verb), *rest = said
-    return ", ".join([f"{first:,} config{'s' * (first != 1)} {verb}", *(f"{count:,} {text}" for count, text in rest)])
 
 
-def change_json(change: Change) -> dict[str, Any]:
-    """The change for programs; a side that has no value has no key."""
-    (label,) = change_labels([change])
-    sides = {"before": change.before, "after": change.after}
-    return {
-        "name": label,
-        "path": [step for step in change.path if step != REST],
-        **{side: it for side, it in sides.items() if it is not ABSENT},
-    }
+def _format_path(path: KeyPath) -> str:
+    """Return the whole path; for a line of a script only the key of the script, as line numbers help no reader."""
+    if REST in path:
+        keys = [step for step in path[: path.index(REST)] if isinstance(step, str)]
+        return printable(keys[-1]) if keys else "the whole config"
+    return dotted(path, "the whole config")
 
 
-def print_json(data: Any) -> str:
-    """JSON as commands print it."""
-    return json_text(data).rstrip("\n")
+def is_flag(change: Change) -> bool:
+    """Return True for the value of a flag and for a line of a script, which are written without quotes."""
+    return any(step == REST or str(step).startswith(FLAG) for step in change.path)
 
 
-# A difference as text and as JSON; as Markdown it is a part of the review.
-
-
-def text_lines(found: Difference) -> Iterator[str]:
-    """Each change once, below the configs that have it."""
-    for verb, keys in (("added", found.added), ("removed", found.removed)):
-        if keys:
-            yield f"{verb}: {format_keys(keys)}"
-    kept = found.kept
-    for group in found.groups:
-        yield format_keys(group.keys, kept)
-        yield from (f"  {line}" for line in group_lines(group))
-    if found:
-        yield ""
-    yield format_config_counts(found)
-
-
-def json_data(found: Difference) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "added": [key._asdict() for key in found.added],
-        "removed": [key._asdict() for key in found.removed],
-        "changes": [change for group in found.groups for change in _changes(group)],
-        "same": len(found.same),
-    }
-
-
-def _changes(group: Group) -> Iterator[dict[str, Any]]:
-    configs = [key._asdict() for key in group.keys]  # one list for all of them: there may be fifty thousand
-    yield from ({**change_json(change), "configs": configs} for change in group.changes)
+def format_change_value(value: Any, *, flag: bool) -> str:
+    """Return a value on one line; the value of a flag as on the command line."""
+    if flag and value is None:
+        return "given"
+    if flag and isinstance(value, str):
+        value = value.strip().removesuffix(" \\")  # the layout of a script's line
+    if isinstance(value, str) and value and (flag or not _AMBIGUOUS_TEXT.fullmatch(value)):
+        return format_value(value, quoted=False, longest=_MAX_TEXT_LENGTH)
+    return format_value(value, longest=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)

@@ -1,6 +1,7 @@
-"""Which item of a list became which: a patience diff, https://bramcohen.livejournal.com/73318.html.
+"""Align two lists by a patience diff, https://bramcohen.livejournal.com/73318.html.
 
-Items that occur once on both sides hold the two lists together, so the cost is that of sorting, whatever they hold.
+Items that occur exactly once in both lists are the anchors between which the rest is aligned. The cost is that of
+sorting, also for long lists without anything in common; `difflib` is quadratic there.
 """
 
 from bisect import bisect_left
@@ -11,90 +12,105 @@ from typing import Any, Final
 
 from tpucfg.diff.change import canonical_json
 
-_IDENTITIES: Final = ("name", "key", "id")
-"""Keys by which people know an item again, whatever else of it has changed."""
+_IDENTITY_KEYS: Final = ("name", "key", "id")
+"""Keys that identify an item whatever else of it has changed."""
 
 Pair = tuple[int | None, int | None]
-"""The index of one item before and after; None where it is not there."""
+"""The indices of an item before and after; None for an item that was added or removed."""
 _Match = tuple[int, int]
+"""The indices of equal tokens before and after."""
 
 
 def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
-    """The items that may differ, in pairs and in order: between equal ones, those of one name, or else of one place."""
-    if before == after:  # almost always, and cheap to ask; that 1 is not true is left to the caller
+    """Pair the items of two lists, in order.
+
+    Equal items are paired first; between those, items with the same name; between those, items at the same position.
+    """
+    # Almost always true, and cheap. That 1 == True is left to the caller, which compares each pair.
+    if before == after:
         return [(index, index) for index in range(len(before))]
-    return sorted(_pairs(before, after), key=lambda pair: next(it for it in reversed(pair) if it is not None))
+
+    def position(pair: Pair) -> int:
+        before_index, after_index = pair
+        return after_index if after_index is not None else before_index or 0
+
+    return sorted(_pairs(before, after), key=position)
 
 
 def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
+    """Yield the pairs that may differ, and the added and removed items."""
     equal = matches([*map(canonical_json, before)], [*map(canonical_json, after)])
-    for old, new in _stretches(equal, len(before), len(after)):
-        named = matches([_identity(before[it]) for it in old], [_identity(after[it]) for it in new])
-        yield from ((old[i], new[j]) for i, j in named)
-        for unnamed_old, unnamed_new in _stretches(named, len(old), len(new)):
-            yield from zip_longest((old[it] for it in unnamed_old), (new[it] for it in unnamed_new))
+    for old, new in _gaps(equal, len(before), len(after)):
+        same_name = matches([_identity(before[index]) for index in old], [_identity(after[index]) for index in new])
+        yield from ((old[i], new[j]) for i, j in same_name)
+        for old_rest, new_rest in _gaps(same_name, len(old), len(new)):
+            yield from zip_longest((old[index] for index in old_rest), (new[index] for index in new_rest))
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Match]:
-    """Pairs of equal tokens, rising on both sides: the common ends, then what is unique; None matches nothing."""
-    found = _ends(before, after, range(len(before)), range(len(after)))
-    for old, new in _stretches(found, len(before), len(after)):
-        anchors = _rising(_unique(before, after, old, new))
-        found += anchors
-        inner = [(old.start - 1, new.start - 1), *anchors, (old.stop, new.stop)]
-        for (i, j), (next_i, next_j) in pairwise(inner) if anchors else ():
-            found += _ends(before, after, range(i + 1, next_i), range(j + 1, next_j))
-    return sorted(found)
+    """Return pairs of equal tokens whose indices increase on both sides. None equals nothing.
+
+    The common beginning and end are matched first, then unique tokens, then the neighbours of those.
+    """
+    pairs = _common_ends(before, after, range(len(before)), range(len(after)))
+    for old, new in _gaps(pairs, len(before), len(after)):
+        anchors = _longest_increasing(_unique_matches(before, after, old, new))
+        pairs += anchors
+        if anchors:
+            bounds = [(old.start - 1, new.start - 1), *anchors, (old.stop, new.stop)]
+            for (i, j), (next_i, next_j) in pairwise(bounds):
+                pairs += _common_ends(before, after, range(i + 1, next_i), range(j + 1, next_j))
+    return sorted(pairs)
 
 
-def _stretches(found: Sequence[_Match], length_before: int, length_after: int) -> Iterator[tuple[range, range]]:
-    """What lies between the matches."""
-    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(found), (length_before, length_after)]):
+def _gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
+    """Yield the ranges between the matches."""
+    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(pairs), (before_length, after_length)]):
         if next_i - i > 1 or next_j - j > 1:
             yield range(i + 1, next_i), range(j + 1, next_j)
 
 
-def _ends(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
-    """The items at the start and at the end that both sides have."""
-    found: list[_Match] = []
+def _common_ends(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
+    """Return the matches at the beginning and at the end of two ranges."""
+    pairs: list[_Match] = []
     for i, j in zip(old, new, strict=False):
         if before[i] is None or before[i] != after[j]:
             break
-        found.append((i, j))
-    taken = len(found)
-    for i, j in zip(reversed(old[taken:]), reversed(new[taken:]), strict=False):
+        pairs.append((i, j))
+    start = len(pairs)
+    for i, j in zip(reversed(old[start:]), reversed(new[start:]), strict=False):
         if before[i] is None or before[i] != after[j]:
             break
-        found.append((i, j))
-    return found
+        pairs.append((i, j))
+    return pairs
 
 
-def _unique(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
-    """What occurs once on either side, in the order of before."""
-    counted_old, counted_new = Counter(before[it] for it in old), Counter(after[it] for it in new)
-    once = {after[j]: j for j in new if after[j] is not None and counted_new[after[j]] == 1}
-    return [(i, once[before[i]]) for i in old if counted_old[before[i]] == 1 and before[i] in once]
+def _unique_matches(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
+    """Return the tokens that occur once in either range, in the order of `before`."""
+    old_counts, new_counts = Counter(before[index] for index in old), Counter(after[index] for index in new)
+    unique = {after[j]: j for j in new if after[j] is not None and new_counts[after[j]] == 1}
+    return [(i, unique[before[i]]) for i in old if old_counts[before[i]] == 1 and before[i] in unique]
 
 
-def _rising(found: Sequence[_Match]) -> list[_Match]:
-    """The longest part of the matches that rises on both sides."""
-    ends: list[int] = []  # by length, the smallest index after that a part of this length ends in
-    last: list[int] = []  # the same, as positions in found
-    before: list[int] = []  # for each match, the one that it follows
-    for position, (_, j) in enumerate(found):
-        length = bisect_left(ends, j)
-        before.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [j]
+def _longest_increasing(pairs: Sequence[_Match]) -> list[_Match]:
+    """Return the longest subsequence of matches that increases on both sides, by patience sorting."""
+    tops: list[int] = []  # for each length, the smallest index in `after` that a subsequence of this length ends with
+    last: list[int] = []  # for each length, the position of that match in `pairs`
+    previous: list[int] = []  # for each match, the position of the match before it in its subsequence
+    for position, (_, j) in enumerate(pairs):
+        length = bisect_left(tops, j)
+        previous.append(last[length - 1] if length else -1)
+        tops[length : length + 1] = [j]
         last[length : length + 1] = [position]
     chosen = []
     position = last[-1] if last else -1
     while position >= 0:
-        chosen.append(found[position])
-        position = before[position]
+        chosen.append(pairs[position])
+        position = previous[position]
     return chosen[::-1]
 
 
 def _identity(item: Any) -> str | None:
     if not isinstance(item, dict):
         return None
-    return next((f"{key} {item[key]}" for key in _IDENTITIES if isinstance(item.get(key), str)), None)
+    return next((f"{key} {item[key]}" for key in _IDENTITY_KEYS if isinstance(item.get(key), str)), None)

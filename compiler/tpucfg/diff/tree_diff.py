@@ -1,6 +1,6 @@
-"""The changes between two values: mappings by key, lists aligned, so that an insertion is one change.
+"""Compare two trees of plain data: mappings by key, lists aligned, so that an inserted item is one change.
 
-The cost is that of writing each list as JSON once for every level it stands on, and of sorting its items.
+The cost is one JSON encoding of each list per level of nesting, and sorting its items.
 """
 
 from collections.abc import Iterator
@@ -12,63 +12,79 @@ from tpucfg.diff.command_lines import REST
 from tpucfg.diff.patience import align
 from tpucfg.yamldoc.document import KeyPath
 
-_MOST_LEAVES: Final = 300
-"""Of a value that came or went: a node with its start-up script has a hundred."""
-_Step = tuple[KeyPath, Any, Any]
+_MAX_LEAVES: Final = 300
+"""For a value that was added or removed: a node with its start-up script has about a hundred."""
+_Comparison = tuple[KeyPath, Any, Any]
+"""Two values that are still to be compared, and their path."""
 
 
 def value_changes(before: Any, after: Any, path: KeyPath = ()) -> Iterator[Change]:
-    """What changed, in the order of the text; the order of a mapping's keys is no change.
+    """Yield the changes between two values, in document order. The order of a mapping's keys is not a change.
 
     Args:
-        before: plain data as JSON has it, no deeper than the readers of `spec` let it be; or ABSENT.
-        after: likewise.
-        path: where the two stand; it begins the path of each change.
+        before: plain data with the depth limit of the YAML reader, or ABSENT.
+        after: plain data with the depth limit of the YAML reader, or ABSENT.
+        path: the path of both values, which begins the path of each change.
     """
-    steps: list[_Step] = [(path, before, after)]
-    while steps:
-        at, old, new = steps.pop()
+    # A stack instead of recursion, so that deep data does not meet Python's recursion limit; hence the reversed order.
+    stack: list[_Comparison] = [(path, before, after)]
+    while stack:
+        at, old, new = stack.pop()
         if isinstance(old, dict) and isinstance(new, dict):
-            steps += [((*at, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})]
+            stack += [((*at, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})]
         elif isinstance(old, list) and isinstance(new, list):
-            steps += reversed([_item(at, old, new, *pair) for pair in align(old, new)])
+            stack += reversed([_item_comparison(at, old, new, *pair) for pair in align(old, new)])
         elif not json_equal(old, new):
             yield Change(at, old, new)
 
 
-def unfold(change: Change) -> Iterator[Change]:
-    """What came or went as a whole as its single values, which configs have in common where they differ in others.
+def _item_comparison(
+    path: KeyPath, before: list[Any], after: list[Any], before_index: int | None, after_index: int | None
+) -> _Comparison:
+    index = after_index if after_index is not None else before_index or 0
+    old = ABSENT if before_index is None else before[before_index]
+    new = ABSENT if after_index is None else after[after_index]
+    return (*path, index), old, new
 
-    A list of words and numbers is one value; what has too many of them stays whole.
+
+def json_equal(value: Any, other: Any) -> bool:
+    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
+def unfold(change: Change) -> Iterator[Change]:
+    """Yield an addition or a removal as changes of its single values.
+
+    Configs then have most of those changes in common even if they differ in one value. A list of plain values counts
+    as one value. A tree with too many values stays one change.
     """
-    came = change.before is ABSENT
-    if not came and change.after is not ABSENT:
+    is_addition = change.before is ABSENT
+    if not is_addition and change.after is not ABSENT:
         yield change
         return
-    leaves = tuple(islice(_leaves(change.path, change.after if came else change.before), _MOST_LEAVES + 1))
-    if len(leaves) > _MOST_LEAVES:
+    tree = change.after if is_addition else change.before
+    leaves = tuple(islice(_leaves(change.path, tree), _MAX_LEAVES + 1))
+    if len(leaves) > _MAX_LEAVES:
         yield change
     else:
-        yield from (Change(path, ABSENT, it) if came else Change(path, it, ABSENT) for path, it in leaves)
+        yield from (
+            Change(path, ABSENT, value) if is_addition else Change(path, value, ABSENT) for path, value in leaves
+        )
 
 
-def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
-    steps: list[tuple[KeyPath, Any]] = [(path, value)]
-    while steps:
-        at, it = steps.pop()
-        if isinstance(it, dict) and it:
-            steps += [((*at, key), it[key]) for key in reversed(it)]
-        elif isinstance(it, list) and (REST in at or any(isinstance(item, dict | list) for item in it)) and it:
-            steps += [((*at, index), it[index]) for index in reversed(range(len(it)))]
+def _leaves(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield the path and value of each leaf of a tree, in document order."""
+    stack: list[tuple[KeyPath, Any]] = [(path, tree)]
+    while stack:
+        at, value = stack.pop()
+        if isinstance(value, dict) and value:
+            stack += [((*at, key), value[key]) for key in reversed(value)]
+        elif isinstance(value, list) and value and _is_tree(at, value):
+            stack += [((*at, index), value[index]) for index in reversed(range(len(value)))]
         else:
-            yield at, it
+            yield at, value
 
 
-def json_equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON has it: 1 is 1.0, as both are numbers, but 1 is not true."""
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
-def _item(path: KeyPath, before: list[Any], after: list[Any], old: int | None, new: int | None) -> _Step:
-    at = (*path, new if new is not None else old or 0)
-    return at, ABSENT if old is None else before[old], ABSENT if new is None else after[new]
+def _is_tree(path: KeyPath, items: list[Any]) -> bool:
+    """Return True for the lines of a script and for a list that contains mappings or lists."""
+    return REST in path or any(isinstance(item, dict | list) for item in items)

@@ -1,1 +1,1 @@
-"""The project as it is at a git revision, or in a folder: a spec with what lies beside it."""
+"""Git revisions of a project, read without a checkout."""

@@ -1,4 +1,4 @@
-"""The repository around a folder, by the user's own git: nothing here writes to it, and no hook of it runs."""
+"""Read-only access to a git repository through the installed `git` command."""
 
 import os
 import shlex
@@ -10,7 +10,10 @@ from typing import Final, NamedTuple
 from tpucfg.fs import is_directory
 from tpucfg.text_format import listed, nearest, printable
 
-_ELSEWHERE: Final = (
+_MAX_ERROR_LINES: Final = 5
+# Git sets these for its hooks. They would redirect every command to the repository of the hook, and not to the one
+# that contains the spec.
+_HOOK_VARIABLES: Final = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -19,141 +22,152 @@ _ELSEWHERE: Final = (
     "GIT_PREFIX",
     "GIT_CEILING_DIRECTORIES",
 )
-"""What git sets for its hooks; the repository meant is the one that the spec lies in."""
-_SET: Final = {
-    "LC_ALL": "C",  # the messages below are looked for in English
-    "GIT_LITERAL_PATHSPECS": "1",  # a path is a path, whatever stands in it
+_GIT_SETTINGS: Final = {
+    "LC_ALL": "C",  # error messages are matched in English
+    "GIT_LITERAL_PATHSPECS": "1",  # a path such as `:(top)` or `a*b` is a file name and no pattern
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # no command of ours opens a connection, nor lets git do it; from git 2.44
-    "GIT_ALLOW_PROTOCOL": "",  # likewise, from the first on
+    # A partial clone would fetch missing files from its remote. The first variable prevents that from git 2.44 on,
+    # the second in every version.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
     "GIT_TERMINAL_PROMPT": "0",
 }
-_NO_REPOSITORY: Final = (
-    "run it where the spec is under git; without git, two folders of configs are compared by: tpucfg diff ONE OTHER"
+_NO_REPOSITORY_HELP: Final = (
+    "run it in a git repository, or compare two folders of configs without git: tpucfg diff ONE OTHER"
 )
-_FETCH: Final = (
-    "this clone is a partial one, and nothing is fetched here; get the rest: git fetch --refetch --no-filter origin"
+_PARTIAL_CLONE_HELP: Final = (
+    "fetch the files that this partial clone lacks, as tpucfg fetches nothing: git fetch --refetch --no-filter origin"
 )
 
 
 class RevisionError(Exception):
-    """A revision cannot be read; the message is for people."""
+    """A revision cannot be read; the message is for users."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
         self.help = help
 
 
+class GitError(RevisionError):
+    """A git command failed; the message is git's own."""
+
+
 class Repository(NamedTuple):
-    """Where git runs, and where that is in the repository."""
+    """A git repository, seen from a folder inside it."""
 
     folder: Path
+    """The folder that git runs in."""
     prefix: PurePosixPath
-    """The folder as seen from the repository's root."""
+    """The folder's path, relative to the root of the repository."""
 
-    def git(self, *arguments: str, given: bytes | None = None) -> bytes:
-        """What a git command prints.
-
-        Raises:
-            GitError: It failed.
-        """
-        return _git(self.folder, *arguments, given=given)
-
-    def commit(self, revision: str) -> str | None:
-        """The commit that a revision names; None for the HEAD of a repository without any commit.
+    def git(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Run a git command and return its output.
 
         Raises:
-            RevisionError: It names none.
+            GitError: The command failed.
         """
+        return _run_git(self.folder, *arguments, stdin=stdin)
+
+    def resolve(self, revision: str) -> str | None:
+        """Return the id of the commit that a revision names; None for the HEAD of a repository without commits.
+
+        Raises:
+            RevisionError: The revision names no commit.
+        """
+        # A leading dash would make it an option of git.
         if not revision or revision.startswith("-") or not revision.isprintable():
-            raise RevisionError(f"{printable(revision)!r} is no revision", "give a branch, a tag or a commit")
+            raise RevisionError(f"{printable(revision)!r} is not a revision", "give a branch, a tag or a commit")
         try:
+            # ^{commit} resolves a tag to its commit, and refuses a tree or a file.
             return self.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
         except GitError:
+            # A HEAD that names no commit is an error only if there are commits.
             if revision == "HEAD" and not self.git("rev-list", "--all", "--max-count=1"):
                 return None
-            raise self._unknown(revision) from None
+            raise self._unknown_revision(revision) from None
 
-    def merged(self, commit: str, into: str) -> str:
-        """The commit that this one merges into another; empty where it does anything else."""
+    def merged_commit(self, commit: str, into: str) -> str:
+        """Return the commit that `commit` merges into `into`; empty if `commit` is not such a merge."""
         _, *parents = self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
-        return parents[1] if len(parents) == 2 and parents[0] == into else ""  # noqa: PLR2004 - of a merge
+        is_merge_into = len(parents) == 2 and parents[0] == into  # noqa: PLR2004 - a merge of one branch has two parents
+        return parents[1] if is_merge_into else ""
 
-    def merge_base(self, one: str, other: str) -> str | None:
-        """The commit where two lines of history part; None where the repository does not know one."""
+    def merge_base(self, commit: str, other: str) -> str | None:
+        """Return the merge base of two commits; None if this clone does not contain one."""
         try:
-            return self.git("merge-base", one, other).decode().split("\n")[0] or None
+            return self.git("merge-base", commit, other).decode().split("\n")[0] or None
         except GitError:
             return None
 
-    def _unknown(self, revision: str) -> RevisionError:
-        names = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
-        known = names.decode(errors="replace").split()
+    def _unknown_revision(self, revision: str) -> RevisionError:
+        """Return the error for a revision that does not exist, with the most probable fix."""
+        output = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+        names = output.decode(errors="replace").split()
         message = f"there is no revision {revision} in this repository"
         if is_directory(Path(revision)):
-            folders = f"two folders of configs are compared by: tpucfg diff {shlex.quote(revision)} OTHER"
-            return RevisionError(f"{message}, and a folder is none", folders)
-        remote = next((name for name in known if name.endswith(f"/{revision}")), None)
-        if near := remote or nearest(revision, known):
-            return RevisionError(f"{message}; did you mean {near}?", f"the branches and tags are: {listed(known)}")
+            command = f"tpucfg diff {shlex.quote(revision)} OTHER"
+            return RevisionError(f"{message}; it is a folder", f"compare two folders of configs with: {command}")
+        known = f"give one of the branches and tags: {listed(names)}"
+        # A fresh clone has only the default branch; every other one is origin/NAME.
+        remote = next((name for name in names if name.endswith(f"/{revision}")), None)
+        if near := remote or nearest(revision, names):
+            return RevisionError(f"{message}; did you mean {near}?", known)
         if self.git("rev-parse", "--is-shallow-repository").strip() == b"true":
             return RevisionError(
                 f"{message}, which is a shallow clone",
                 f"fetch it: git fetch --depth=1 origin {revision}; or, in actions/checkout, set fetch-depth: 0",
             )
-        there = f"the branches and tags are: {listed(known)}; " if known else ""
-        return RevisionError(message, f"{there}fetch what is missing: git fetch origin")
-
-
-class GitError(RevisionError):
-    """Git itself failed: the message is git's."""
+        fetch = "fetch what is missing: git fetch origin"
+        return RevisionError(message, f"{known}; or {fetch}" if names else fetch)
 
 
 def find_repository(folder: Path) -> Repository:
-    """The repository that a folder lies in; the folder itself may be gone from the working tree.
+    """Return the repository that contains a folder, which itself may be deleted from the working tree.
 
     Raises:
-        RevisionError: There is no git, or no repository.
+        RevisionError: Git is not installed, or the folder is in no repository.
     """
-    there = next(it for it in (folder.absolute(), *folder.absolute().parents) if is_directory(it))
-    gone = folder.absolute().relative_to(there)
+    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if is_directory(parent))
+    deleted = folder.absolute().relative_to(existing)
     try:
-        prefix = os.fsdecode(_git(there, "rev-parse", "--show-prefix")).rstrip("\n")
+        prefix = os.fsdecode(_run_git(existing, "rev-parse", "--show-prefix")).rstrip("\n")
     except GitError as error:
         if "not a git repository" not in str(error):
             raise
-        raise RevisionError(f"{printable(str(folder))} is not in a git repository", _NO_REPOSITORY) from None
-    return Repository(there, PurePosixPath(prefix, *gone.parts))
+        raise RevisionError(f"{printable(str(folder))} is not in a git repository", _NO_REPOSITORY_HELP) from None
+    return Repository(existing, PurePosixPath(prefix, *deleted.parts))
 
 
-def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
+def split_nul(output: bytes) -> Sequence[bytes]:
+    """Split the output of a git command with `-z`, which ends each part with NUL."""
+    return output.split(b"\0")[:-1]
+
+
+def _run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     try:
-        ended = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", os.fspath(folder), *arguments],
-            env=_environment(),
-            input=given if given is not None else b"",
+            env=_git_environment(),
+            input=stdin,
             capture_output=True,
             check=False,
         )
     except FileNotFoundError:
-        raise RevisionError("git is not installed, and a revision is read with it", "install git") from None
+        raise RevisionError("git is not installed; revisions are read with it", "install git") from None
     except (OSError, ValueError) as error:
         raise GitError(f"git {arguments[0]} could not run: {error}") from None
-    if ended.returncode:
-        said = ended.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise GitError(f"git {arguments[0]}: {_lines(said)}", _FETCH if "promisor" in said else "")
-    return ended.stdout
+    if process.returncode:
+        message = process.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        # Git names a missing file of a partial clone a promised object.
+        hint = _PARTIAL_CLONE_HELP if "promisor" in message else ""
+        raise GitError(f"git {arguments[0]}: {_printable_message(message)}", hint)
+    return process.stdout
 
 
-def _lines(said: str) -> str:
-    """Git's message without what a terminal would act on."""
-    return "\n".join(printable(line) for line in said.splitlines()[:5])
+def _git_environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES} | _GIT_SETTINGS
 
 
-def _environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if key not in _ELSEWHERE} | _SET
-
-
-def split_nul(output: bytes) -> Sequence[bytes]:
-    """The parts of an output that `-z` ends with NUL."""
-    return output.split(b"\0")[:-1]
+def _printable_message(message: str) -> str:
+    """Return the first lines of git's message, without control characters."""
+    return "\n".join(printable(line) for line in message.splitlines()[:_MAX_ERROR_LINES])

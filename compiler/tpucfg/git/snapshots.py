@@ -1,4 +1,4 @@
-"""A side of a comparison."""
+"""Snapshots of a project: a spec and the files beside it, at a git revision or in the working tree."""
 
 import os
 from collections.abc import Iterator
@@ -12,165 +12,181 @@ from tpucfg.git.repository import Repository, RevisionError, find_repository, sp
 from tpucfg.yamldoc.reader import read_file
 
 WORKING_TREE: Final = "the working tree"
+_BUILD_FILES: Final = ("setup.py", "pyproject.toml")
+_NOT_LOCAL: Final = ("gs://", "${")
+"""A `package` that contains one of these is not a folder of the repository."""
 
 
 class Commit(NamedTuple):
-    """The commit that a side is."""
+    """The commit that a snapshot was read from."""
 
     id: str
-    """In full: how short an id may be depends on the clone."""
+    """The full id: how short an unambiguous one may be depends on the clone."""
     is_merge_base: bool = False
-    """Whether it is not what was asked for, but where the other side left that."""
+    """True if this is the merge base of the two revisions, and not the revision that was given."""
     merges: str = ""
-    """The commit that it merges into the other side, as a service does to try a merge; empty for any other commit."""
+    """The commit that this one merges into the base, as GitHub does to test a merge; empty for other commits."""
 
 
 class Snapshot(NamedTuple):
-    """A spec with what lies beside it, as it was or is somewhere."""
+    """A project as it is at a revision or in the working tree."""
 
     title: str
     """The revision as the user gave it, or `the working tree`."""
     spec: Path
-    """Where the spec can be read now."""
-    shown: str
-    """The spec's path as its user knows it, for findings."""
+    """The path at which the spec can be read."""
+    display_path: str
+    """The spec's path relative to the user's current folder, for findings."""
     exists: bool
-    """Whether this side has a spec at all: before the first commit there is none."""
+    """False if the revision has no spec, for example before the first commit."""
     exported_to: Path | None = None
-    """The temporary folder that a revision was copied to; None for the working tree."""
-    left_out: int = 0
-    """Files of the revision that were too many or too large to be copied."""
+    """The temporary folder with the files of the revision; None for the working tree."""
+    skipped_files: int = 0
+    """The number of files that were too many or too large to be exported."""
     repository_path: str = ""
-    """The path in the repository that is asked for, on either side; it is the same from wherever somebody asks."""
+    """The path of the requested spec, relative to the root of the repository."""
     commit: Commit | None = None
-    """What was read; None for the working tree, and before the first commit."""
+    """None for the working tree, and before the first commit."""
 
-    def said(self, text: str) -> str:
-        """A text about this side without the temporary folder's name in it."""
-        return (
-            text
-            if self.exported_to is None
-            else text.replace(f"{self.exported_to}/", "").replace(str(self.exported_to), ".")
-        )
-
-
-# Revisions to sides: the spec, found again where it was renamed, and what lies beside it.
-
-
-_BUILD_FILES: Final = ("setup.py", "pyproject.toml")
-_SUBSTITUTED: Final = ("gs://", "${")
-"""What a package that is no local folder begins with, or holds."""
+    def hide_export_path(self, text: str) -> str:
+        """Return the text without the name of the temporary folder, which changes with every run."""
+        if self.exported_to is None:
+            return text
+        return text.replace(f"{self.exported_to}/", "").replace(str(self.exported_to), ".")
 
 
 class CompareRequest(NamedTuple):
-    """What to compare."""
+    """Two revisions of one spec to compare."""
 
     base: str
     head: str | None
-    """None: the working tree."""
+    """None for the working tree."""
     spec: Path
-    whole: bool
-    """The stack program too, and not only what a check of the spec looks at."""
-    since_parting: bool = False
-    """From where head left base, and not from base as it is by now."""
+    with_program: bool
+    """Export the stack program and everything else beside the spec, and not only what a check reads."""
+    from_merge_base: bool = False
+    """Compare with the merge base of the two revisions instead of `base` itself."""
 
 
 @contextmanager
-def open_snapshots(asked: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Both sides, as long as the context lasts: a revision lies in a temporary folder.
+def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot]]:
+    """Export both revisions to temporary folders, which are deleted when the context ends.
 
     Raises:
-        RevisionError: One of them cannot be read, or neither has a spec.
+        RevisionError: A revision cannot be read, or neither has a spec.
     """
-    repository = find_repository(asked.spec.parent)
-    named, head = repository.commit(asked.base), repository.commit(asked.head or "HEAD")
-    base = named
-    if asked.since_parting and named and head:
-        base = repository.merge_base(named, head) or named
-    path = repository.prefix / asked.spec.name
+    repository = find_repository(request.spec.parent)
+    given_base, head = repository.resolve(request.base), repository.resolve(request.head or "HEAD")
+    base = given_base
+    if request.from_merge_base and given_base and head:
+        base = repository.merge_base(given_base, head) or given_base
+    path = repository.prefix / request.spec.name
     with ExitStack() as stack:
-        folders = [Path(stack.enter_context(TemporaryDirectory(prefix="tpucfg-"))).resolve() for _ in range(2)]
-        if asked.head is None:
-            after = Snapshot(WORKING_TREE, asked.spec, str(asked.spec), os.path.lexists(asked.spec))
+        before_folder, after_folder = (
+            # Resolved, because some systems have a symbolic link in the path of their temporary folder.
+            Path(stack.enter_context(TemporaryDirectory(prefix="tpucfg-"))).resolve()
+            for _ in range(2)
+        )
+        if request.head is None:
+            # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
+            after = Snapshot(WORKING_TREE, request.spec, str(request.spec), os.path.lexists(request.spec))
         else:
-            after = _side(repository, asked, asked.head, head, path, folders[1])
-        before = _side(repository, asked, asked.base, base, path, folders[0])
-        if not before.exists and after.exists and (old := _renamed(repository, asked, base, head, path)):
-            before = _side(repository, asked, asked.base, base, old, folders[0])
+            after = _export_snapshot(repository, request, request.head, head, path, after_folder)
+        before = _export_snapshot(repository, request, request.base, base, path, before_folder)
+        if not before.exists and after.exists and (old_path := _path_before_rename(repository, request, base, head)):
+            before = _export_snapshot(repository, request, request.base, base, old_path, before_folder)
         if not before.exists and not after.exists:
             raise RevisionError(
-                f"there is no {asked.spec} in {before.title}, nor in {after.title}",
+                f"there is no {request.spec} in {before.title} or in {after.title}",
                 "give the spec's path with --spec FILE, or make a new project with: tpucfg init",
             )
         if base:
-            before = before._replace(commit=Commit(base, is_merge_base=base != named))
-        if asked.head is not None and head:
-            after = after._replace(commit=Commit(head, merges=repository.merged(head, base) if base else ""))
+            before = before._replace(commit=Commit(base, is_merge_base=base != given_base))
+        if request.head is not None and head:
+            after = after._replace(commit=Commit(head, merges=repository.merged_commit(head, base) if base else ""))
         yield before._replace(repository_path=path.as_posix()), after._replace(repository_path=path.as_posix())
 
 
-def _side(
-    repository: Repository, asked: CompareRequest, title: str, commit: str | None, path: PurePosixPath, folder: Path
+def _export_snapshot(
+    repository: Repository, request: CompareRequest, title: str, commit: str | None, path: PurePosixPath, folder: Path
 ) -> Snapshot:
-    """The side of a commit, copied into the folder below the same path that it has in the repository."""
-    spec, shown = folder / path, _shown(asked.spec, repository.prefix, path)
+    """Export a commit's spec and the files beside it; each keeps its path in the repository."""
+    spec = folder / path
+    display_path = str(request.spec.parent / os.path.relpath(path, repository.prefix))
+    missing = Snapshot(title, spec, display_path, exists=False, exported_to=folder)
     if commit is None:
-        return Snapshot(title, spec, shown, exists=False, exported_to=folder)
-    found = [entry for entry in list_entries(repository, commit, [path], below=False) if entry.path == path]
-    if not found:
-        return Snapshot(title, spec, shown, exists=False, exported_to=folder)
-    if not found[0].regular:
-        raise RevisionError(f"{shown} is a symbolic link in {title}, and is not followed", "commit the file itself")
-    if export_files(repository, found, folder):
-        raise RevisionError(f"{shown} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "is this the right file?")
-    _copy_package(repository, commit, path.parent, spec, folder)
-    left_out = export_files(repository, _beside(repository, commit, path.parent, folder), folder) if asked.whole else 0
-    return Snapshot(title, spec, shown, exists=True, exported_to=folder, left_out=left_out)
+        return missing
+    entries = [entry for entry in list_entries(repository, commit, [path], recursive=False) if entry.path == path]
+    if not entries:
+        return missing
+    if not entries[0].is_regular:
+        raise RevisionError(
+            f"{display_path} is a symbolic link in {title}, and links are not followed", "commit the file itself"
+        )
+    if export_files(repository, entries, folder):
+        raise RevisionError(
+            f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
+        )
+    _export_package(repository, commit, path.parent, spec, folder)
+    skipped_files = 0
+    if request.with_program:
+        skipped_files = export_files(repository, _project_entries(repository, commit, path.parent, folder), folder)
+    return missing._replace(exists=True, skipped_files=skipped_files)
 
 
-def _shown(spec: Path, prefix: PurePosixPath, path: PurePosixPath) -> str:
-    """A path of the repository as seen from where the user stands."""
-    return str(spec.parent / os.path.relpath(path, prefix))
-
-
-def _copy_package(repository: Repository, commit: str, inside: PurePosixPath, spec: Path, folder: Path) -> None:
-    """A local package, as far as a check looks at it: whether it is there, and its build file."""
+def _export_package(repository: Repository, commit: str, spec_folder: PurePosixPath, spec: Path, folder: Path) -> None:
+    """Export what a check reads of a local trainer package: that the folder exists, and its build file."""
     data = read_file(spec).data
     trainer = data.get("trainer") if isinstance(data, dict) else None
     package = trainer.get("package") if isinstance(trainer, dict) else None
-    if not isinstance(package, str) or any(it in package for it in _SUBSTITUTED) or "\0" in package:
+    if not isinstance(package, str) or any(part in package for part in _NOT_LOCAL):
         return
-    path = PurePosixPath(os.path.normpath(inside / package))
-    if path.is_absolute() or ".." in path.parts:
+    path = _normalized(spec_folder, package)
+    if path is None:
         return
-    wanted = [location / name for location in dict.fromkeys((path, path.parent)) for name in _BUILD_FILES]
-    export_files(repository, list_entries(repository, commit, wanted, below=False), folder)
-    if next(list_entries(repository, commit, [path], below=True), None):
+    # A package is built from its own folder or from the one above, where setup.py is.
+    build_files = [parent / name for parent in dict.fromkeys((path, path.parent)) for name in _BUILD_FILES]
+    export_files(repository, list_entries(repository, commit, build_files, recursive=False), folder)
+    if next(list_entries(repository, commit, [path], recursive=True), None):
+        # The check needs the folder, not its content.
         (folder / path).mkdir(parents=True, exist_ok=True)
 
 
-def _beside(repository: Repository, commit: str, inside: PurePosixPath, folder: Path) -> list[TreeEntry]:
-    """Everything below the spec's folder, the stack program and its stacks first, wherever they are."""
-    export_files(repository, list_entries(repository, commit, [inside / "Pulumi.yaml"], below=False), folder)
-    data = read_file(folder / inside / "Pulumi.yaml").data
-    named = [data.get(key) for key in ("main", "stackConfigDir")] if isinstance(data, dict) else []
-    first = [PurePosixPath(os.path.normpath(inside / it)) for it in named if isinstance(it, str) and "\0" not in it]
-    first = [it for it in first if not it.is_absolute() and ".." not in it.parts]
-    found = (entry for it in (*first, inside) for entry in list_entries(repository, commit, [it], below=True))
-    return list(dict.fromkeys(found))
+def _project_entries(repository: Repository, commit: str, spec_folder: PurePosixPath, folder: Path) -> list[TreeEntry]:
+    """Return the files of the stack program and the stacks, wherever they are, then all files below the spec's folder.
 
-
-def _renamed(
-    repository: Repository, asked: CompareRequest, base: str | None, head: str | None, path: PurePosixPath
-) -> PurePosixPath | None:
-    """What the spec was called in base, as git finds it; None where it is new.
-
-    Of the working tree the index tells: to look at the files themselves, git would run the repository's filters.
+    The program has the first place because the number of exported files is limited.
     """
+    pulumi = spec_folder / "Pulumi.yaml"
+    export_files(repository, list_entries(repository, commit, [pulumi], recursive=False), folder)
+    data = read_file(folder / pulumi).data
+    values = [data.get(key) for key in ("main", "stackConfigDir")] if isinstance(data, dict) else []
+    paths = [_normalized(spec_folder, value) for value in values if isinstance(value, str)]
+    roots = [*(path for path in paths if path is not None), spec_folder]
+    entries = (entry for root in roots for entry in list_entries(repository, commit, [root], recursive=True))
+    return list(dict.fromkeys(entries))
+
+
+def _normalized(spec_folder: PurePosixPath, value: str) -> PurePosixPath | None:
+    """Return a path from a file of the project, relative to the repository's root; None if it leads out of it."""
+    path = PurePosixPath(os.path.normpath(spec_folder / value))
+    return None if path.is_absolute() or ".." in path.parts or "\0" in value else path
+
+
+def _path_before_rename(
+    repository: Repository, request: CompareRequest, base: str | None, head: str | None
+) -> PurePosixPath | None:
+    """Return the spec's path in base if git finds that it was renamed since; None otherwise."""
     if base is None or head is None:
         return None
-    command, sides = (("diff-index", "--cached"), [base]) if asked.head is None else (("diff-tree", "-r"), [base, head])
-    found = repository.git(*command, "-z", "-M", "--diff-filter=R", "--name-status", *sides)
-    parts = [os.fsdecode(name) for name in split_nul(found)]
-    pairs = zip(parts[1::3], parts[2::3], strict=True)  # behind a status such as R087
-    return next((PurePosixPath(old) for old, new in pairs if new == str(path)), None)
+    options = ["-z", "-M", "--diff-filter=R", "--name-status"]
+    if request.head is None:
+        # The index, and not the working tree: to compare its files, git would run the repository's own filters.
+        output = repository.git("diff-index", "--cached", *options, base)
+    else:
+        output = repository.git("diff-tree", "-r", *options, base, head)
+    parts = [os.fsdecode(part) for part in split_nul(output)]
+    path = str(repository.prefix / request.spec.name)
+    # Each rename is three parts: a status such as R087, the old path, the new path.
+    renames = zip(parts[1::3], parts[2::3], strict=True)
+    return next((PurePosixPath(old) for old, new in renames if new == path), None)

@@ -1,1 +1,1 @@
-"""The review: what a change does to the infrastructure and to the jobs, told in one comment."""
+"""Review of a change: what it does to jobs, infrastructure and access, as values and as a pull request's comment."""

@@ -1,4 +1,4 @@
-"""Everything that a review says, before it is laid out."""
+"""The content of a review, independent of its output format."""
 
 from typing import Literal, NamedTuple
 
@@ -11,23 +11,24 @@ from tpucfg.review.changes.resource_change import ResourceChange
 from tpucfg.review.preview.reader import Violation
 
 Source = Literal["program", "head", "preview", "none"]
-"""Who says what happens to resources: the stack program of both sides, or Pulumi.
+"""The source of an environment's resources.
 
-`head`: only the program of head, as the base does not hold. `none`: the environment is gone, or cannot be shown.
+`program`: the stack programs of both revisions. `head`: only that of head, as the spec of base has errors.
+`preview`: a preview by Pulumi. `none`: unknown, as the programs cannot be run.
 """
 
 
 class Problem(NamedTuple):
-    """Why what happens to an environment's resources is not known, or not wholly."""
+    """The reason why the changes to an environment's resources are unknown or incomplete."""
 
     reason: str
-    """In one sentence."""
-    said: tuple[str, ...] = ()
-    """The words of the program or the engine, line by line."""
+    """One sentence."""
+    output: tuple[str, ...] = ()
+    """Lines that the program or Pulumi printed."""
 
 
-class Part(NamedTuple):
-    """What happens to the resources of one environment."""
+class EnvironmentReview(NamedTuple):
+    """The changes to the resources of one environment."""
 
     environment: str
     source: Source
@@ -35,57 +36,57 @@ class Part(NamedTuple):
     problem: Problem | None = None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
-    new: tuple[Finding, ...] = ()
-    """What is wrong with the resources, and was not before, as far as that is known."""
+    findings: tuple[Finding, ...] = ()
+    """Findings about the resources of head, without those that base is known to have too."""
     declared: tuple[Resource, ...] = ()
-    """What there is in head, where that is all that can be said."""
+    """The resources of head, if there is nothing to compare them with."""
     has_no_stack: bool = False
-    """Pulumi says that nothing was brought up yet, so the program alone tells what changes."""
-
-    is_first: bool = False
-    """Whether nothing of it was there before: access to what is made anew takes nothing from anybody."""
+    """True if Pulumi reports that the stack does not exist yet."""
+    is_new: bool = False
+    """True if no resource existed before. Grants on new resources do not widen access to existing data."""
 
 
 class Review(NamedTuple):
-    """Both sides, and what lies between them."""
+    """Two revisions and the differences between them."""
 
     before: CompiledRevision
     after: CompiledRevision
     difference: Difference
-    """Of the configs; empty where a side is broken."""
-    meaning: Impact
-    """Likewise."""
-    parts: tuple[Part, ...]
-    """By environment."""
-    missing: str = ""
-    """Why no resources can be shown without a preview: what is not installed."""
+    """The difference between the configs; empty if a revision is broken."""
+    impact: Impact
+    """The consequences for training, location and data; mostly empty if a revision is broken."""
+    environments: tuple[EnvironmentReview, ...]
+    """Sorted by name."""
+    missing_packages: str = ""
+    """The reason why stack programs cannot be run: a package that is not installed."""
     uses_bundled_program: tuple[str, ...] = ()
-    """The sides without a stack program of their own, by title."""
+    """The titles of the revisions without a stack program of their own."""
     notes: tuple[str, ...] = ()
     """Sentences about previews that are not shown."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether an error in a spec keeps the sides from being compared."""
+        """True if errors in a spec prevent a comparison."""
         return self.before.is_broken or self.after.is_broken
 
     @property
     def resources(self) -> tuple[ResourceChange, ...]:
-        """Of all environments."""
-        return tuple(change for part in self.parts for change in part.changes)
+        """The changed resources of all environments."""
+        return tuple(change for environment in self.environments for change in environment.changes)
 
     @property
     def is_known(self) -> bool:
-        """Whether everything that happens to resources is known."""
-        return not (self.is_broken or self.missing or any(part.problem for part in self.parts))
+        """True if all changes to resources are known."""
+        has_problem = any(environment.problem for environment in self.environments)
+        return not (self.is_broken or self.missing_packages or has_problem)
 
     @property
     def is_destructive(self) -> bool:
-        """Whether data goes, or what keeps it from going."""
-        lifted = any(remark.statement.destructive for remark in self.meaning.statements)
-        return lifted or any(change.destructive for change in self.resources)
+        """True if data is deleted or loses its protection."""
+        has_destructive_statement = any(located.statement.destructive for located in self.impact.statements)
+        return has_destructive_statement or any(change.destructive for change in self.resources)
 
     @property
     def is_change(self) -> bool:
-        """Whether anything is not afterwards as it was before."""
-        return bool(self.difference or self.resources or self.meaning.statements or self.is_broken)
+        """True if anything changes."""
+        return bool(self.difference or self.resources or self.impact.statements or self.is_broken)

@@ -12,7 +12,7 @@ from standin.cloud import Cloud
 from standin.projects import World
 
 from github_comments import Comments, serving
-from pull_request import Proposal, reviewed
+from pull_request import Proposal, run_workflow
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the workflow needs"
@@ -51,7 +51,7 @@ def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> No
     proposal.propose(("region: us-central1          #", "region: europe-west4         #"))
 
     with serving(Comments()) as comments:
-        jobs = reviewed(proposal, comments, tmp_path / "run", engine)
+        jobs = run_workflow(proposal, comments, tmp_path / "run", engine)
 
     assert {name: job.result for name, job in jobs.items()} == dict.fromkeys(
         ("preview", "review", "comment"), "success"
@@ -59,6 +59,6 @@ def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> No
     [comment] = comments.ours
     assert "data-us-central1" in comment
     assert "data-europe-west4" in comment
-    assert "Resources of `dev`: by Pulumi's preview." in comment
-    assert "There is no stack yet of `prod`." in comment
+    assert "Resources of `dev`: from Pulumi's preview." in comment
+    assert "The stack of `prod` does not exist yet." in comment
     assert "CAUTION" not in comment

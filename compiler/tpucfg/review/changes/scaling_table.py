@@ -57,7 +57,7 @@ def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
         )
         for (size, baseline, is_rung_below), environments in added.items()
     ]
-    return tuple(sorted([*changed, *rows], key=lambda row: (ConfigKey("", row.size).rank, row.new_in)))
+    return tuple(sorted([*changed, *rows], key=lambda row: (ConfigKey("", row.size).sort_key, row.new_in)))
 
 
 def scaling_columns(rows: Sequence[ScalingRow]) -> list[str]:

@@ -1,1 +1,1 @@
-"""The review as one Markdown comment."""
+"""The review as one Markdown comment on a pull request."""

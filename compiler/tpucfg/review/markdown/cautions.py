@@ -1,4 +1,4 @@
-"""What a reader must not miss: data that goes, protection that falls, access that opens, and what is not known."""
+"""Risks that a reviewer must not miss: lost data, lifted protection, wider access, and unknown changes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,118 +8,138 @@ from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resource_change import BUCKET, STATEFUL_TYPES, ResourceChange, Widening
 from tpucfg.review.changes.statements import format_environments, generalize, join_statements
-from tpucfg.review.review import Part, Review
+from tpucfg.review.review import EnvironmentReview, Review
 
-_OPENED: Final = {
-    "new": "gives {what} to {who}",
-    "broader": "gives {who} the broader {what}",
-    "basic": "gives the basic role {what} to {who}",
-    "public": "gives {what} to everybody, by {who}",
-    "opens": "lets single objects be opened: {what}",
-    "policy": "writes a whole policy anew: {what}",
+_WIDENING_TEMPLATES: Final = {
+    "new": "grants {what} to {who}",
+    "broader": "grants the broader {what} to {who}",
+    "basic": "grants the basic role {what} to {who}",
+    "public": "grants {what} to everyone, through {who}",
+    "opens": "no longer prevents access to single objects: {what}",
+    "policy": "replaces a whole IAM policy: {what}",
 }
-_GOES: Final = {"replace": "is replaced", "delete": "is deleted"}
+_ALWAYS_RISKY: Final = ("basic", "public", "opens", "policy")
+"""Kinds of access that are a risk on new resources too, unlike a grant of a specific role."""
+_UNKNOWN_MEMBER: Final = "an unknown member"
+_REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
 _CODE: Final = re.compile(r"`[^`]+`")
-_LIFT: Final = "lift that first, in an update of its own"
-_BROAD: Final = ("basic", "public", "opens", "policy")
-"""Openings that are cause for alarm whatever they are part of; a grant of a resource that is new is not."""
 
 
 def cautions(review: Review) -> list[str]:
-    """Each as a line of Markdown, environments that have the same in common named together."""
+    """Return each risk as a line of Markdown; environments with the same risk share a line."""
+    unprotected = {*_unprotected_environments(review)}
+    # By the line with a placeholder for the environment's name: each exact line, and its environment.
     lines: dict[str, list[tuple[str, str]]] = {}
-    unprotected = {*_unprotected(review)}
-    for part in review.parts:
-        for line in _of_part(part, is_told=part.environment in unprotected):
-            lines.setdefault(_of_any(line, part.environment), []).append((line, part.environment))
-    told = join_statements(remark for remark in review.meaning.statements if remark.statement.destructive)
-    few = (pair for general, of in lines.items() for pair in generalize(general, of))
-    return [*told, *(f"**{prose(format_environments(names))}**: {line}" for line, names in few)]
+    for environment in review.environments:
+        name = environment.environment
+        for line in _environment_cautions(environment, is_reported=name in unprotected):
+            lines.setdefault(_with_placeholder(line, name), []).append((line, name))
+    statements = join_statements(located for located in review.impact.statements if located.statement.destructive)
+    grouped = (pair for general, exact in lines.items() for pair in generalize(general, exact))
+    return [*statements, *(f"**{prose(format_environments(names))}**: {line}" for line, names in grouped)]
 
 
-def _of_any(line: str, environment: str) -> str:
-    """The line with `<env>` in the place of the environment's name, in code alone: elsewhere that is a word."""
-    own = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
-    return _CODE.sub(lambda match: own.sub("<env>", match[0]), line)
+def _with_placeholder(line: str, environment: str) -> str:
+    """Return the line with `<env>` instead of the environment's name.
+
+    Only inside code: a name such as `data` can be a word of the sentence too.
+    """
+    own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
+    return _CODE.sub(lambda match: own_name.sub("<env>", match[0]), line)
 
 
-def _unprotected(review: Review) -> Iterator[str]:
-    """The environments whose spec lifts the protection, which is told of the whole environment."""
-    before, after = (made.project.environments if made.project else {} for made in (review.before, review.after))
+def _unprotected_environments(review: Review) -> Iterator[str]:
+    """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
+    before, after = (
+        revision.project.environments if revision.project else {} for revision in (review.before, review.after)
+    )
     return (name for name in before if name in after and before[name].protect and not after[name].protect)
 
 
-def _of_part(part: Part, *, is_told: bool) -> Iterator[str]:
-    if not is_told:
-        yield from _together("is protected no longer", [it for it in part.changes if it.protection == "lifted"])
-    for op, goes in _GOES.items():
-        refused = [it for it in part.changes if it.op == op and it.refused]
-        yield from _together(f"{goes}, which Pulumi refuses while it is protected: {_LIFT}", refused)
-    for change in part.changes:
-        yield from _of_change(change, is_new=part.is_first)
-    yield from _stuck(part)
-    for finding in part.new:
-        yield f"{code(finding.id)} {prose(redact(_without(part.environment, finding.message)))}"
-    for violation in part.violations:
-        of = f" ({code(violation.name)})" if violation.name else ""
-        yield f"the {prose(violation.level)} policy {code(violation.policy)}{of}: {prose(violation.message)}"
-    if part.problem:
-        known = part.declared or (part.source == "program" and part.changes)
-        instead = (
-            "what the stack program declares is shown, as" if known else "what happens to its resources is not known:"
-        )
-        yield f"{instead} {prose(redact(part.problem.reason))}"
+def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[str]:
+    """Yield the risks in one environment.
+
+    Args:
+        environment: its review.
+        is_reported: True if a statement already reports that the environment loses its protection.
+    """
+    changes = environment.changes
+    if not is_reported:
+        lifted = [change for change in changes if change.protection == "lifted"]
+        yield from _shared_caution(lifted, "is no longer protected")
+    for op, removal in _REMOVALS.items():
+        refused = [change for change in changes if change.op == op and change.refused]
+        text = f"{removal}, which Pulumi refuses while it is protected: lift the protection first, in a separate update"
+        yield from _shared_caution(refused, text)
+    for change in changes:
+        yield from _change_cautions(change, is_new=environment.is_new)
+    yield from _bucket_region_conflict(environment)
+    for finding in environment.findings:
+        message = _without_environment(environment.environment, finding.message)
+        yield f"{code(finding.id)} {prose(redact(message))}"
+    for violation in environment.violations:
+        resource = f" ({code(violation.name)})" if violation.name else ""
+        yield f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
+    if environment.problem:
+        yield f"{_problem_consequence(environment)}: {prose(redact(environment.problem.reason))}"
 
 
-def _without(environment: str, message: str) -> str:
-    """What a finding says of a resource, without its environment: the line begins with that."""
-    return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
-
-
-def _stuck(part: Part) -> Iterator[str]:
-    """A bucket that is to be somewhere else under the name that it has: the name is taken, by itself."""
-    buckets = [it for it in part.changes if it.type == BUCKET]
-    gone = {_input(it, "name", before=True) for it in buckets if it.op == "delete"}
-    names = [_input(it, "name", before=False) for it in buckets if it.op == "create"]
-    for name in names:
-        if name and name in gone:
-            key = f"environments.{part.environment}.bucket"
-            yield (
-                f"the bucket {code(name)} exists, and a bucket never changes its region: Google refuses to make it "
-                f"anew while it is there; to move, give {code(key)} another name, or leave it out, which puts the "
-                "region into the name"
-            )
-
-
-def _input(change: ResourceChange, key: str, *, before: bool) -> str:
-    found = next((it.before if before else it.after for it in change.inputs if it.path == (key,)), "")
-    return found if isinstance(found, str) else ""
-
-
-def _of_change(change: ResourceChange, *, is_new: bool) -> Iterator[str]:
-    called, goes = _called(change), _GOES.get(change.op)
-    if goes and change.loses_data and not change.refused:
-        because = f" (because of {', '.join(map(code, change.because))})" if change.because else ""
-        yield f"{called} {goes}{because}: **its data goes with it**"
-    for widening in change.widened:
-        if widening.why in _BROAD or not is_new:
-            yield f"{called} {_opened(widening)}"
-
-
-def _together(said: str, changes: Sequence[ResourceChange]) -> Iterator[str]:
-    """One line for all of them, which names what holds data first."""
+def _shared_caution(changes: Sequence[ResourceChange], text: str) -> Iterator[str]:
+    """Yield one line for all changes, which names one resource, if possible one with data."""
     if changes:
         first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
         more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
-        yield f"{_called(first)}{more} {said}"
+        yield f"{_label(first)}{more} {text}"
 
 
-def _called(change: ResourceChange) -> str:
+def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[str]:
+    removal = _REMOVALS.get(change.op)
+    # A refused removal is reported with its remedy.
+    if removal and change.loses_data and not change.refused:
+        because = f" (because of {', '.join(map(code, change.because))})" if change.because else ""
+        yield f"{_label(change)} {removal}{because}: **its data is lost**"
+    for widening in change.widened:
+        if widening.why in _ALWAYS_RISKY or not is_new:
+            yield f"{_label(change)} {_describe_widening(widening)}"
+
+
+def _describe_widening(widening: Widening) -> str:
+    member = code(widening.who) if widening.who else _UNKNOWN_MEMBER
+    return _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), who=member)
+
+
+def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[str]:
+    """Yield a caution for a bucket that is deleted and created under the same name, which Google refuses."""
+    buckets = [change for change in environment.changes if change.type == BUCKET]
+    deleted = {_bucket_name(change) for change in buckets if change.op == "delete"}
+    created = [_bucket_name(change) for change in buckets if change.op == "create"]
+    for name in created:
+        if name and name in deleted:
+            key = f"environments.{environment.environment}.bucket"
+            yield (
+                f"the bucket {code(name)} exists already and cannot move to another region: set {code(key)} to another "
+                "name, or remove that key, as the default name contains the region"
+            )
+
+
+def _bucket_name(change: ResourceChange) -> str:
+    name = next((item for item in change.inputs if item.path == ("name",)), None)
+    value = None if name is None else name.before if change.op == "delete" else name.after
+    return value if isinstance(value, str) else ""
+
+
+def _without_environment(environment: str, message: str) -> str:
+    """Return a finding's message without the environment's name, which begins the line already."""
+    return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
+
+
+def _problem_consequence(environment: EnvironmentReview) -> str:
+    is_from_program = environment.declared or (environment.source == "program" and environment.changes)
+    if is_from_program:
+        return "only the changes that the stack program declares are shown"
+    return "changes to resources are unknown"
+
+
+def _label(change: ResourceChange) -> str:
     return f"{code(change.kind)} {code(change.name)}"
-
-
-def _opened(widening: Widening) -> str:
-    return _OPENED[widening.why].format(
-        what=code(widening.what), who=code(widening.who) if widening.who else "somebody"
-    )

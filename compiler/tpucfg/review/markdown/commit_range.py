@@ -1,4 +1,4 @@
-"""Which commits a review lies between: what a reader has to know before the rest, in one line."""
+"""The commits that a review compares, in one line."""
 
 import re
 from typing import Any, Final
@@ -6,46 +6,49 @@ from typing import Any, Final
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code
 
-_SHORT: Final = 12
-"""Characters of an id. Git's own choice depends on how many objects a clone has."""
+_SHORT_ID_LENGTH: Final = 12
+"""Fixed, as git's own choice depends on the number of objects in a clone."""
+# Git abbreviates ids to 7 digits or more; a full SHA-256 id has 64.
 _ID: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
 def format_commit_range(before: Snapshot, after: Snapshot) -> str:
-    """Both sides as a line of Markdown; ids stand outside of code, where services make links of them."""
-    head = _head(after)
+    """Return both revisions as a line of Markdown. Ids are not code, because GitHub and GitLab link plain ids."""
+    head = _format_head(after)
     if before.commit is None:
-        return f"_From nothing, as {code(before.title)} has no commit yet, to {head}._"
-    name, of = _named(before), _short(before.commit.id)
+        return f"_From nothing ({code(before.title)} has no commits yet) to {head}._"
+    name, commit = _given_name(before), _short_id(before.commit.id)
     if before.commit.is_merge_base:
-        return f"_From {of}, where the change left {name or 'its base'}, to {head}._"
-    return f"_From {f'{name} ({of})' if name else of} to {head}._"
+        return f"_From {commit}, the merge base with {name or 'the base'}, to {head}._"
+    return f"_From {f'{name} ({commit})' if name else commit} to {head}._"
 
 
-def snapshot_json(side: Snapshot) -> dict[str, Any]:
-    """The same for programs; of the working tree nothing is known."""
-    commit = side.commit
+def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the revision as data for JSON; all values of the working tree are null."""
+    commit = snapshot.commit
     return {
-        "revision": side.title if side.exported_to else None,
+        "revision": snapshot.title if snapshot.exported_to else None,
         "commit": commit.id if commit else None,
         "merges": (commit.merges or None) if commit else None,
     }
 
 
-def _head(side: Snapshot) -> str:
-    if side.commit is None:
-        return code(side.title) if side.exported_to else side.title
-    name, of = _named(side), _short(side.commit.id)
-    if side.commit.merges:  # whoever reads the comment knows that commit, and not the one that tries the merge
-        return f"{name or of}, which merges {_short(side.commit.merges)} into it"
-    return f"{name} ({of})" if name else of
+def _format_head(head: Snapshot) -> str:
+    if head.commit is None:
+        return code(head.title) if head.exported_to else head.title
+    name, commit = _given_name(head), _short_id(head.commit.id)
+    if head.commit.merges:
+        # Readers know the commit that they pushed, and not the merge that GitHub made of it.
+        return f"{name or commit}, which merges {_short_id(head.commit.merges)} into the base"
+    return f"{name} ({commit})" if name else commit
 
 
-def _named(side: Snapshot) -> str:
-    """What the side was called; empty where that was its id."""
-    is_id = side.commit and _ID.fullmatch(side.title) and side.commit.id.startswith(side.title)
-    return "" if is_id else code(side.title)
+def _given_name(snapshot: Snapshot) -> str:
+    """Return the revision as it was given; empty if that was the commit's id."""
+    title, commit = snapshot.title, snapshot.commit
+    is_id = commit and _ID.fullmatch(title) and commit.id.startswith(title)
+    return "" if is_id else code(title)
 
 
-def _short(commit: str) -> str:
-    return commit[:_SHORT]
+def _short_id(commit: str) -> str:
+    return commit[:_SHORT_ID_LENGTH]

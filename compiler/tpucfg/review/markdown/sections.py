@@ -1,65 +1,28 @@
-"""What changes in the configs, as Markdown: a fold for each set of configs that change in the same way."""
+"""Folded sections of a comment: changed configs, and the changed resources of each environment."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group, redact_difference
-from tpucfg.diff.describe import EVERY, change_labels, format_change_value, format_config_counts, format_keys, is_flag
+from tpucfg.diff.describe import (
+    ALL_CONFIGS,
+    change_labels,
+    format_change_value,
+    format_config_counts,
+    format_keys,
+    is_flag,
+)
 from tpucfg.markdown import code, details, fence, html, html_code, prose
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resource_change import ResourceChange
 from tpucfg.review.markdown.size_limit import Section, fit_sections
-from tpucfg.review.review import Part
+from tpucfg.review.review import EnvironmentReview
 from tpucfg.text_format import listed
 
-_NAMED: Final = 4
-"""Changes that a fold's own line names."""
-
-
-def whole_difference(found: Difference) -> str:
-    """The difference by itself, without a line break at its end."""
-    return fit_sections("\n".join(_before_the_folds(found)), config_sections(found)).rstrip("\n")
-
-
-def _before_the_folds(found: Difference) -> Iterator[str]:
-    said = format_config_counts(found)
-    yield f"**{said[0].upper()}{said[1:]}.**"
-    for verb, keys in (("Added", found.added), ("Removed", found.removed)):
-        if keys:
-            yield ""
-            yield f"{verb}: {prose(format_keys(keys))}"
-
-
-def config_sections(found: Difference) -> list[Section]:
-    """A fold for each group of changes."""
-    kept = found.kept
-    return [_config_section(group, kept) for group in redact_difference(found).groups]
-
-
-def _config_section(group: Group, kept: tuple[ConfigKey, ...]) -> Section:
-    of, names = format_keys(group.keys, kept), change_labels(group.changes)
-    lines = dict.fromkeys(
-        line for change, name in zip(group.changes, names, strict=True) for line in _config_lines(change, name)
-    )
-    short = listed([*dict.fromkeys(name.rpartition(".")[2] for name in names)], _NAMED)
-    return Section(
-        f"the configs of {prose(of)}",
-        details(
-            f"{'' if of == EVERY else 'configs of '}{html_code(of)}: {html(short)}", fence("\n".join(lines), "diff")
-        ),
-    )
-
-
-def _config_lines(change: Change, label: str) -> Iterator[str]:
-    for sign, side in (("-", change.before), ("+", change.after)):
-        if side is not ABSENT:
-            yield f"{sign} {label}: {format_change_value(side, flag=is_flag(change))}"
-
-
-# What happens to resources, as Markdown: a fold for each environment, or for several in which the same happens.
-
-
+_MAX_SUMMARY_LABELS: Final = 4
+"""Changes that the summary line of a fold names."""
+_MAX_NAMES: Final = 16
 _VERBS: Final = {
     "create": "create",
     "update": "update",
@@ -68,84 +31,127 @@ _VERBS: Final = {
     "import": "import",
     "same": "keep",
 }
-_MOST_NAMES: Final = 16
+_PROTECTION_TEXTS: Final = {"lifted": "no longer protected", "added": "now protected", "": ""}
 
 
-def resource_sections(parts: Sequence[Part]) -> list[Section]:
-    """A fold for each set of environments in which the same happens to the same resources."""
-    bodies: dict[tuple[str, str], list[str]] = {}
-    for part in parts:
-        if body := "\n\n".join(_body(part)):
-            bodies.setdefault((_counted(part), body), []).append(part.environment)
-    return [_resource_section(names, said, body) for (said, body), names in bodies.items()]
+def difference_markdown(difference: Difference) -> str:
+    """Return a difference without a review, as `tpucfg diff` prints it, without a final line break."""
+    counts = format_config_counts(difference)
+    head = f"**{counts[0].upper()}{counts[1:]}.**"
+    for verb, keys in (("Added", difference.added), ("Removed", difference.removed)):
+        if keys:
+            head += f"\n\n{verb}: {prose(format_keys(keys))}"
+    return fit_sections(head, config_sections(difference)).rstrip("\n")
 
 
-def _resource_section(names: Sequence[str], said: str, body: str) -> Section:
-    of = listed(names, _MOST_NAMES)
-    return Section(f"the resources of {prose(of)}", details(f"resources of {html_code(of)}: {html(said)}", body))
+# Configs
 
 
-def _counted(part: Part) -> str:
-    counts = Counter(_VERBS[change.op] for change in part.changes)
-    said = [f"{counts[verb]:,} to {verb}" for verb in _VERBS.values() if counts[verb]]
-    if part.declared:
-        count, kept = len(part.declared), sum(it.protect for it in part.declared)
-        protected = {0: "none", count: "all"}.get(kept, f"{kept:,}")
-        said.append(f"{count:,} declared, {protected} of them protected")
-    said += ["failed"] if part.problem else []
-    said += ["policies"] if part.violations else []
-    return ", ".join(said) or "warnings"
+def config_sections(difference: Difference) -> list[Section]:
+    """Return a fold for each set of configs that change in the same way."""
+    common = difference.common
+    return [_config_section(group, common) for group in redact_difference(difference).groups]
 
 
-def _body(part: Part) -> Iterator[str]:
-    if part.problem:
-        yield prose(redact(part.problem.reason))
-        if part.problem.said:
-            yield fence("\n".join(redact(line) for line in part.problem.said))
-    if part.warnings:
-        yield "\n".join(f"- warning: {prose(line)}" for line in part.warnings)
-    # Where everything is made anew, each input would be a line that says nothing: the program has it.
-    if part.is_first:
-        yield "\n".join(_made(change) for change in part.changes)
+def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
+    keys, labels = format_keys(group.keys, common), change_labels(group.changes)
+    # A script can have the same line several times.
+    lines = dict.fromkeys(
+        line
+        for change, label in zip(group.changes, labels, strict=True)
+        for line in _diff_lines(change, label, flag=is_flag(change))
+    )
+    # The last step of each path is enough to recognize a change.
+    short_labels = listed([*dict.fromkeys(label.rpartition(".")[2] for label in labels)], _MAX_SUMMARY_LABELS)
+    prefix = "" if keys == ALL_CONFIGS else "configs of "
+    summary = f"{prefix}{html_code(keys)}: {html(short_labels)}"
+    return Section(f"{prefix}{prose(keys)}", details(summary, fence("\n".join(lines), "diff")))
+
+
+# Resources
+
+
+def resource_sections(environments: Sequence[EnvironmentReview]) -> list[Section]:
+    """Return a fold for each set of environments whose resources change in the same way."""
+    names_by_content: dict[tuple[str, str], list[str]] = {}
+    for environment in environments:
+        if body := "\n\n".join(_resource_blocks(environment)):
+            names_by_content.setdefault((_summarize(environment), body), []).append(environment.environment)
+    return [_resource_section(names, summary, body) for (summary, body), names in names_by_content.items()]
+
+
+def _resource_section(environments: Sequence[str], summary: str, body: str) -> Section:
+    names = listed(environments, _MAX_NAMES)
+    return Section(f"resources of {prose(names)}", details(f"resources of {html_code(names)}: {html(summary)}", body))
+
+
+def _summarize(environment: EnvironmentReview) -> str:
+    counts = Counter(_VERBS[change.op] for change in environment.changes)
+    phrases = [f"{counts[verb]:,} to {verb}" for verb in _VERBS.values() if counts[verb]]
+    if environment.declared:
+        count, protected = len(environment.declared), sum(resource.protect for resource in environment.declared)
+        quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
+        phrases.append(f"{count:,} declared, {quantity} of them protected")
+    phrases += ["failed"] if environment.problem else []
+    phrases += ["policies"] if environment.violations else []
+    return ", ".join(phrases) or "warnings"
+
+
+def _resource_blocks(environment: EnvironmentReview) -> Iterator[str]:
+    problem = environment.problem
+    if problem:
+        yield prose(redact(problem.reason))
+        if problem.output:
+            yield fence("\n".join(redact(line) for line in problem.output))
+    if environment.warnings:
+        yield "\n".join(f"- warning: {prose(line)}" for line in environment.warnings)
+    if environment.is_new:
+        # Only the names: with every input the fold would repeat the whole program.
+        yield "\n".join(_created_resource(change) for change in environment.changes)
         return
-    if part.declared:
-        yield "\n".join(f"- {_named(it.kind, it.name, it.inputs)}" for it in part.declared)
-    if short := [f"- {_head(change)}" for change in part.changes if not change.inputs]:
-        yield "\n".join(short)
-    for change in part.changes:
+    if environment.declared:
+        yield "\n".join(
+            f"- {_resource_label(resource.kind, resource.name, resource.inputs)}" for resource in environment.declared
+        )
+    if lines := [f"- {_change_title(change)}" for change in environment.changes if not change.inputs]:
+        yield "\n".join(lines)
+    for change in environment.changes:
         if change.inputs:
-            yield _head(change)
-            yield fence("\n".join(_resource_lines(change.inputs)), "diff")
+            yield _change_title(change)
+            yield fence("\n".join(_input_lines(change.inputs)), "diff")
 
 
-def _made(change: ResourceChange) -> str:
-    """A resource of a new environment."""
-    told = {str(it.path[0]): it.after for it in change.inputs if len(it.path) == 1}
-    return f"- create {_named(change.kind, change.name, told)}"
+def _created_resource(change: ResourceChange) -> str:
+    inputs = {str(item.path[0]): item.after for item in change.inputs if len(item.path) == 1}
+    return f"- create {_resource_label(change.kind, change.name, inputs)}"
 
 
-def _named(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
-    """A resource that is not compared; of a grant, who gets what."""
-    grant = [it for key in ("role", "member") if isinstance(it := inputs.get(key), str)]
-    said = f": {' to '.join(map(code, grant))}" if len(grant) == 2 else ""  # noqa: PLR2004 - what, and to whom
-    return f"{code(kind)} {code(name)}{said}"
+def _resource_label(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
+    """Return a resource without its inputs; for an IAM grant, with its role and member."""
+    label = f"{code(kind)} {code(name)}"
+    role, member = inputs.get("role"), inputs.get("member")
+    if isinstance(role, str) and isinstance(member, str):
+        label += f": {code(role)} to {code(member)}"
+    return label
 
 
-def _head(change: ResourceChange) -> str:
+def _change_title(change: ResourceChange) -> str:
     marks = [
-        ", ".join(["because of", ", ".join(map(code, change.because))]).replace("of, ", "of ")
-        if change.because
-        else "",
-        "left behind, with what it holds" if change.retained else "",
-        {"lifted": "protected no longer", "added": "protected from now on", "": ""}[change.protection],
+        f"because of {', '.join(map(code, change.because))}" if change.because else "",
+        "kept in the cloud with its content" if change.retained else "",
+        _PROTECTION_TEXTS[change.protection],
         f"differs in {', '.join(map(code, change.hidden))}" if change.hidden else "",
     ]
-    said = "; ".join(mark for mark in marks if mark)
-    return f"**{_VERBS[change.op]}** {code(change.kind)} {code(change.name)}" + (f" ({said})" if said else "")
+    text = "; ".join(mark for mark in marks if mark)
+    return f"**{_VERBS[change.op]}** {code(change.kind)} {code(change.name)}" + (f" ({text})" if text else "")
 
 
-def _resource_lines(changes: Sequence[Change]) -> Iterator[str]:
+def _input_lines(changes: Sequence[Change]) -> Iterator[str]:
     for change, label in zip(changes, change_labels(changes), strict=True):
-        for sign, side in (("-", change.before), ("+", change.after)):
-            if side is not ABSENT:
-                yield f"{sign} {label}: {format_change_value(side, flag=False)}"
+        yield from _diff_lines(change, label, flag=False)
+
+
+def _diff_lines(change: Change, label: str, *, flag: bool) -> Iterator[str]:
+    for sign, value in (("-", change.before), ("+", change.after)):
+        if value is not ABSENT:
+            yield f"{sign} {label}: {format_change_value(value, flag=flag)}"

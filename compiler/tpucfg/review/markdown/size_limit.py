@@ -1,77 +1,86 @@
-"""Keeps a comment below what a service takes: whole sections go, the largest first, and each leaves a line behind."""
+"""Keep a comment below the size limit of GitHub: whole sections are omitted, the largest first."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 MAX_COMMENT_BYTES: Final = 65_535
-"""Bytes of a comment. GitHub's limit is 65,536 characters, and a character is one byte or more."""
-_ROOM_FOR_NAMES: Final = 8_000
-"""Bytes for the lines that dropped sections leave behind, before they are only counted."""
+"""GitHub's limit is 65,536 characters. Bytes are counted, as a character has at least one."""
+_MAX_OMISSION_BYTES: Final = 8_000
+"""For the lines that name omitted sections; further sections are only counted."""
 
 
 class Section(NamedTuple):
-    """A part of a comment that can go as a whole."""
+    """A part of a comment that can be omitted as a whole."""
 
     title: str
-    """Markdown of one line that names it."""
+    """One line of Markdown that identifies it."""
     text: str
-    """Markdown, without a line break at its end."""
+    """Markdown, without a final line break."""
 
 
 def fit_sections(
-    head: str, sections: Sequence[Section], foot: str = "", *, most: int = MAX_COMMENT_BYTES, elsewhere: str = ""
+    head: str,
+    sections: Sequence[Section],
+    footer: str = "",
+    *,
+    max_bytes: int = MAX_COMMENT_BYTES,
+    omission_hint: str = "",
 ) -> str:
-    """The comment, with every section that fits; the head always stays.
+    """Return the comment with every section that fits.
 
     Args:
-        head: what has to be read.
-        sections: what can go, in the order of the page.
-        foot: the last lines, which stay as well.
-        most: bytes.
-        elsewhere: Markdown of one line that says where the sections are that are left out.
+        head: the part that is always included.
+        sections: the parts that can be omitted, in the order of the comment.
+        footer: the last lines, which are always included.
+        max_bytes: the limit.
+        omission_hint: one line of Markdown about where to find omitted sections, included if any is omitted.
     """
     kept = set(range(len(sections)))
-    by_size = sorted(kept, key=lambda at: (_size(sections[at].text), at))
-    left = _size(head) + _size(foot) + _size(elsewhere) + sum(_size(section.text) + 2 for section in sections)
-    while by_size and left > most:
-        gone = by_size.pop()
-        kept.remove(gone)
-        left += _size(_left_out(sections[gone])) - _size(sections[gone].text)
-    # The sum is a guess where many lines are left behind, which are then only counted.
-    while _size(text := _joined(head, sections, kept, [elsewhere, foot])) > most and by_size:
+    # Of equal sections the later one is omitted first, so that equal input has equal output.
+    by_size = sorted(kept, key=lambda index: (_size(sections[index].text), index))
+    # Two bytes per section for the empty line between blocks.
+    total = _size(head) + _size(footer) + _size(omission_hint) + sum(_size(section.text) + 2 for section in sections)
+    while by_size and total > max_bytes:
+        index = by_size.pop()
+        kept.remove(index)
+        total += _size(_omission_line(sections[index])) - _size(sections[index].text)
+    # The total is an estimate: of many omission lines, the last are replaced by a count.
+    while _size(text := _join(head, sections, kept, [omission_hint, footer])) > max_bytes and by_size:
         kept.remove(by_size.pop())
-    return text if _size(text) <= most else _cut(text, most)
+    return text if _size(text) <= max_bytes else _cut(text, max_bytes)
 
 
-def _joined(head: str, sections: Sequence[Section], kept: set[int], last: Sequence[str]) -> str:
-    parts, named, unnamed = [head], 0, 0
-    for at, section in enumerate(sections):
-        if at in kept:
+def _join(head: str, sections: Sequence[Section], kept: set[int], last: Sequence[str]) -> str:
+    parts, omission_bytes, unnamed = [head], 0, 0
+    for index, section in enumerate(sections):
+        if index in kept:
             parts.append(section.text)
             continue
-        line = _left_out(section)
-        named += _size(line)
-        if named <= _ROOM_FOR_NAMES:
+        line = _omission_line(section)
+        omission_bytes += _size(line)
+        if omission_bytes <= _MAX_OMISSION_BYTES:
             parts.append(line)
         else:
             unnamed += 1
     if unnamed:
-        parts.append(f"_Left out for length: {unnamed:,} more sections._")
+        parts.append(f"_Omitted for length: {unnamed:,} more sections._")
     parts += last if len(kept) < len(sections) else last[1:]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _left_out(section: Section) -> str:
+def _omission_line(section: Section) -> str:
     lines = section.text.count("\n") + 1
-    return f"_Left out for length: {section.title} ({lines:,} lines, {len(section.text):,} characters)._"
+    return f"_Omitted for length: {section.title} ({lines:,} lines, {len(section.text):,} characters)._"
 
 
-def _cut(text: str, most: int) -> str:
-    """The last resort, for a head that is too long by itself: whole lines from its beginning."""
-    note = "\n\n_The rest is left out for length._\n"
-    short = text.encode(errors="replace")[: most - _size(note)].decode(errors="ignore")
-    return short[: short.rfind("\n")] + note
+def _cut(text: str, max_bytes: int) -> str:
+    """Return the first lines of a comment whose head alone exceeds the limit."""
+    note = "\n\n_The rest is omitted for length._\n"
+    # A cut may split a character, whose bytes are dropped by `ignore`.
+    beginning = text.encode(errors="replace")[: max_bytes - _size(note)].decode(errors="ignore")
+    return beginning[: beginning.rfind("\n")] + note
 
 
 def _size(text: str) -> int:
+    # `replace`, as text from a user may contain lone surrogates, which have no encoding.
     return len(text.encode(errors="replace"))

@@ -1,72 +1,80 @@
-"""The whole review in a line, and in a table of counts."""
+"""The review in one line, and as a table of counts."""
 
 from typing import Final
 
 from tpucfg.findings import errors
-from tpucfg.findings.formats import format_counts as counted_findings
+from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
 from tpucfg.review.changes.environment_changes import LIFTED
-from tpucfg.review.changes.resource_change import count_resources as counted_resources
-from tpucfg.review.review import Part, Review
+from tpucfg.review.changes.resource_change import count_resources
+from tpucfg.review.review import EnvironmentReview, Review
 
-_MOST_BRIEFS: Final = 4
+_MAX_PHRASES: Final = 4
+_UNKNOWN: Final = "?"
+_NOT_APPLICABLE: Final = "–"
+_RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "IAM widened")
+_PLAIN_COLUMNS: Final = 2
+"""The columns before those whose counts are a risk, and are set in bold."""
 
 
 def headline(review: Review) -> str:
-    """The whole review in a line."""
-    for made, what in ((review.after, "the spec does not hold"), (review.before, "the spec before it did not hold")):
-        if made.is_broken:
-            return _with_briefs(f"{what} ({counted_findings(errors(made.findings))})", review)
+    """Return the review in one line."""
+    for revision, subject in ((review.after, "the spec"), (review.before, "the spec of the base")):
+        if revision.is_broken:
+            counts = format_counts(errors(revision.findings))
+            return _with_phrases(f"{subject} has {counts}", review)
     if not review.is_change:
-        return "nothing changes" if review.is_known else "nothing changes, as far as is known"
-    counts = counted_resources(review.resources)
+        return "no changes" if review.is_known else "no known changes"
+    resources = count_resources(review.resources)
     configs = review.difference
-    parts = [
-        (counts.delete, "{} deleted", "resource"),
-        (counts.replace, "{} replaced", "resource"),
-        (counts.lifted, "{} no longer protected", "resource"),
-        (counts.create, "{} created", "resource"),
-        (counts.update, "{} updated", "resource"),
+    counts_by_phrase = [
+        (resources.delete, "{} deleted", "resource"),
+        (resources.replace, "{} replaced", "resource"),
+        (resources.lifted, "{} no longer protected", "resource"),
+        (resources.create, "{} created", "resource"),
+        (resources.update, "{} updated", "resource"),
         (len(configs.changed), "{} changed", "config"),
         (len(configs.added), "{} added", "config"),
         (len(configs.removed), "{} removed", "config"),
     ]
-    said = [form.format(f"{count:,} {noun}{'s' * (count != 1)}") for count, form, noun in parts if count]
-    return _with_briefs(", ".join(said) or "no config and no resource changes", review)
+    phrases = [
+        template.format(f"{count:,} {noun}{'s' * (count != 1)}") for count, template, noun in counts_by_phrase if count
+    ]
+    return _with_phrases(", ".join(phrases) or "no config or resource changes", review)
 
 
-def _with_briefs(said: str, review: Review) -> str:
-    """What no count tells besides: what the spec itself lifts, allows or asks for, the grave first."""
-    told = [it for it in review.meaning.statements if it.statement.headline]
+def _with_phrases(counts: str, review: Review) -> str:
+    """Add the changes that no count includes, such as a lifted protection, the destructive ones first."""
+    located = [item for item in review.impact.statements if item.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
-        told = [it for it in told if it.statement.headline != LIFTED]
-    briefs = dict.fromkeys(
-        f"{it.statement.headline} in {it.scope}" if it.scope else it.statement.headline for it in told
+        # Counted as resources that are no longer protected.
+        located = [item for item in located if item.statement.headline != LIFTED]
+    phrases = dict.fromkeys(
+        f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
-    return "; ".join([said, ", ".join([*briefs][:_MOST_BRIEFS])]) if briefs else said
+    return "; ".join([counts, ", ".join([*phrases][:_MAX_PHRASES])]) if phrases else counts
 
 
 def counts_table(review: Review) -> str:
-    """A row for each environment; empty where there is nothing to count."""
-    names = sorted(
-        {*(part.environment for part in review.parts), *(key.environment for key in review.difference.known)}
-    )
+    """Return a table with a row for each environment; empty if there is nothing to count."""
+    by_name = {environment.environment: environment for environment in review.environments}
+    names = sorted({*by_name, *(key.environment for key in review.difference.all_keys)})
     if review.is_broken:
-        names = [part.environment for part in review.parts if part.source == "preview"]
-    if not names or not (review.is_change or any(part.problem for part in review.parts)):
+        # Only a preview compares resources if the specs cannot be compared.
+        names = [name for name, environment in by_name.items() if environment.source == "preview"]
+    has_problem = any(environment.problem for environment in review.environments)
+    if not names or not (review.is_change or has_problem):
         return ""
-    header = ["environment", "create", "update", "replace", "delete", "protection lifted", "IAM widened", "configs"]
-    parts = {part.environment: part for part in review.parts}
-    rows = [[code(name), *_resources(parts.get(name)), _configs(review, name)] for name in names]
-    return table(header, rows, range(1, 7))
+    header = ["environment", *_RESOURCE_COLUMNS, "configs"]
+    rows = [[code(name), *_resource_cells(by_name.get(name)), _config_cell(review, name)] for name in names]
+    return table(header, rows, range(1, len(_RESOURCE_COLUMNS) + 1))
 
 
-def _resources(part: Part | None) -> list[str]:
-    """The six counts; a dash where there is nothing to count, a question mark where it is not known."""
-    if part is None or part.source == "none":
-        return ["–" if part is None else "?"] * 6
-    counts = counted_resources(part.changes)
-    shown = [
+def _resource_cells(environment: EnvironmentReview | None) -> list[str]:
+    if environment is None:
+        return [_NOT_APPLICABLE] * len(_RESOURCE_COLUMNS)
+    counts = count_resources(environment.changes)
+    numbers = [
         counts.create + counts.imported,
         counts.update,
         counts.replace,
@@ -74,16 +82,18 @@ def _resources(part: Part | None) -> list[str]:
         counts.lifted,
         counts.widened,
     ]
-    if part.problem and not any(shown):
-        return ["?"] * 6
-    cells = [f"{count:,}" for count in shown]
-    return [*cells[:2], *(f"**{text}**" if text != "0" else text for text in cells[2:])]
+    # Without any count a problem means that nothing was found out, and 0 would look like an answer.
+    if environment.source == "none" or (environment.problem and not any(numbers)):
+        return [_UNKNOWN] * len(_RESOURCE_COLUMNS)
+    cells = [f"{number:,}" for number in numbers]
+    risks = (f"**{cell}**" if cell != "0" else cell for cell in cells[_PLAIN_COLUMNS:])
+    return [*cells[:_PLAIN_COLUMNS], *risks]
 
 
-def _configs(review: Review, name: str) -> str:
+def _config_cell(review: Review, name: str) -> str:
     if review.is_broken:
-        return "?"
-    found = review.difference
-    pairs = (("changed", found.changed), ("added", found.added), ("removed", found.removed))
-    counts = [(sum(key.environment == name for key in keys), verb) for verb, keys in pairs]
+        return _UNKNOWN
+    difference = review.difference
+    keys_by_verb = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
+    counts = [(sum(key.environment == name for key in keys), verb) for verb, keys in keys_by_verb]
     return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or "0"
