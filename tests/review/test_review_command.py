@@ -213,7 +213,7 @@ def test_finding_of_every_environment_is_one_line(made: Repository, capsys: pyte
 
     comment = review(capsys)
 
-    said = "storage.Bucket data-us-central1 is in EU, and the TPUs are in us-central1"
+    said = "storage.Bucket data-us-central1 is in EU, but the TPUs are in us-central1"
     assert f"> - **dev, prod**: `TPU090` {said}\n" in comment
     assert comment.count("TPU090") == 1
 
@@ -445,7 +445,7 @@ def _point_elsewhere(made: Repository) -> None:
             _point_elsewhere,
             (
                 "**prod**: its stack reads `other.yaml` instead of `the spec under review`",
-                "the stack prod reads other.yaml, which is not looked at here: give it with --spec other.yaml",
+                "the stack prod reads another spec, other.yaml: select it with --spec other.yaml",
             ),
         ),
     ],
