@@ -39,6 +39,8 @@ class GoogleApi:
             "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_IAM_CUSTOM_ENDPOINT": f"{self.url}/v1/",
+            # The gcp plugin 10.2.0 reads this one for service accounts, and not the one above.
+            "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": "for-tests-only",
             # Otherwise the plugin asks the Compute API for the list of regions.
