@@ -46,7 +46,7 @@ def differences(tag: str, root: Path = ROOT) -> Iterator[str]:
     if not tag.startswith("v"):
         yield f"the tag is {tag}, but has to be v and the version: v{version(root)}"
     if version(root) != tagged:
-        yield f"{VERSION}: the version is {version(root)}, but the tag is v {tagged}"
+        yield f"{VERSION}: the version is {version(root)}, but the tag is v{tagged}"
     day, text = changelog.get(tagged, (None, ""))
     if tagged not in changelog:
         yield f"{CHANGELOG}: no section [{tagged}]: rename [{UNRELEASED}] and add the day"
