@@ -76,7 +76,7 @@ def main() -> None:
     print(page, end="")
     if options.write:
         RESULTS.write_text(page + _fuzzing_section(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
-    missed = [f"{goal.command} against {goal.than}" for goal in cold_start.missed(starts)]
+    missed = [f"{goal.command} against {goal.reference}" for goal in cold_start.missed(starts)]
     missed += throughput.missed(many) + peers.missed(comparison)
     if missed:
         print(f"missed: {'; '.join(missed)}", file=sys.stderr)

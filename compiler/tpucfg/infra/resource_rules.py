@@ -82,7 +82,8 @@ def missing_project(resource: Resource, environment: Environment, location: Loca
     """Find a resource without a project, which the provider would create in the caller's default project."""
     key = _PARENT_KEY.get(resource.type, "project")
     if not resource.inputs.get(key):
-        effect = "it would be created in the caller's default project" if key == "project" else "its parent is undefined"
+        created = "it would be created in the caller's default project"
+        effect = created if key == "project" else "its parent is undefined"
         yield Finding.of(
             "TPU093",
             f"{_label(resource)} of {environment.name} has no {key}: {effect}",
