@@ -34,7 +34,7 @@ def create_bucket(settings: Settings, options: ResourceOptionsFactory, apis: lis
         storage_class="STANDARD",
         uniform_bucket_level_access=True,
         public_access_prevention="enforced",
-        # Objects are deleted with the bucket only if the spec says that they need not be kept.
+        # Objects are deleted with the bucket only if the spec does not require keeping them.
         force_destroy=not settings.keep_data and not settings.protect,
         # Always set: without it, Google's default of seven days would apply, which it may change.
         soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},

@@ -13,11 +13,11 @@ class Kind(NamedTuple):
     """One kind of input."""
 
     share: int
-    """Of all inputs, beside the other kinds'."""
+    """Relative frequency among all inputs."""
     make: Callable[[Random], tuple[tuple[Entry, ...], tuple[str, ...]]]
-    """What lies in the folder, and the command's arguments where they are what is tried."""
+    """Generates the folder's entries, and the command's arguments if they are the input."""
     check: Callable[[Case, Random, Shell], None]
-    """Runs commands in that folder; raises AssertionError where something does not hold."""
+    """Runs commands in that folder; raises AssertionError for a misbehaviour."""
 
 
 KINDS: Final = {

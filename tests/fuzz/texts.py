@@ -35,12 +35,12 @@ def check_spec(case: Case, rng: Random, tpucfg: Shell) -> None:
     """Check that every command rejects the spec, or that every command accepts it."""
     content = case.entries[0].content
     checked = tpucfg("check", "--spec", SPEC, "--format", "json")
-    found = check_findings(checked, {SPEC: content})
+    findings = check_findings(checked, {SPEC: content})
     other = _other_command(rng, content)
     if checked.status:
         refused = tpucfg(*other)
         narrowed = any(word.startswith(("--env", "--target")) for word in other)  # perhaps without the invalid part
-        assert refused.status or narrowed, f"check refuses the spec and {other} does not: {found} {refused}"
+        assert refused.status or narrowed, f"check refuses the spec and {other} does not: {findings} {refused}"
     elif checked.status == 0:
         _check_accepted(content, rng, tpucfg)
         accepted = tpucfg(*other)

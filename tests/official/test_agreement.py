@@ -51,8 +51,8 @@ class SchemaComparison:
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the message of a `$ref`, or the schema itself."""
-        found: dict[str, Any] = self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-        return found
+        message: dict[str, Any] = self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        return message
 
     def protobuf(self, message: dict[str, Any], kind: Descriptor | None) -> Iterator[str]:
         """Yield the fields and enum values that only one of schema and protobuf type has."""

@@ -150,8 +150,8 @@ def test_engine_of_another_version_is_rejected(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("left", ["pulumi.unfinished", ".lock"])
-def test_interrupted_build_is_begun_anew(machine: Machine, left: str) -> None:
-    """What an interrupted build leaves behind neither blocks the next one nor is taken for an engine."""
+def test_interrupted_build_is_restarted(machine: Machine, left: str) -> None:
+    """The files of an interrupted build neither block the next one nor are used as an engine."""
     machine.engine.parent.mkdir(parents=True)
     (machine.engine.parent / left).write_text("half")
     machine.go()

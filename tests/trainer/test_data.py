@@ -81,9 +81,9 @@ def test_published_formats_of_mnist_are_read(data: ModuleType, tmp_path: Path) -
         (tmp_path / "idx" / (f"{name}.gz" if zipped else name)).write_bytes(content)
 
     for form in ("npz", "idx"):
-        for made, read in zip(parts, data.load(str(tmp_path / form)), strict=True):
-            np.testing.assert_array_equal(made.images, read.images)
-            np.testing.assert_array_equal(made.labels, read.labels)
+        for expected, actual in zip(parts, data.load(str(tmp_path / form)), strict=True):
+            np.testing.assert_array_equal(expected.images, actual.images)
+            np.testing.assert_array_equal(expected.labels, actual.labels)
 
 
 def test_other_images_are_rejected(data: ModuleType, tmp_path: Path) -> None:

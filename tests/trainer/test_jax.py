@@ -23,18 +23,18 @@ JOBS: Final = f"{BUCKET}/jobs/mnist"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Buckets]:
     """A server of buckets."""
-    with buckets() as made:
-        yield made
+    with buckets() as project:
+        yield project
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory: pytest.TempPathFactory, server: Buckets) -> Trainer:
     """A new project, with digits in its bucket and in the folder `local`."""
-    made = trainers.new(tmp_path_factory.mktemp("jax") / "mnist", "jax")
+    project = trainers.new(tmp_path_factory.mktemp("jax") / "mnist", "jax")
     digits = ["--train=5000", "--test=1000"]
-    made.run([f"{BUCKET}/data", *digits], "trainer.digits", **server.environment)
-    made.run(["local/data", *digits], "trainer.digits")
-    return made
+    project.run([f"{BUCKET}/data", *digits], "trainer.digits", **server.environment)
+    project.run(["local/data", *digits], "trainer.digits")
+    return project
 
 
 @pytest.fixture(scope="module")

@@ -126,9 +126,11 @@ def test_image_has_pinned_versions(framework: str, target: str, tmp_path: Path) 
     assert all(entry.url or re.fullmatch(r"==[0-9.]+", str(entry.specifier)) for entry in requirements)
     if framework == "jax":
         lock = (ROOT / "requirements-dev.txt").read_text()
-        for it in requirements:
+        for entry in requirements:
             assert re.search(
-                rf"^{it.name}{re.escape(str(it.specifier))}( ; python_full_version < '3.12')? ", lock, re.MULTILINE
+                rf"^{entry.name}{re.escape(str(entry.specifier))}( ; python_full_version < '3.12')? ",
+                lock,
+                re.MULTILINE,
             )
 
 

@@ -17,9 +17,9 @@ BUCKET: Final = "my-project-dev-mnist-dev-us-central1"
 def trainer(tensorflow: str, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
     """A new project, with digits in the folder that its bucket is mapped to."""
     assert tensorflow
-    made = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
-    made.run([str(made.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
-    return made
+    project = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
+    project.run([str(project.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
+    return project
 
 
 def _flags(trainer: Trainer, size: str, *more: str) -> list[str]:

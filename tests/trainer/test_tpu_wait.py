@@ -141,14 +141,14 @@ def test_config_without_a_tpu_is_rejected(tpu: ModuleType, config: Callable[[obj
 
 
 @pytest.mark.parametrize(
-    ("device", "found"), [("accel0", True), ("vfio/0", True), ("vfio/vfio", False), ("tty0", False)]
+    ("device", "is_chip"), [("accel0", True), ("vfio/0", True), ("vfio/vfio", False), ("tty0", False)]
 )
-def test_local_chips_are_detected(tpu: ModuleType, tmp_path: Path, device: str, found: bool) -> None:
+def test_local_chips_are_detected(tpu: ModuleType, tmp_path: Path, device: str, is_chip: bool) -> None:
     """A machine has local chips if it has one of their devices; the driver's own device is not a chip."""
     (tmp_path / device).parent.mkdir(exist_ok=True)
     (tmp_path / device).touch()
 
-    assert tpu.attached(tmp_path) is found
+    assert tpu.attached(tmp_path) is is_chip
 
 
 REAL = """

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 Schema: TypeAlias = dict[str, Any]
 """A JSON Schema, or a part of one."""
 
-LONGEST_DESCRIPTION = 150
+MAX_DESCRIPTION_LENGTH = 150
 """Maximum number of characters. Editors show a description in a pop-up; the API's own page has the rest."""
 
 _MARKERS = re.compile(r"^(?:(?:Required|Optional|Immutable|Output only|Deprecated|DEPRECATED)[.:]\s+)+")
@@ -20,9 +20,9 @@ def short(description: str) -> str:
     """Return the first sentence of a description, without links and without facts that the schema contains."""
     plain = _LINK.sub(r"\1", _MARKERS.sub("", " ".join(description.split())))
     sentence = _SENTENCE_END.split(plain, maxsplit=1)[0].rstrip(".")
-    if len(sentence) <= LONGEST_DESCRIPTION:
+    if len(sentence) <= MAX_DESCRIPTION_LENGTH:
         return sentence and sentence + "."
-    return sentence[:LONGEST_DESCRIPTION].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return sentence[:MAX_DESCRIPTION_LENGTH].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
 def described(schema: Schema, description: str) -> Schema:
