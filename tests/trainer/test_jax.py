@@ -23,8 +23,8 @@ JOBS: Final = f"{BUCKET}/jobs/mnist"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Buckets]:
     """A server of buckets."""
-    with buckets() as project:
-        yield project
+    with buckets() as buckets_server:
+        yield buckets_server
 
 
 @pytest.fixture(scope="module")
