@@ -1,1 +1,1 @@
-"""How fast tpucfg is, as ratios of what is measured beside it in the same run: `make bench`."""
+"""Benchmarks of tpucfg, as ratios to other commands measured in the same run: `make bench`."""

@@ -13,8 +13,8 @@ from typing import Final
 from benchmarks import cold_start, environments, peers, throughput
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
-FUZZ: Final = "## Inputs that nobody wrote"
-"""The heading of what the fuzzer found; a test holds that it writes the same."""
+FUZZ: Final = "## Fuzzing"
+"""Heading of the fuzzer's section; a test compares it with the fuzzer's own."""
 _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml", "check-jsonschema")
 
 _PAGE: Final = """\
@@ -33,25 +33,24 @@ Whole processes on the example project: the fastest of {rounds} runs of each, ta
 
 ## Many specs in one command
 
-`tpucfg render --out DIR --spec A --spec B …` on files in memory (tmpfs): every spec is read and checked, and configs of
-{sizes} sizes each are rendered, read again, compared and written. The start is included. A core second is a second of a
-core's time, in whichever process and whoever else the machine works for; memory is that of the largest process. The
-cheapest of {many_rounds} runs.
+`tpucfg render --out DIR --spec A --spec B …` on files in memory (tmpfs): every spec is checked, and its configs for
+{sizes} sizes are rendered, verified and written, including start-up. Core seconds are the processor time of all
+processes; memory is that of the largest process. The cheapest of {many_rounds} runs.
 
 {many}
 
-## Beside others
+## Comparison with other tools
 
-The same configs for Vertex AI from one list of variants, whose figures are worked out beforehand: by a script of
-jinja2, PyYAML and jsonschema (`benchmarks/peers/script`), and by the peers on the PATH. tpucfg reads a spec for every
-{sizes} configs and works the figures out itself. Files in memory; the fastest of {peer_rounds} runs, start included.
+Equal configs for Vertex AI from one list of variants with precomputed values: by a script with jinja2, PyYAML and
+jsonschema (`benchmarks/peers/script`), and by the tools on the PATH. tpucfg reads one spec per {sizes} configs and
+computes the values itself. Files in memory; the fastest of {peer_rounds} runs, including start-up.
 
-{beside}
+{comparison}
 """
 
 
 def main() -> None:
-    """Prints the page; the goals that were missed go to stderr."""
+    """Measure and print the page; print missed goals to stderr."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure tpucfg.")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name} too")
     parser.add_argument("--rounds", type=int, default=40, metavar="N", help="runs of each command (default: 40)")
@@ -61,7 +60,7 @@ def main() -> None:
     many_rounds = max(3, options.rounds // 5)
     many = throughput.measure(tpucfg, many_rounds)
     peer_rounds = max(3, options.rounds // 8)
-    beside = peers.measure(tpucfg, peer_rounds)
+    comparison = peers.measure(tpucfg, peer_rounds)
     page = _PAGE.format(
         day=f"{datetime.now(UTC):%Y-%m-%d}",
         machine=f"{_processor()}, {os.cpu_count()} cores, {_memory_gb():.0f} GB of memory, {platform.system()}",
@@ -72,25 +71,25 @@ def main() -> None:
         starts="\n".join(cold_start.report(starts)),
         many="\n".join(throughput.report(many)),
         peer_rounds=peer_rounds,
-        beside="\n".join(peers.report(beside)),
+        comparison="\n".join(peers.report(comparison)),
     )
     print(page, end="")
     if options.write:
-        RESULTS.write_text(page + _of_others(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
-    missed = [f"{goal.command} against {goal.than}" for goal in cold_start.missed(starts)]
-    missed += throughput.missed(many) + peers.missed(beside)
+        RESULTS.write_text(page + _fuzzing_section(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+    missed = [f"{goal.command} against {goal.reference}" for goal in cold_start.missed(starts)]
+    missed += throughput.missed(many) + peers.missed(comparison)
     if missed:
         print(f"missed: {'; '.join(missed)}", file=sys.stderr)
 
 
-def _of_others(page: str) -> str:
-    """What stands at the page's end and is measured by others: `make fuzz-write` puts it there."""
+def _fuzzing_section(page: str) -> str:
+    """Return the section at the page's end, which `make fuzz-write` writes."""
     start = page.find(FUZZ)
     return f"\n{page[start:]}" if start >= 0 else ""
 
 
 def _processor() -> str:
-    """The processor's name, where the system tells it."""
+    """Return the processor's name, if the system provides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -103,13 +102,13 @@ def _memory_gb() -> float:
 
 
 def _versions(programs: tuple[Path, ...]) -> str:
-    """Python's version and those of the packages that matter, as one line."""
-    found: dict[str, str] = {}
+    """Return the versions of Python and of the relevant packages, on one line."""
+    versions: dict[str, str] = {}
     for folder in programs:
         command = [str(folder / "pip"), "list", "--format", "json", "--disable-pip-version-check"]
-        listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        found |= {package["name"].lower().replace("_", "-"): package["version"] for package in listed}
-    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {found[name]}" for name in _PACKAGES)])
+        packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        versions |= {package["name"].lower().replace("_", "-"): package["version"] for package in packages}
+    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {versions[name]}" for name in _PACKAGES)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a command costs a person who types it: whole processes, nothing running before."""
+"""Cold start of single commands: whole processes, from start to end."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ BARE: Final = "python -c pass"
 
 
 class Goal(NamedTuple):
-    """How much longer one command may take than another."""
+    """Limit for the ratio of two commands' times."""
 
     command: str
-    than: str
-    at_most: float
+    reference: str
+    max_ratio: float
 
 
 GOALS: Final = (
@@ -25,9 +25,9 @@ GOALS: Final = (
     Goal("tpucfg render --size v3-32", 'python -c "import typer, jinja2"', 1.5),
     Goal("tpucfg render --size v3-32", BARE, 10),
 )
-NEEDED: Final = "typer, jinja2, yaml, jsonschema_rs"
-"""The packages that a render imports: what it takes where this project's own code is free."""
-OTHERS: Final = (
+RENDER_IMPORTS: Final = "typer, jinja2, yaml, jsonschema_rs"
+"""The packages that a render imports: a lower bound for its time."""
+OTHER_COMMANDS: Final = (
     "tpucfg ladder",
     "tpucfg sizes --target gke",
     "tpucfg why learning_rate --env prod --size v3-32",
@@ -37,48 +37,48 @@ OTHERS: Final = (
 
 
 def measure(tpucfg: Path, check_jsonschema: Path, rounds: int) -> dict[str, Cost]:
-    """The cost of each command, by what a person would type, on the example project."""
+    """Return the cost of each command line on the example project."""
     return fastest(dict(_commands(tpucfg, check_jsonschema)), ROOT, rounds)
 
 
 def _commands(tpucfg: Path, check_jsonschema: Path) -> Iterator[tuple[str, Sequence[str]]]:
     python = str(tpucfg / "python")
     yield BARE, (python, "-c", "pass")
-    for modules in ("typer", "typer, jinja2", NEEDED):
+    for modules in ("typer", "typer, jinja2", RENDER_IMPORTS):
         yield f'python -c "import {modules}"', (python, "-c", f"import {modules}")
     file_and_schema = ("--schemafile", "schema/tpucfg.schema.json", "tpucfg.yaml")
     yield "check-jsonschema", (str(check_jsonschema / "check-jsonschema"), *file_and_schema)
-    for command in dict.fromkeys([*(goal.command for goal in GOALS), *OTHERS]):
+    for command in dict.fromkeys([*(goal.command for goal in GOALS), *OTHER_COMMANDS]):
         program, *arguments = command.split()
         yield command, (str(tpucfg / program), *arguments)
 
 
 def missed(costs: Mapping[str, Cost]) -> list[Goal]:
-    """The goals that these figures miss."""
-    return [goal for goal in GOALS if _ratio(costs, goal) > goal.at_most]
+    """Return the goals that these costs miss."""
+    return [goal for goal in GOALS if _ratio(costs, goal) > goal.max_ratio]
 
 
 def _ratio(costs: Mapping[str, Cost], goal: Goal) -> float:
-    return costs[goal.command].seconds / costs[goal.than].seconds
+    return costs[goal.command].seconds / costs[goal.reference].seconds
 
 
 def report(costs: Mapping[str, Cost]) -> Iterator[str]:
-    """The figures as Markdown."""
+    """Yield the results as lines of Markdown."""
     yield "| command | ms | against | ms | ratio | goal |"
     yield "|---|---:|---|---:|---:|---:|"
     for goal in GOALS:
-        left, right = costs[goal.command].seconds * 1000, costs[goal.than].seconds * 1000
+        left, right = costs[goal.command].seconds * 1000, costs[goal.reference].seconds * 1000
         ratio = _ratio(costs, goal)
-        shown = f"{ratio:.2f}" if ratio <= goal.at_most else f"**{ratio:.2f}**"
-        yield f"| `{goal.command}` | {left:.0f} | `{goal.than}` | {right:.0f} | {shown} | {goal.at_most:g} |"
+        shown = f"{ratio:.2f}" if ratio <= goal.max_ratio else f"**{ratio:.2f}**"
+        yield f"| `{goal.command}` | {left:.0f} | `{goal.reference}` | {right:.0f} | {shown} | {goal.max_ratio:g} |"
     yield ""
-    needed = costs[f'python -c "import {NEEDED}"'].seconds
-    yield f"`import {NEEDED}`, the packages that a render needs, takes {needed * 1000:.0f} ms by itself:"
-    yield f"{needed / costs[BARE].seconds:.1f} × `{BARE}`."
+    imports = costs[f'python -c "import {RENDER_IMPORTS}"'].seconds
+    yield f"`import {RENDER_IMPORTS}`, the packages that a render needs, takes {imports * 1000:.0f} ms by itself:"
+    yield f"{imports / costs[BARE].seconds:.1f} × `{BARE}`."
     yield ""
     yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
     yield "|---|---:|---:|---:|"
-    for command in OTHERS:
+    for command in OTHER_COMMANDS:
         cost = costs[command]
         ratio = cost.seconds / costs[BARE].seconds
         yield f"| `{command}` | {cost.seconds * 1000:.0f} | {ratio:.1f} | {cost.peak_bytes / 1e6:.0f} |"

@@ -1,4 +1,4 @@
-"""The environments that are measured: what `pip install` gives a user, and no development tools beside it."""
+"""Measured environments: installed like a user's with `pip install`, without development tools."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ _CACHE: Final = ROOT / ".cache" / "bench"
 
 
 def tpucfg() -> Path:
-    """The folder of programs where the wheel of this checkout is installed, with its locked dependencies."""
+    """Install this checkout's wheel with its locked dependencies; return the folder of programs."""
     programs = _environment("tpucfg", ROOT / "requirements.txt")
     dist = _CACHE / "dist"
     _run(sys.executable, "-m", "hatchling", "build", "--clean", "--target", "wheel", "--directory", str(dist))
@@ -20,7 +20,7 @@ def tpucfg() -> Path:
 
 
 def check_jsonschema() -> Path:
-    """The folder of programs where check-jsonschema is installed."""
+    """Install check-jsonschema; return the folder of programs."""
     return _environment("check-jsonschema", ROOT / "benchmarks" / "requirements.txt")
 
 

@@ -1,6 +1,6 @@
-"""The same configs from tpucfg, from the script that many a team has, and from whatever peers are on the PATH.
+"""Comparison of tpucfg with a typical script and with other tools on the PATH, for equal configs.
 
-Each peer is given the figures of every variant, worked out; tpucfg gets specs and works them out itself.
+The other tools read precomputed values of every variant; tpucfg reads specs and computes the values itself.
 """
 
 import json
@@ -15,9 +15,9 @@ from benchmarks.throughput import MEMORY_FOLDER, SIZES, write_specs
 from benchmarks.timing import Cost, run
 
 COUNTS: Final = (10, 100, 1_000, 5_000)
-"""Configs."""
-_PATIENCE: Final = 5.0
-"""Seconds: who takes longer is not asked for more configs."""
+"""Numbers of configs."""
+_MAX_SECONDS: Final = 5.0
+"""A tool that takes longer is not measured with more configs."""
 _HERE: Final = Path(__file__).parent / "peers"
 _SCHEMA: Final = str(ROOT / "schema" / "vertex-ai.schema.json")
 
@@ -25,43 +25,43 @@ Command = Callable[[str, int], Sequence[str]]
 
 
 class Tool(NamedTuple):
-    """One way to make the configs."""
+    """One tool that generates the configs."""
 
     name: str
-    makes: str
-    """Files, or one text on standard output."""
-    checks: str
-    """What it would refuse."""
+    output: str
+    """Files, or one text on stdout."""
+    validation: str
+    """The checks of the tool."""
     command: Command
-    """From its program and the number of configs. It is run where `variants.json` and the specs are."""
+    """Returns the command for a program and a number of configs; runs beside `variants.json` and the specs."""
 
 
 def _render(program: str, count: int) -> Sequence[str]:
-    specs = (word for number in range(count // len(SIZES)) for word in ("--spec", f"{number}.yaml"))
+    specs = (argument for number in range(count // len(SIZES)) for argument in ("--spec", f"{number}.yaml"))
     return (program, "render", *specs)
 
 
-_EVERYTHING: Final = "each spec; each config, read again, by the API's schema and the service's rules"
+_FULL_VALIDATION: Final = "each spec; each config, parsed again, by the API's schema and the service's rules"
 
 TOOLS: Final = (
-    Tool("tpucfg", "files", _EVERYTHING, lambda program, count: (*_render(program, count), "--out", "out")),
-    Tool("tpucfg (printed)", "a text", _EVERYTHING, _render),
+    Tool("tpucfg", "files", _FULL_VALIDATION, lambda program, count: (*_render(program, count), "--out", "out")),
+    Tool("tpucfg (printed)", "a text", _FULL_VALIDATION, _render),
     Tool(
         "script",
         "files",
-        "each config, read again, by the API's schema",
+        "each config, parsed again, by the API's schema",
         lambda program, _: (program, str(_HERE / "script" / "render.py"), "variants.json", _SCHEMA, "out"),
     ),
     Tool(
         "cue",
         "a text",
-        "each config, by a schema of its own",
+        "each config, by a schema for CUE",
         lambda program, _: (program, "export", str(_HERE / "cue" / "configs.cue"), "variants.json", "-e", "configs"),
     ),
     Tool(
         "helm",
         "a text",
-        "the values, by a schema; no config",
+        "only the values, by a schema",
         lambda program, _: (program, "template", "configs", str(_HERE / "helm"), "-f", "variants.json"),
     ),
     Tool(
@@ -74,18 +74,18 @@ TOOLS: Final = (
 
 
 def measure(tpucfg: Path, rounds: int) -> dict[str, dict[int, Cost]]:
-    """The fastest of so many runs of each tool that is there, by its name and the number of configs."""
+    """Return the fastest of `rounds` runs of each installed tool, by name and number of configs."""
     own = str(tpucfg / "tpucfg")
     programs = {"tpucfg": own, "tpucfg (printed)": own, "script": str(tpucfg / "python")}
-    found = [(tool, programs.get(tool.name) or shutil.which(tool.name)) for tool in TOOLS]
-    costs: dict[str, dict[int, Cost]] = {tool.name: {} for tool, program in found if program}
+    installed = [(tool, programs.get(tool.name) or shutil.which(tool.name)) for tool in TOOLS]
+    costs: dict[str, dict[int, Cost]] = {tool.name: {} for tool, program in installed if program}
     with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as folder:
         here = Path(folder)
         list(write_specs(here))
         for count in COUNTS:
             (here / "variants.json").write_text(json.dumps({"variants": list(variants(count))}), encoding="utf-8")
-            for tool, program in found:
-                if program and max((cost.seconds for cost in costs[tool.name].values()), default=0) < _PATIENCE:
+            for tool, program in installed:
+                if program and max((cost.seconds for cost in costs[tool.name].values()), default=0) < _MAX_SECONDS:
                     command = tool.command(program, count)
                     costs[tool.name][count] = min(_run(command, here) for _ in range(rounds))
     return costs
@@ -97,7 +97,7 @@ def _run(command: Sequence[str], here: Path) -> Cost:
 
 
 def variants(count: int) -> Iterator[Mapping[str, object]]:
-    """The figures of so many configs."""
+    """Yield the values of `count` configs."""
     for number in range(count):
         yield {
             "name": f"m-{number}",
@@ -112,29 +112,31 @@ def variants(count: int) -> Iterator[Mapping[str, object]]:
 
 
 def missed(costs: Mapping[str, Mapping[int, Cost]]) -> list[str]:
-    """The goals that these figures miss: to be sooner done than cue, which prints and checks by a schema, too."""
-    sooner = costs["tpucfg (printed)"][max(COUNTS)].seconds < costs.get("cue", costs["script"])[max(COUNTS)].seconds
-    return [] if sooner else ["sooner than cue"]
+    """Return the missed goals. The only goal is to be faster than CUE, which also prints and validates."""
+    is_faster = costs["tpucfg (printed)"][max(COUNTS)].seconds < costs.get("cue", costs["script"])[max(COUNTS)].seconds
+    return [] if is_faster else ["faster than cue"]
 
 
 def report(costs: Mapping[str, Mapping[int, Cost]]) -> Iterator[str]:
-    """The figures as Markdown."""
+    """Yield the results as lines of Markdown."""
     counts = " | ".join(f"{count:,}" for count in COUNTS)
-    yield f"| seconds for so many configs | {counts} | ms for each further one | MB | it makes | it checks |"
+    yield f"| seconds by number of configs | {counts} | ms per additional config | MB | output | validation |"
     yield f"|---|{'---:|' * len(COUNTS)}---:|---:|---|---|"
     tools = {tool.name: tool for tool in TOOLS}
-    for name, taken in costs.items():
-        seconds = " | ".join(f"{taken[count].seconds:.2f}" if count in taken else "–" for count in COUNTS)
-        peak = max(cost.peak_bytes for cost in taken.values()) / 1e6
-        words = f"{tools[name].makes} | {tools[name].checks}"
-        yield f"| {name} | {seconds} | {_further(taken) * 1000:.2f} | {peak:.0f} | {words} |"
+    for name, costs_by_count in costs.items():
+        seconds = " | ".join(
+            f"{costs_by_count[count].seconds:.2f}" if count in costs_by_count else "–" for count in COUNTS
+        )
+        peak = max(cost.peak_bytes for cost in costs_by_count.values()) / 1e6
+        description = f"{tools[name].output} | {tools[name].validation}"
+        yield f"| {name} | {seconds} | {_seconds_per_config(costs_by_count) * 1000:.2f} | {peak:.0f} | {description} |"
     missing = [tool.name for tool in TOOLS if tool.name not in costs]
     if missing:
         yield ""
-        yield f"Not on the PATH, and so not measured: {', '.join(missing)}."
+        yield f"Not measured, as they are not on the PATH: {', '.join(missing)}."
 
 
-def _further(taken: Mapping[int, Cost]) -> float:
-    """Seconds for each further config between the two largest numbers: what the start costs falls out."""
-    *_, fewer, more = sorted(taken)
-    return (taken[more].seconds - taken[fewer].seconds) / (more - fewer)
+def _seconds_per_config(costs_by_count: Mapping[int, Cost]) -> float:
+    """Return the seconds per additional config between the two largest numbers, without start-up."""
+    *_, smaller, larger = sorted(costs_by_count)
+    return (costs_by_count[larger].seconds - costs_by_count[smaller].seconds) / (larger - smaller)

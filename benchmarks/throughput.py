@@ -1,4 +1,4 @@
-"""Many specs in one command: how many configs a second, and how time and memory grow."""
+"""Throughput of one command with many specs, and the growth of time and memory."""
 
 import shutil
 import tempfile
@@ -9,17 +9,17 @@ from typing import Final
 from benchmarks.timing import Cost, run
 
 COUNTS: Final = (100, 300, 1000)
-"""Specs."""
+"""Numbers of specs."""
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
-FASTEST: Final = 2_500
-"""Configs in a second of one core, at least, with all specs."""
-MEMORY: Final = 200e6
-"""Bytes, at most."""
-STEEPEST: Final = 1.25
-"""Times that a further config may cost more from 300 specs on than before: time grows no faster than the configs."""
+MIN_CONFIGS_PER_SECOND: Final = 2_500
+"""Goal for configs per core second, with the most specs."""
+MAX_MEMORY: Final = 200e6
+"""Goal for peak memory, in bytes."""
+MAX_GROWTH: Final = 1.25
+"""Goal for the cost of an additional config above 300 specs, relative to the cost below: time grows linearly."""
 _TMPFS: Final = Path("/dev/shm")  # noqa: S108 - a folder in memory, so that no disk is measured
 MEMORY_FOLDER: Final = _TMPFS if _TMPFS.is_dir() else None
-"""Where the files stand that are read and written; None for the system's own choice."""
+"""Folder of the files that are read and written; None for the system's default."""
 
 _SPEC: Final = """\
 version: 1
@@ -49,27 +49,27 @@ allow:
 
 
 def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
-    """The cheapest of so many runs of `tpucfg render --out DIR --spec A --spec B …`, by the number of specs."""
+    """Return the cheapest of `rounds` runs of `tpucfg render --out DIR --spec A …`, by number of specs."""
     with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as folder:
         here = Path(folder)
         specs = list(write_specs(here))
-        taken: dict[int, list[Cost]] = {count: [] for count in COUNTS}
+        costs_by_count: dict[int, list[Cost]] = {count: [] for count in COUNTS}
         for _ in range(rounds):
             for count in COUNTS:
                 shutil.rmtree(here / "out", ignore_errors=True)
-                options = [word for spec in specs[:count] for word in ("--spec", spec)]
-                taken[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], here))
-                _complete(here / "out", count)
-    return {count: min(costs, key=_core_seconds) for count, costs in taken.items()}
+                options = [argument for spec in specs[:count] for argument in ("--spec", spec)]
+                costs_by_count[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], here))
+                _check_complete(here / "out", count)
+    return {count: min(costs, key=_core_seconds) for count, costs in costs_by_count.items()}
 
 
 def _core_seconds(cost: Cost) -> float:
-    """What decides here: of all its processes, and so the time on one core that nobody shares."""
+    """Return the processor time of all processes, which does not depend on the machine's other load."""
     return cost.cpu_seconds
 
 
 def write_specs(here: Path) -> Iterator[str]:
-    """Specs of different projects, with figures of their own."""
+    """Write specs of different projects with different values; yield their names."""
     for number in range(max(COUNTS)):
         text = _SPEC.format(
             number=number, sizes=", ".join(SIZES), batch=8 * (64 + number % 128), steps=6400 + 64 * (number % 100)
@@ -78,38 +78,38 @@ def write_specs(here: Path) -> Iterator[str]:
         yield f"{number}.yaml"
 
 
-def _complete(out: Path, count: int) -> None:
-    """A run that left configs out would look fast."""
-    made = sum(1 for _ in out.glob("*/dev/*/config.yaml"))
-    if made != count * len(SIZES):
-        raise RuntimeError(f"{made} configs of {count} specs, and not {count * len(SIZES)}")
+def _check_complete(out: Path, count: int) -> None:
+    """Raise an error if configs are missing: an incomplete run would look fast."""
+    written = sum(1 for _ in out.glob("*/dev/*/config.yaml"))
+    if written != count * len(SIZES):
+        raise RuntimeError(f"{written} configs of {count} specs instead of {count * len(SIZES)}")
 
 
-def _per_config(costs: Mapping[int, Cost], fewer: int, more: int) -> float:
-    """Seconds of a core for each further config between two numbers of specs: what the start costs falls out."""
-    return (costs[more].cpu_seconds - costs[fewer].cpu_seconds) / ((more - fewer) * len(SIZES))
+def _per_config(costs: Mapping[int, Cost], smaller: int, larger: int) -> float:
+    """Return the core seconds per additional config between two numbers of specs, without start-up."""
+    return (costs[larger].cpu_seconds - costs[smaller].cpu_seconds) / ((larger - smaller) * len(SIZES))
 
 
 def missed(costs: Mapping[int, Cost]) -> list[str]:
-    """The goals that these figures miss, in a word each."""
+    """Return the names of the goals that these costs miss."""
     few, some, many = COUNTS
-    judged = {
-        "configs a second": many * len(SIZES) / costs[many].cpu_seconds >= FASTEST,
-        "memory": costs[many].peak_bytes <= MEMORY,
-        "linear growth": _per_config(costs, some, many) <= STEEPEST * _per_config(costs, few, some),
+    goals = {
+        "configs per second": many * len(SIZES) / costs[many].cpu_seconds >= MIN_CONFIGS_PER_SECOND,
+        "memory": costs[many].peak_bytes <= MAX_MEMORY,
+        "linear growth": _per_config(costs, some, many) <= MAX_GROWTH * _per_config(costs, few, some),
     }
-    return [name for name, met in judged.items() if not met]
+    return [name for name, met in goals.items() if not met]
 
 
 def report(costs: Mapping[int, Cost]) -> Iterator[str]:
-    """The figures as Markdown."""
-    yield "| specs | configs | seconds | core seconds | configs in one | ms for each further one | peak memory, MB |"
+    """Yield the results as lines of Markdown."""
+    yield "| specs | configs | seconds | core seconds | configs per core second | ms per further config | peak MB |"
     yield "|---:|---:|---:|---:|---:|---:|---:|"
-    for fewer, count in zip((None, *COUNTS), COUNTS, strict=False):
+    for previous, count in zip((None, *COUNTS), COUNTS, strict=False):
         cost, configs = costs[count], count * len(SIZES)
-        further = f"{_per_config(costs, fewer, count) * 1000:.3f}" if fewer else ""
+        per_config = f"{_per_config(costs, previous, count) * 1000:.3f}" if previous else ""
         times = f"{cost.seconds:.2f} | {cost.cpu_seconds:.2f} | {configs / cost.cpu_seconds:,.0f}"
-        yield f"| {count:,} | {configs:,} | {times} | {further} | {cost.peak_bytes / 1e6:.0f} |"
+        yield f"| {count:,} | {configs:,} | {times} | {per_config} | {cost.peak_bytes / 1e6:.0f} |"
     yield ""
-    memory = f"under {MEMORY / 1e6:.0f} MB"
-    yield f"Goals with {max(COUNTS):,} specs: {FASTEST:,} configs in a second of one core, {memory}, linear growth."
+    speed, memory = f"{MIN_CONFIGS_PER_SECOND:,} configs per core second", f"under {MAX_MEMORY / 1e6:.0f} MB"
+    yield f"Goals with {max(COUNTS):,} specs: {speed}, {memory}, linear growth."

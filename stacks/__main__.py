@@ -1,9 +1,12 @@
-"""The infrastructure of one environment of the spec: the stack's name is the environment's."""
+"""The infrastructure of one environment of the spec; the stack has the environment's name."""
 
 import pulumi
 
 from environment import Environment
+from interrupt import hide_interrupt_traceback
 from settings import read_settings
+
+hide_interrupt_traceback()
 
 settings = read_settings()
 environment = Environment(settings)

@@ -1,4 +1,4 @@
-"""A refusal of Google as a value: what was asked for, what follows, and what to type after it is put right."""
+"""An error of Google's APIs as a value: the resource, the consequence, and the commands for after the fix."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,34 +6,39 @@ from typing import Any, NamedTuple
 from settings import Settings
 
 
-class Refusal(NamedTuple):
-    """A resource that Google refused to make, change or delete, and why."""
+class ApiError(NamedTuple):
+    """A resource that Google refused to create, change or delete, and the reason."""
 
     type: str
     name: str
     """The logical name."""
     urn: str
     inputs: Mapping[str, Any]
-    error: str
-    """In the provider's words."""
+    message: str
+    """The provider's text."""
     operation: str = "create"
     """`create`, `update` or `delete`."""
 
     @property
     def consequence(self) -> str:
-        """What there is now: the end of a sentence about the refusal."""
-        after = {"update": "stays as it was", "delete": "is still there"}
-        return f"{self.name} {after.get(self.operation, 'was not made')}"
+        """The state of the resource after the error, as the end of a sentence."""
+        states = {"update": "is unchanged", "delete": "still exists"}
+        return f"{self.name} {states.get(self.operation, 'was not created')}"
 
-    def again(self, settings: Settings) -> str:
-        """The command that goes on from here; `up` deletes as well as `destroy`."""
+    def retry_command(self, settings: Settings) -> str:
+        """Return the command to run after the fix: for a deletion, either `up` or `destroy`."""
         return "the same command" if self.operation == "delete" else f"pulumi up --stack {settings.environment}"
 
-    def taken_in(self, id_: str, settings: Settings) -> str:
-        """The command that makes what exists the stack's own: https://www.pulumi.com/docs/iac/cli/commands/pulumi_import."""
-        stack, start = settings.environment, "::".join(self.urn.split("::")[:2])
+    def import_command(self, id_: str, settings: Settings) -> str:
+        """Return the command that imports the existing resource into the stack.
+
+        Source: https://www.pulumi.com/docs/iac/cli/commands/pulumi_import
+        """
+        stack, urn_prefix = settings.environment, "::".join(self.urn.split("::")[:2])
+        # --protect=false: `pulumi import` protects by default, but here protection is inherited from the component.
+        # --parent and --provider: with others than the program's, the next update would replace the resource.
         return (
             f"pulumi import {self.type} {self.name} {id_} --stack {stack} --protect=false "
-            f"--generate-code=false --parent environment={start}::tpucfg:index:Environment::{stack} "
-            f"--provider gcp={start}::pulumi:providers:gcp::gcp"
+            f"--generate-code=false --parent environment={urn_prefix}::tpucfg:index:Environment::{stack} "
+            f"--provider gcp={urn_prefix}::pulumi:providers:gcp::gcp"
         )

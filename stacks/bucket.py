@@ -1,31 +1,31 @@
-"""The regional bucket of an environment: data and checkpoints beside the TPUs."""
+"""The regional bucket of an environment: data and checkpoints in the TPUs' region."""
 
 from typing import Final
 
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from resource_options import Family
+from resource_options import ResourceOptionsFactory
 from settings import Settings
 
 TMP_PREFIX: Final = "tmp/"
 TMP_DAYS: Final = 14
-"""Days after which what lies below tmp/ is deleted; nothing else ever is."""
+"""Age at which objects below tmp/ are deleted; no other object is ever deleted by a rule."""
 UPLOAD_DAYS: Final = 7
-"""Days after which an upload that never ended is dropped: its parts are billed and cannot be read."""
+"""Age at which an incomplete upload is aborted: its parts are billed but cannot be read."""
 
 
 def logical_name(region: str) -> str:
-    """The bucket's name in the stack.
+    """Return the bucket's name in the stack, which contains the region.
 
-    It holds the region, because a bucket that is replaced under one name is deleted before the new one is made. Two
-    names are a creation and a deletion, in this order, and the old one can be left behind with its objects.
+    A bucket replaced under one logical name is deleted before the new one is created. Two names are a creation followed
+    by a deletion, and the old bucket can be left behind with its objects.
     """
     return f"data-{region}"
 
 
-def make_bucket(settings: Settings, family: Family, apis: list[Resource]) -> gcp.storage.Bucket:
-    """The bucket."""
+def create_bucket(settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]) -> gcp.storage.Bucket:
+    """Declare the bucket."""
     return gcp.storage.Bucket(
         logical_name(settings.region),
         name=settings.bucket,
@@ -34,17 +34,17 @@ def make_bucket(settings: Settings, family: Family, apis: list[Resource]) -> gcp
         storage_class="STANDARD",
         uniform_bucket_level_access=True,
         public_access_prevention="enforced",
-        # Objects go with the bucket only where the spec says that they need not be kept.
+        # Objects are deleted with the bucket only if the spec does not require keeping them.
         force_destroy=not settings.keep_data and not settings.protect,
-        # Leaving the policy out would keep Google's seven days, and nobody would have decided it.
+        # Always set: without it, Google's default of seven days would apply, which it may change.
         soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},
         # Versions of checkpoints would double the bill; soft delete covers mistakes.
         versioning={"enabled": False},
         lifecycle_rules=[
-            # Every deletion has a prefix: data and checkpoints are never under a rule.
+            # Every deletion has a prefix, so that no rule ever applies to data or checkpoints.
             {"action": {"type": "Delete"}, "condition": {"age": TMP_DAYS, "matches_prefixes": [TMP_PREFIX]}},
             {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UPLOAD_DAYS}},
         ],
         labels=dict(settings.labels),
-        opts=family.options(apis, retain_on_delete=settings.keep_data),
+        opts=options.create(apis, retain_on_delete=settings.keep_data),
     )

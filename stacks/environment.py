@@ -1,4 +1,4 @@
-"""The component that holds what the jobs of one environment need: APIs, bucket, identity and access."""
+"""The component with all resources that the jobs of one environment need: APIs, bucket, identity and access."""
 
 from typing import Final
 
@@ -7,28 +7,29 @@ import pulumi_gcp as gcp
 from pulumi import Output, Resource, ResourceOptions
 
 from access import grant_access
-from bucket import make_bucket
-from identity import TPU_API, agent_names, make_account, make_agent
-from resource_options import Family
+from bucket import create_bucket
+from identity import TPU_API, agent_names, create_account, create_agent
+from resource_options import ResourceOptionsFactory
 from settings import Settings
 
-_EVERYWHERE: Final = ("storage.googleapis.com", "iam.googleapis.com")
+_COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
 APIS: Final = {
-    "vertex-ai": (*_EVERYWHERE, TPU_API, "aiplatform.googleapis.com"),
-    "cloud-tpu": (*_EVERYWHERE, TPU_API),
-    # Pods act as the account by Workload Identity, which asks for its tokens there:
+    "vertex-ai": (*_COMMON_APIS, TPU_API, "aiplatform.googleapis.com"),
+    "cloud-tpu": (*_COMMON_APIS, TPU_API),
+    # Pods act as the account by Workload Identity, which requests its tokens from iamcredentials:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
-    "gke": (*_EVERYWHERE, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
-    # Its TPUs are in the service's own project, where nobody else enables anything.
-    "ai-platform": (*_EVERYWHERE, "ml.googleapis.com"),
+    "gke": (*_COMMON_APIS, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
+    # No TPU API: the TPUs are in the service's own project, where only the service can enable APIs.
+    "ai-platform": (*_COMMON_APIS, "ml.googleapis.com"),
 }
-"""The APIs that a target needs in the environment's project."""
+"""APIs that a target needs in the environment's project."""
 
 
 class Environment(pulumi.ComponentResource):
-    """The storage, identity and access that one environment's TPU jobs need.
+    """Storage, identity and access for one environment's TPU jobs.
 
-    Protection is set here and inherited: with it on the bucket alone, a `destroy` would take the grants away first.
+    The component sets the protection and its resources inherit it: if only the bucket were protected, a `destroy` would
+    delete the grants before it fails.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -39,26 +40,26 @@ class Environment(pulumi.ComponentResource):
             {},
             ResourceOptions(providers=[provider], protect=settings.protect),
         )
-        family = Family(self, settings)
-        # First of all, as a look-up that fails must leave nothing made.
+        options = ResourceOptionsFactory(self, settings)
+        # First, so that a failed look-up leaves no resource behind.
         names = agent_names(settings, provider)
-        apis = [_api(service, settings, family) for service in APIS[settings.target]]
-        bucket = make_bucket(settings, family, apis)
-        agent = make_agent(names, family, apis)
-        account = make_account(settings, family, apis)
-        grant_access(settings, family, bucket, agent, account)
+        apis = [_enable_api(service, settings, options) for service in APIS[settings.target]]
+        bucket = create_bucket(settings, options, apis)
+        agent = create_agent(names, options, apis)
+        account = create_account(settings, options, apis)
+        grant_access(settings, options, bucket, agent, account)
         self.bucket: Output[str] = bucket.name
         self.bucket_url: Output[str] = Output.concat("gs://", bucket.name)
         self.tpu_agent: Output[str] = agent.email
         self.register_outputs({"bucketUrl": self.bucket_url, "tpuAgent": self.tpu_agent})
 
 
-def _api(service: str, settings: Settings, family: Family) -> Resource:
+def _enable_api(service: str, settings: Settings, options: ResourceOptionsFactory) -> Resource:
     return gcp.projects.Service(
         service.partition(".")[0],
         project=settings.project,
         service=service,
-        # Others in the project may use the API: a stack that goes must not take it from them.
+        # Other workloads in the project may use the API: destroying the stack must not disable it.
         disable_on_destroy=False,
-        opts=family.options(),
+        opts=options.create(),
     )

@@ -1,6 +1,6 @@
-"""What a refusal of Google means for the person who runs `pulumi up` or `destroy`, and the command that ends it.
+"""Explanations of Google's API errors: the consequence for the stack, and the command that fixes it.
 
-The provider prints Google's own words; this is what is printed beside them.
+Pulumi prints them beside the provider's own message during `pulumi up` and `pulumi destroy`.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 import org_policy
-from api_error import Refusal
+from api_error import ApiError
 from settings import Settings
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
@@ -21,7 +21,8 @@ _ROLES: Final = (
     ("iam.serviceAccounts.", "roles/iam.serviceAccountAdmin"),
     ("resourcemanager.projects.", "roles/resourcemanager.projectIamAdmin"),
 )
-"""By the start of a permission, the role that holds it: https://cloud.google.com/iam/docs/roles-permissions."""
+"""Role to grant for a missing permission, by the permission's prefix:
+https://cloud.google.com/iam/docs/roles-permissions."""
 
 _ROLES_BY_TYPE: Final = {
     BUCKET: "roles/storage.admin",
@@ -32,147 +33,152 @@ _ROLES_BY_TYPE: Final = {
     "gcp:serviceaccount/account:Account": "roles/iam.serviceAccountAdmin",
     "gcp:serviceaccount/iAMMember:IAMMember": "roles/iam.serviceAccountAdmin",
 }
-"""The same where Google does not say which permission it was."""
+"""Role to grant if the error does not name the permission, by the resource's type."""
 
 
-def help_for(refusal: Refusal, settings: Settings) -> str:
-    """What happened, what follows, and what to do; empty where the provider's words say as much."""
-    return next((help_(refusal, settings) for pattern, help_ in _HELP if pattern.search(refusal.error)), "")
+def help_for(error: ApiError, settings: Settings) -> str:
+    """Return consequence and fix of an error; empty if the provider's message is all that is known."""
+    return next((explain(error, settings) for pattern, explain in _EXPLANATIONS if pattern.search(error.message)), "")
 
 
-def _taken(_: Refusal, settings: Settings) -> str:
+def _bucket_name_taken(_: ApiError, settings: Settings) -> str:
     return (
-        f"the bucket name {settings.bucket} belongs to somebody else: all of Cloud Storage shares one space of names. "
-        "The bucket was not made, and the configs would name a bucket that is not yours.\n"
-        f"help: give another name in the spec with environments.{settings.environment}.bucket, render the configs "
+        f"the bucket name {settings.bucket} belongs to another owner: all of Cloud Storage shares one namespace. "
+        "The bucket was not created, and the configs would use a bucket that is not yours.\n"
+        f"help: set environments.{settings.environment}.bucket in the spec to another name, render the configs "
         f"again, then: pulumi up --stack {settings.environment}"
     )
 
 
-def _owned(refusal: Refusal, settings: Settings) -> str:
+def _bucket_exists(error: ApiError, settings: Settings) -> str:
+    # A name without the region may belong to a bucket elsewhere: imported, the next update would delete it.
     if settings.region not in settings.bucket:
-        return _pinned(settings)
+        return _bucket_in_unknown_region(settings)
     return (
-        f"the bucket {settings.bucket} exists in your project and this stack does not know it: an earlier stay in the "
-        "region left it behind, or it was made by hand.\n"
-        f"help: to go on with it and its objects, take it into the stack, then: {refusal.again(settings)}\n"
-        f"  {refusal.taken_in(settings.bucket, settings)}\n"
-        f"or give another name in the spec with environments.{settings.environment}.bucket"
+        f"the bucket {settings.bucket} exists in your project but is not part of this stack: it was left behind by an "
+        "earlier move to another region, or created by hand.\n"
+        f"help: to use it with its objects, import it into the stack, then: {error.retry_command(settings)}\n"
+        f"  {error.import_command(settings.bucket, settings)}\n"
+        f"or set environments.{settings.environment}.bucket in the spec to another name"
     )
 
 
-def _account_there(refusal: Refusal, settings: Settings) -> str:
+def _bucket_in_unknown_region(settings: Settings) -> str:
+    return (
+        f"the bucket {settings.bucket} exists in your project, and the region of a bucket cannot change: "
+        f"it was not created in {settings.region}.\n"
+        f"help: to move, set environments.{settings.environment}.bucket to another name, or remove it, which adds the "
+        f"region to the name; to import a bucket created by hand in {settings.region}, see docs/environments.md"
+    )
+
+
+def _account_exists(error: ApiError, settings: Settings) -> str:
     email = f"{settings.account_id}@{settings.project}.iam.gserviceaccount.com"
     return (
-        f"the account {email} exists and this stack does not know it: an earlier stack left it behind, or it was made "
-        "by hand. Whatever it may do already, the jobs could do too.\n"
-        f"help: to let the jobs run as it, take it into the stack, then: {refusal.again(settings)}\n"
-        f"  {refusal.taken_in(f'projects/{settings.project}/serviceAccounts/{email}', settings)}\n"
-        f"or delete it, where nobody needs it: gcloud iam service-accounts delete {email} --project={settings.project}"
+        f"the account {email} exists but is not part of this stack: it was left behind by an earlier stack, or created "
+        "by hand. The jobs would receive all access that it already has.\n"
+        f"help: to run the jobs as this account, import it into the stack, then: {error.retry_command(settings)}\n"
+        f"  {error.import_command(f'projects/{settings.project}/serviceAccounts/{email}', settings)}\n"
+        f"or delete it, if it is unused: gcloud iam service-accounts delete {email} --project={settings.project}"
     )
 
 
-def _pinned(settings: Settings) -> str:
-    """A name without the region: importing a bucket that the stack has elsewhere would end in deleting it."""
+def _invalid_location(_: ApiError, settings: Settings) -> str:
     return (
-        f"the bucket {settings.bucket} exists in your project, and a bucket never changes its region: "
-        f"it was not made in {settings.region}.\n"
-        f"help: to move, give environments.{settings.environment}.bucket another name, or leave it out, which puts the "
-        f"region into the name; to take in a bucket made by hand in {settings.region}, see docs/environments.md"
-    )
-
-
-def _no_location(_: Refusal, settings: Settings) -> str:
-    return (
-        f"Cloud Storage has no location {settings.region}: the bucket of {settings.environment} was not made.\n"
+        f"Cloud Storage has no location {settings.region}: the bucket of {settings.environment} was not created.\n"
         f"help: correct environments.{settings.environment}.region in the spec; regions with TPUs: tpucfg sizes"
     )
 
 
-def _disabled(refusal: Refusal, settings: Settings) -> str:
-    found = re.search(r"\b([a-z]+\.googleapis\.com)\b", refusal.error)
-    service = found[1] if found else "serviceusage.googleapis.com"
+def _api_disabled(error: ApiError, settings: Settings) -> str:
+    match = re.search(r"\b([a-z]+\.googleapis\.com)\b", error.message)
+    service = match[1] if match else "serviceusage.googleapis.com"
     return (
-        f"the API {service} of {settings.project} is still not usable: {refusal.consequence}.\n"
+        f"the API {service} of {settings.project} is still not usable: {error.consequence}.\n"
         f"help: gcloud services enable {service} --project {settings.project}; then, after a minute: "
-        f"{refusal.again(settings)}"
+        f"{error.retry_command(settings)}"
     )
 
 
-def _forbidden(refusal: Refusal, settings: Settings) -> str:
-    permission = _permission(refusal.error)
-    role = next((role for start, role in _ROLES if permission and permission.startswith(start)), None)
-    role = role or _ROLES_BY_TYPE.get(refusal.type, "the role that bootstrap names")
-    lacking = f"the permission {permission}" if permission else "a permission"
+def _permission_denied(error: ApiError, settings: Settings) -> str:
+    permission = _permission(error.message)
+    role = next((role for prefix, role in _ROLES if permission and permission.startswith(prefix)), None)
+    role = role or _ROLES_BY_TYPE.get(error.type, "the role that bootstrap names")
+    missing = f"the permission {permission}" if permission else "a permission"
     return (
-        f"whoever runs pulumi lacks {lacking} in {settings.project}: {refusal.consequence}.\n"
+        f"the caller of pulumi lacks {missing} in {settings.project}: {error.consequence}.\n"
         f"help: gcloud projects add-iam-policy-binding {settings.project} --member=user:YOU@example.com "
         f"--role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
     )
 
 
-def _no_billing(refusal: Refusal, settings: Settings) -> str:
+def _permission(message: str) -> str | None:
+    match = re.search(r"Permission '?([a-z]+\.[A-Za-z.]+)'? denied|does not have ([a-z]+\.[A-Za-z.]+) access", message)
+    return (match[1] or match[2]) if match else None
+
+
+def _no_billing(error: ApiError, settings: Settings) -> str:
     return (
-        f"the project {settings.project} has no open billing account: {refusal.consequence}.\n"
+        f"the project {settings.project} has no open billing account: {error.consequence}.\n"
         f"help: gcloud billing projects link {settings.project} --billing-account=ACCOUNT_ID; then: "
-        f"{refusal.again(settings)}"
+        f"{error.retry_command(settings)}"
     )
 
 
-def _permission(error: str) -> str | None:
-    found = re.search(r"Permission '?([a-z]+\.[A-Za-z.]+)'? denied|does not have ([a-z]+\.[A-Za-z.]+) access", error)
-    return (found[1] or found[2]) if found else None
-
-
-def _no_account(refusal: Refusal, settings: Settings) -> str:
-    found = re.search(r"Service account ([^\s@]+)@(\S+?)\.iam\.gserviceaccount\.com", refusal.error)
-    if found is None or found[1].startswith("service-"):  # an agent of Google's, which comes by itself
-        named, way = "an agent of Google's", "in a minute"
+def _account_missing(error: ApiError, settings: Settings) -> str:
+    match = re.search(r"Service account ([^\s@]+)@(\S+?)\.iam\.gserviceaccount\.com", error.message)
+    # Google creates its service agents itself: only waiting helps.
+    if match is None or match[1].startswith("service-"):
+        account, fix = "a service agent of Google's", "in a minute"
     else:
-        named = f"the account {found[1]}@{found[2]}.iam.gserviceaccount.com"
-        made = f"gcloud iam service-accounts create {found[1]} --project={found[2]}"
-        way = f"correct its name in the spec, or make it: {made}; then"
+        account = f"the account {match[1]}@{match[2]}.iam.gserviceaccount.com"
+        command = f"gcloud iam service-accounts create {match[1]} --project={match[2]}"
+        fix = f"correct its name in the spec, or create it: {command}; then"
     return (
-        f"{named} does not exist, or IAM has not seen it for five minutes: {refusal.consequence}.\n"
-        f"help: {way}: {refusal.again(settings)}"
+        f"{account} does not exist, or has been invisible to IAM for five minutes: {error.consequence}.\n"
+        f"help: {fix}: {error.retry_command(settings)}"
     )
 
 
-def _no_pool(_: Refusal, settings: Settings) -> str:
+def _no_identity_pool(_: ApiError, settings: Settings) -> str:
     return (
-        f"the project {settings.project} has no identity pool yet: it comes with its first GKE cluster that has "
-        "Workload Identity. Until then no pod can act as the account.\n"
-        "help: make or update the cluster: gcloud container clusters update CLUSTER --region "
+        f"the project {settings.project} has no identity pool yet: Google creates it with the first GKE cluster that "
+        "has Workload Identity. Until then, no pod can act as the account.\n"
+        "help: create or update the cluster: gcloud container clusters update CLUSTER --region "
         f"{settings.region} --workload-pool={settings.project}.svc.id.goog; then: pulumi up --stack "
         f"{settings.environment}"
     )
 
 
-def _not_empty(_: Refusal, settings: Settings) -> str:
+def _bucket_not_empty(_: ApiError, settings: Settings) -> str:
     return (
-        "a bucket with objects is not deleted, and the stack still has it.\n"
+        "the bucket contains objects: it was not deleted, and is still part of the stack.\n"
         "help: to leave it behind with its objects, set "
         f"environments.{settings.environment}.keep_data: true (the default), run pulumi up, then try again"
     )
 
 
-_Help = Callable[[Refusal, Settings], str]
+_Explanation = Callable[[ApiError, Settings], str]
 
-_HELP: Final[tuple[tuple[re.Pattern[str], _Help], ...]] = (
-    (re.compile(r"Error 409\b.*bucket name is not available", re.DOTALL), _taken),
-    (re.compile(r"Error 409\b.*you already own it", re.DOTALL), _owned),
-    (re.compile(r"Error 409\b.*not empty", re.DOTALL), _not_empty),
+# The first match counts: an organization's policy or a perimeter also arrives as error 400 or 403.
+_EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (
+    (re.compile(r"Error 409\b.*bucket name is not available", re.DOTALL), _bucket_name_taken),
+    (re.compile(r"Error 409\b.*you already own it", re.DOTALL), _bucket_exists),
+    (re.compile(r"Error 409\b.*not empty", re.DOTALL), _bucket_not_empty),
     # https://github.com/hashicorp/terraform-provider-google/issues/19112
-    (re.compile(r"Error 409\b.*Service account \S+ already exists", re.DOTALL), _account_there),
-    (org_policy.PERIMETER, org_policy.perimeter),
-    (org_policy.CONSTRAINT, org_policy.policy),
-    (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _no_location),
-    (re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL), _no_account),
-    (re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE), _no_pool),
+    (re.compile(r"Error 409\b.*Service account \S+ already exists", re.DOTALL), _account_exists),
+    (org_policy.PERIMETER, org_policy.perimeter_help),
+    (org_policy.CONSTRAINT, org_policy.constraint_help),
+    (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _invalid_location),
+    (re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL), _account_missing),
+    (
+        re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE),
+        _no_identity_pool,
+    ),
     (
         re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
-        _disabled,
+        _api_disabled,
     ),
     (re.compile(r"Error 403\b.*billing account", re.DOTALL | re.IGNORECASE), _no_billing),
-    (re.compile(r"Error 403\b", re.DOTALL), _forbidden),
+    (re.compile(r"Error 403\b", re.DOTALL), _permission_denied),
 )

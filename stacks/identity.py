@@ -1,7 +1,7 @@
-"""Who works in an environment: Google's TPU agent, and the account that the jobs run as.
+"""Identities of an environment: Google's TPU service agent, and the account that the jobs run as.
 
-Members are worked out here and not read from what Google answers: they have to be known at preview, and the answer may
-come without an e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
+The grants' members are computed and not read from Google's answers: a preview has to show them, and the answer may have
+no e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
 """
 
 from typing import Final, NamedTuple
@@ -11,91 +11,57 @@ import pulumi_gcp as gcp
 from pulumi import Output, Resource
 
 import ml_service
-from resource_options import Family
+from resource_options import ResourceOptionsFactory
 from settings import Settings
 
 TPU_API: Final = "tpu.googleapis.com"
 
 
-class Agent(NamedTuple):
+class ServiceAgent(NamedTuple):
     """Google's own account for TPUs."""
 
     email: Output[str]
     identity: gcp.projects.ServiceIdentity
-    """What a grant to it waits for: the agent exists once its identity was generated."""
+    """Dependency of each grant to the agent, which exists only after its identity was generated."""
 
 
 class AgentNames(NamedTuple):
-    """What the agent will be called, and the project that its identity is generated in."""
+    """The service agent's e-mail, and the project in which its identity is generated."""
 
     email: Output[str]
     project: str
     follows_rule: bool
-    """Whether the e-mail follows from the project's number, and Google's answer can be compared with it."""
+    """True if the e-mail follows from the project's number, so that Google's answer can be compared with it."""
 
 
 def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
-    """Both, asked for where they have to be.
+    """Return the service agent's names, looked up where the spec and stack config do not determine them.
 
     Raises:
-        pulumi.RunError: The look-up failed; the message says how to do without it.
+        pulumi.RunError: The look-up failed; the message names the config that replaces it.
     """
     if settings.target == "ai-platform":
-        # https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access: in the service's tenant project.
+        # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
         return AgentNames(Output.from_input(names.tpu_account), names.project, follows_rule=False)
-    email = Output.format("service-{0}@cloud-tpu.iam.gserviceaccount.com", _number(settings, provider))
+    email = Output.format("service-{0}@cloud-tpu.iam.gserviceaccount.com", _project_number(settings, provider))
     return AgentNames(email, settings.project, follows_rule=True)
 
 
-def make_agent(names: AgentNames, family: Family, apis: list[Resource]) -> Agent:
-    """The TPU service identity, in the project that the target's guide says."""
+def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[Resource]) -> ServiceAgent:
+    """Declare the TPU service identity, in the project that the target's guide requires."""
     identity = gcp.projects.ServiceIdentity(
-        "tpu-agent", project=names.project, service=TPU_API, opts=family.options(apis)
+        "tpu-agent", project=names.project, service=TPU_API, opts=options.create(apis)
     )
     if names.follows_rule:
-        identity.email.apply(lambda answered: _compare(answered, names.email))
-    return Agent(names.email, identity)
+        identity.email.apply(lambda actual: _warn_if_different(actual, names.email))
+    return ServiceAgent(names.email, identity)
 
 
-def _number(settings: Settings, provider: gcp.Provider) -> Output[str]:
-    """The project's number: as stack config has it, or looked up, which a preview does too."""
-    if settings.config.project_number:
-        return Output.from_input(settings.config.project_number)
-    # Not the form that returns an output: a failure inside one is printed with a traceback, whoever catches it.
-    try:
-        found = gcp.organizations.get_project(project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider))
-    except Exception as error:  # noqa: BLE001 - the SDK raises nothing more special
-        raise _no_number(settings, str(error)) from None
-    return Output.from_input(found.number)
-
-
-def _no_number(settings: Settings, said: str) -> pulumi.RunError:
-    project, stack = settings.project, settings.environment
-    return pulumi.RunError(
-        f"the project {project} cannot be looked up, and the name of its TPU agent holds its number: {said.strip()}\n"
-        f"help: check environments.{stack}.project in the spec, sign in with: gcloud auth application-default login, "
-        f"and enable the look-up with: gcloud services enable cloudresourcemanager.googleapis.com --project {project}; "
-        f"or say the number: pulumi config set projectNumber NUMBER --stack {stack}"
-    )
-
-
-def _compare(answered: str | None, email: Output[str]) -> None:
-    """Google keeps the right to name its agents otherwise: https://cloud.google.com/iam/docs/service-agents."""
-
-    def warn(expected: str) -> None:
-        if answered and answered != expected:
-            pulumi.log.warn(
-                f"Google's TPU agent is called {answered}, and the grants are for {expected}: jobs would find the "
-                "bucket closed.\nhelp: add it to bucketMembers in the stack's config as "
-                f"serviceAccount:{answered}, and report it as a mistake of tpucfg"
-            )
-
-    email.apply(warn)
-
-
-def make_account(settings: Settings, family: Family, apis: list[Resource]) -> gcp.serviceaccount.Account | None:
-    """The account of the jobs; None where the spec names one that exists already."""
+def create_account(
+    settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]
+) -> gcp.serviceaccount.Account | None:
+    """Declare the jobs' account; return None if the spec names an existing one."""
     if settings.account_id is None:
         return None
     return gcp.serviceaccount.Account(
@@ -104,5 +70,47 @@ def make_account(settings: Settings, family: Family, apis: list[Resource]) -> gc
         account_id=settings.account_id,
         display_name=f"TPU jobs of {settings.labels['tpucfg-project']} in {settings.environment}",
         description="May use the environment's bucket and nothing else. Made by tpucfg.",
-        opts=family.options(apis),
+        opts=options.create(apis),
     )
+
+
+def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:
+    """Return the project's number from stack config, or look it up, in a preview too."""
+    if settings.config.project_number:
+        return Output.from_input(settings.config.project_number)
+    # Not get_project_output: the SDK prints a traceback for a failure inside an output, even if it is caught.
+    try:
+        answer = gcp.organizations.get_project(
+            project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider)
+        )
+    except Exception as error:  # noqa: BLE001 - the SDK has no exception type of its own for a failed look-up
+        raise _lookup_error(settings, str(error)) from None
+    return Output.from_input(answer.number)
+
+
+def _lookup_error(settings: Settings, cause: str) -> pulumi.RunError:
+    project, stack = settings.project, settings.environment
+    return pulumi.RunError(
+        f"the project {project} cannot be looked up, and the name of its TPU service agent contains its number: "
+        f"{cause.strip()}\n"
+        f"help: check environments.{stack}.project in the spec, sign in with: gcloud auth application-default login, "
+        f"and enable the look-up with: gcloud services enable cloudresourcemanager.googleapis.com --project {project}; "
+        f"or set the number: pulumi config set projectNumber NUMBER --stack {stack}"
+    )
+
+
+def _warn_if_different(actual: str | None, email: Output[str]) -> None:
+    """Compare the agent's e-mail with Google's answer: https://cloud.google.com/iam/docs/service-agents.
+
+    Google may change the rule for the names of service agents.
+    """
+
+    def warn(expected: str) -> None:
+        if actual and actual != expected:
+            pulumi.log.warn(
+                f"Google's TPU service agent is {actual}, but the grants are for {expected}: jobs would be denied "
+                "access to the bucket.\nhelp: add it to bucketMembers in the stack's config as "
+                f"serviceAccount:{actual}, and report this as a bug in tpucfg"
+            )
+
+    email.apply(warn)

@@ -1,48 +1,48 @@
-"""Refusals that no role ends: a policy of the organization, or a perimeter around the project."""
+"""Errors that no role fixes: a constraint of the organization, or a service perimeter around the project."""
 
 import re
 from typing import Final
 
-from api_error import Refusal
+from api_error import ApiError
 from settings import Settings
 
 CONSTRAINT: Final = re.compile(r"\bconstraints/([a-z][A-Za-z.]*[A-Za-z])|(do not belong to a permitted customer)")
-"""How a policy says its name, and the one that may keep it to itself. Such refusals, as they were met:
+"""The name of a constraint, and the one error that may omit it. Examples:
 
-- https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148 (412, where a bucket may be)
-- https://github.com/terraform-google-modules/terraform-example-foundation/issues/1454 (400, who may be granted a role)
-- https://github.com/googlemaps/js-route-optimization-app/issues/198 (400, the same without the name)
+- https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148 (412, a bucket's location)
+- https://github.com/terraform-google-modules/terraform-example-foundation/issues/1454 (400, members of a role)
+- https://github.com/googlemaps/js-route-optimization-app/issues/198 (400, members of a role, without the name)
 """
 PERIMETER: Final = re.compile(r"vpcServiceControlsUniqueIdentifier(?:: (\S+))?|SECURITY_POLICY_VIOLATED")
 """https://github.com/terraform-google-modules/terraform-example-foundation/issues/974 (403)."""
 
 
-def policy(refusal: Refusal, settings: Settings) -> str:
-    """A constraint of the organization: what it allows can be looked up, and only its administrator changes it."""
-    found = CONSTRAINT.search(refusal.error)
-    constraint = (found and found[1]) or "iam.allowedPolicyMemberDomains"
-    own = {
+def constraint_help(error: ApiError, settings: Settings) -> str:
+    """Explain a constraint of the organization, which only its administrator can change."""
+    match = CONSTRAINT.search(error.message)
+    constraint = (match and match[1]) or "iam.allowedPolicyMemberDomains"
+    workarounds = {
         "gcp.resourceLocations": f"set environments.{settings.environment}.region to a region that it allows",
         "iam.disableServiceAccountCreation": (
-            f"name an account that exists with targets.{settings.target}.service_account in the spec"
+            f"name an existing account with targets.{settings.target}.service_account in the spec"
         ),
     }
-    way = f"{own[constraint]}, or ask" if constraint in own else "ask"
+    fix = f"{workarounds[constraint]}, or ask" if constraint in workarounds else "ask"
     return (
-        f"the organization's policy {constraint} does not allow this in {settings.project}: {refusal.consequence}.\n"
-        f"help: see what it allows: gcloud org-policies describe {constraint} --project={settings.project} "
-        f"--effective; {way} whoever administers the organization for an exception, then: {refusal.again(settings)}"
+        f"the organization's policy {constraint} does not allow this in {settings.project}: {error.consequence}.\n"
+        f"help: show what it allows: gcloud org-policies describe {constraint} --project={settings.project} "
+        f"--effective; {fix} the organization's administrator for an exception, then: {error.retry_command(settings)}"
     )
 
 
-def perimeter(refusal: Refusal, settings: Settings) -> str:
-    """VPC Service Controls: who calls may have every role, and calls from outside."""
-    found = PERIMETER.search(refusal.error)
-    identifier = f", with the identifier {found[1]}" if found and found[1] else ""
+def perimeter_help(error: ApiError, settings: Settings) -> str:
+    """Explain VPC Service Controls, which reject calls from outside the perimeter with any role."""
+    match = PERIMETER.search(error.message)
+    identifier = f", with the identifier {match[1]}" if match and match[1] else ""
     return (
-        f"a perimeter of VPC Service Controls around {settings.project} refuses calls from where pulumi runs: "
-        f"{refusal.consequence}. No role changes that.\n"
-        "help: run pulumi from inside the perimeter, or ask whoever administers it for an ingress rule"
+        f"a perimeter of VPC Service Controls around {settings.project} rejects calls from this machine: "
+        f"{error.consequence}. No role changes that.\n"
+        "help: run pulumi inside the perimeter, or ask its administrator for an ingress rule"
         f"{identifier}: https://cloud.google.com/vpc-service-controls/docs/troubleshooting; then: "
-        f"{refusal.again(settings)}"
+        f"{error.retry_command(settings)}"
     )

@@ -1,4 +1,4 @@
-"""What all resources of an environment share: their parent, and what happens when Google refuses one of them."""
+"""Options that all resources of an environment share: their parent, and the hook for errors of Google's APIs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,32 +7,35 @@ import pulumi
 from pulumi import ResourceOptions
 
 import retry
-from api_error import Refusal
+from api_error import ApiError
 from error_help import help_for
 from settings import Settings
 
 
-class Family:
-    """Makes the options of each resource below one component."""
+class ResourceOptionsFactory:
+    """Creates the options of each resource below one component."""
 
     def __init__(self, parent: pulumi.ComponentResource, settings: Settings) -> None:
         self._parent = parent
         self._settings = settings
-        self._hook = pulumi.ErrorHook("on-refusal", self._on_refusal)
+        # The name is part of each resource's state: with another one, the engine would not find the hook of a
+        # resource that an existing stack is about to delete.
+        self._hook = pulumi.ErrorHook("on-refusal", self._on_error)
 
-    def options(self, depends_on: Sequence[pulumi.Resource] = (), **more: Any) -> ResourceOptions:
-        """The options of one resource, with its own besides."""
+    def create(self, depends_on: Sequence[pulumi.Resource] = (), **options: Any) -> ResourceOptions:
+        """Return the options of one resource; `options` are added to the shared ones."""
         hooks = pulumi.ResourceHookBinding(on_error=[self._hook])
-        return ResourceOptions(parent=self._parent, depends_on=list(depends_on), hooks=hooks, **more)
+        return ResourceOptions(parent=self._parent, depends_on=list(depends_on), hooks=hooks, **options)
 
-    async def _on_refusal(self, refusal: pulumi.ErrorHookArgs) -> bool:
-        """Whether to try again: what passes by itself is waited for, and everything else is explained."""
-        error = refusal.errors[0]
-        if retry.passes(error) and await retry.waited(len(refusal.errors)):
+    async def _on_error(self, failure: pulumi.ErrorHookArgs) -> bool:
+        """Return True to try again: transient errors are retried, all others are explained."""
+        # The newest error is the first; the list has one entry per attempt.
+        message = failure.errors[0]
+        if retry.is_transient(message) and await retry.wait_after(len(failure.errors)):
             return True
-        inputs = refusal.new_inputs or refusal.old_inputs or {}
-        refused = Refusal(refusal.type, refusal.name, refusal.urn, inputs, error, refusal.failed_operation)
-        help_ = help_for(refused, self._settings)
-        if help_:
-            pulumi.log.error(help_)
+        inputs = failure.new_inputs or failure.old_inputs or {}
+        error = ApiError(failure.type, failure.name, failure.urn, inputs, message, failure.failed_operation)
+        explanation = help_for(error, self._settings)
+        if explanation:
+            pulumi.log.error(explanation)
         return False

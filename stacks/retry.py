@@ -1,44 +1,44 @@
-"""Which refusals of Google pass by themselves, and how long they are waited for."""
+"""Transient errors of Google's APIs, and the waits between attempts."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-FIRST_WAIT: Final = 5.0
-"""Seconds before the second try; each further wait is twice as long."""
-LONGEST: Final = 300.0
-"""Seconds of waiting in all: Google asks for a few minutes after an API was enabled or an account made."""
+FIRST_WAIT_SECONDS: Final = 5.0
+"""Wait before the second attempt; each further wait is twice as long."""
+MAX_WAIT_SECONDS: Final = 300.0
+"""Limit for all waits together: Google asks for a few minutes after an API is enabled or an account created."""
 
-_PASSING: Final = (
-    # A fresh agent or account that IAM does not see yet: https://github.com/hashicorp/terraform-provider-google/issues/21931
+_TRANSIENT: Final = (
+    # A new service agent or account that IAM does not see yet: https://github.com/hashicorp/terraform-provider-google/issues/21931
     re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL),
-    # Somebody else changed the same policy meanwhile, and the provider's own half minute was not enough:
+    # A concurrent change of the same policy that outlasts the provider's own retries of half a minute:
     # https://github.com/hashicorp/terraform-provider-google/issues/12512
     re.compile(r"Error 409\b.*concurrent policy changes", re.DOTALL),
-    # An API that was enabled and is not usable yet: https://github.com/hashicorp/terraform-provider-google/issues/8214
+    # An enabled API that is not usable yet: https://github.com/hashicorp/terraform-provider-google/issues/8214
     re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
 )
 
 Sleep = Callable[[float], Awaitable[None]]
 
+# A module variable, so that tests replace it without patching asyncio for the whole process.
 sleep: Sleep = asyncio.sleep
-"""How time passes; a test puts something quicker here."""
 
 
-def passes(error: str) -> bool:
-    """Whether the same call may succeed a little later."""
-    return any(pattern.search(error) for pattern in _PASSING)
+def is_transient(message: str) -> bool:
+    """Return True if the call may succeed a little later."""
+    return any(pattern.search(message) for pattern in _TRANSIENT)
 
 
 def wait_before(retry: int) -> float | None:
-    """Seconds before this retry, counted from 1; None where the waiting has been long enough."""
-    waited = FIRST_WAIT * (2 ** (retry - 1) - 1)
-    return min(FIRST_WAIT * 2 ** (retry - 1), LONGEST - waited) if waited < LONGEST else None
+    """Return the seconds to wait before a retry, counted from 1; None once the limit is reached."""
+    waited = FIRST_WAIT_SECONDS * (2 ** (retry - 1) - 1)
+    return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), MAX_WAIT_SECONDS - waited) if waited < MAX_WAIT_SECONDS else None
 
 
-async def waited(failures: int) -> bool:
-    """Waits after that many failures of one call, if there is any waiting left."""
+async def wait_after(failures: int) -> bool:
+    """Wait after this number of failures of one call; return False without waiting once the limit is reached."""
     seconds = wait_before(failures)
     if seconds is None:
         return False

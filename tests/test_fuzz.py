@@ -1,4 +1,4 @@
-"""Inputs that nobody wrote, a few thousand of those that `make fuzz` takes a hundred thousand of.
+"""Fuzzing with a few thousand inputs; `make fuzz` runs a hundred thousand.
 
 The seed is fixed, so that a failure can be repeated.
 """
@@ -15,8 +15,8 @@ from benchmarks.__main__ import FUZZ
 from fuzz.cases import Case, Entry
 from fuzz.kinds import KINDS, make
 from fuzz.report import HEADING, RESULTS
-from fuzz.running import Tally, merged, numbered, run_all
-from fuzz.trying import Ended, assert_ended_well
+from fuzz.shell import Completed, check_exit
+from fuzz.tally import Tally, cases_of, merge, run_all
 from spec_factory import ROOT
 
 COUNT: Final = 5_000
@@ -24,24 +24,24 @@ BATCHES: Final = 20
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_every_input_is_answered(batch: int) -> None:
-    """No exception, no hang, each refusal with its place and id; what is accepted is rendered, and read back."""
-    tally = run_all(numbered(1, range(batch * COUNT // BATCHES, (batch + 1) * COUNT // BATCHES)))
+def test_every_input_is_handled(batch: int) -> None:
+    """No input causes an exception, a hang, or an error without location and id; valid inputs render."""
+    tally = run_all(cases_of(1, range(batch * COUNT // BATCHES, (batch + 1) * COUNT // BATCHES)))
     assert tally.inputs.total() == COUNT // BATCHES
     assert not tally.failures, "\n\n".join(f"{why}\n{case.to_json()}" for case, why in tally.failures[:3])
 
 
-def test_an_input_is_named_by_its_number() -> None:
-    """Made again, of any kind, and read back from its file, it is the same to the byte."""
+def test_input_depends_only_on_seed_and_number() -> None:
+    """Parts again, of any kind, and read back from its file, it is the same to the byte."""
     for number, kind in enumerate(KINDS):
-        made = make(3, number, kind)
-        assert made == make(3, number, kind)
-        assert Case.from_json(made.to_json()) == made
-        assert made.kind == kind
+        case = make(3, number, kind)
+        assert case == make(3, number, kind)
+        assert Case.from_json(case.to_json()) == case
+        assert case.kind == kind
 
 
-def test_an_input_makes_nothing_elsewhere(tmp_path: Path) -> None:
-    """Behind a link that leads out of its folder nothing is made, be it to a neighbour or to the root of all."""
+def test_input_creates_no_file_outside_its_folder(tmp_path: Path) -> None:
+    """No file is created behind a link out of the folder, to a neighbour or to the root."""
     (tmp_path / "base").mkdir()
     (tmp_path / "neighbour").mkdir()
     links = [Entry("far", "link", os.fsencode(tmp_path / "neighbour")), Entry("up", "link", b"../" * 6 + b"neighbour")]
@@ -52,46 +52,46 @@ def test_an_input_makes_nothing_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "ended",
+    "completed",
     [
-        Ended(("check",), 1, "", ""),
-        Ended(("check",), 1, "something is wrong\n", ""),
-        Ended(("render",), 1, "", "tpucfg: no\n"),
-        Ended(("render",), 2, "", ""),
-        Ended(("render",), 5, "a: 1\n", ""),
-        Ended(("render",), 0, "a: \x1b[2J\n", ""),
-        Ended(("render",), 0, "", "tpucfg.yaml:1:1: error[TPU002]: the text is not YAML\n"),
-        Ended(("render",), 1, "", "tpucfg: this is a mistake in tpucfg itself\nhelp: x\n"),
-        Ended(("render",), 1, "", "Traceback (most recent call last):\nhelp: x\ntpucfg: x\n"),
+        Completed(("check",), 1, "", ""),
+        Completed(("check",), 1, "something is wrong\n", ""),
+        Completed(("render",), 1, "", "tpucfg: no\n"),
+        Completed(("render",), 2, "", ""),
+        Completed(("render",), 5, "a: 1\n", ""),
+        Completed(("render",), 0, "a: \x1b[2J\n", ""),
+        Completed(("render",), 0, "", "tpucfg.yaml:1:1: error[TPU002]: the text is not YAML\n"),
+        Completed(("render",), 1, "", "tpucfg: this is a mistake in tpucfg itself\nhelp: x\n"),
+        Completed(("render",), 1, "", "Traceback (most recent call last):\nhelp: x\ntpucfg: x\n"),
     ],
     ids=repr,
 )
-def test_a_bad_end_is_noticed(ended: Ended) -> None:
-    """An end that tells nobody where and why, that says so beside success, or that a terminal would act on."""
+def test_invalid_result_is_rejected(completed: Completed) -> None:
+    """Errors without location or help, errors beside success, and control characters are rejected."""
     with pytest.raises(AssertionError):
-        assert_ended_well(ended)
+        check_exit(completed)
 
 
-def test_the_program_takes_them_in_processes_of_their_own(tmp_path: Path) -> None:
-    """`make fuzz` counts what came of all of them, and prints it as Markdown."""
+def test_program_runs_inputs_in_subprocesses(tmp_path: Path) -> None:
+    """`make fuzz` adds up the results of all subprocesses and prints them as Markdown."""
     command = [sys.executable, "-m", "fuzz", "--inputs", "30", "--seed", "9", "--processes", "2"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'tests'}:{ROOT / 'compiler'}"}
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert "| inputs | 30 |" in ended.stdout
-    assert "30 of 30 inputs, 0 failed" in ended.stderr
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert "| inputs | 30 |" in completed.stdout
+    assert "30 of 30 inputs, 0 failed" in completed.stderr
 
 
-def test_the_figures_stand_beside_the_others() -> None:
-    """What measures the speed keeps the section of the fuzzer, whose heading both know."""
+def test_results_are_kept_by_the_benchmarks() -> None:
+    """The benchmarks keep the section of the fuzzer: both use the same heading."""
     assert HEADING == FUZZ
     assert RESULTS.read_text().count(f"\n{HEADING}\n") <= 1
 
 
 def test_tallies_add_up() -> None:
-    """What two processes counted is counted once, also after it went through JSON."""
-    one, other = run_all(numbered(5, range(3))), run_all(numbered(5, range(3, 6)))
-    both = merged([one, Tally.from_json(other.to_json())])
-    assert both.inputs.total() == 6
-    assert both.commands == one.commands + other.commands
-    assert both.statuses == one.statuses + other.statuses
+    """The sum of two tallies counts each input once, also after a round trip through JSON."""
+    first, second = run_all(cases_of(5, range(3))), run_all(cases_of(5, range(3, 6)))
+    total = merge([first, Tally.from_json(second.to_json())])
+    assert total.inputs.total() == 6
+    assert total.commands == first.commands + second.commands
+    assert total.statuses == first.statuses + second.statuses

@@ -1,11 +1,11 @@
-"""Write `schema/<target>.schema.json`: the message that each target's API takes, as a JSON Schema.
+"""Write `schema/<target>.schema.json`: the request body of each target's API, as a JSON Schema.
 
-Nothing in those files is written by hand. They come from what Google and Kubernetes publish inside two packages
-(the dependency group `schemas`, pinned, because another version of them is another schema), and for the JobSet
-envelope from the table in `apischema/jobset.py`.
+No part of these files is written by hand. The sources are data that Google and Kubernetes publish in two packages (the
+dependency group `schemas`, pinned, because another version gives another schema), and for the JobSet envelope the table
+in `apischema/jobset.py`.
 
     python tools/api_schemas.py            writes the files that differ
-    python tools/api_schemas.py --check    writes nothing; exits 1 and names the files that differ
+    python tools/api_schemas.py --check    writes nothing; exits 1 and prints the names of the files that differ
 """
 
 import argparse
@@ -24,11 +24,11 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def schemas() -> dict[str, Schema]:
     """Return the schema of every target, by the target's name."""
-    made = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
-    made["gke"] = jobset.schema()
+    bodies = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
+    bodies["gke"] = jobset.schema()
     return {
-        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.worded(body)}
-        for name, body in made.items()
+        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.with_messages(body)}
+        for name, body in bodies.items()
     }
 
 
@@ -46,20 +46,20 @@ def _lines(value: object, indent: str) -> str:
 
 
 def _is_broken(value: Schema) -> bool:
-    """Say whether an object is a message, or a table of messages or fields; all others stand on one line."""
+    """Return True for a message, or a table of messages or fields; any other object is written on one line."""
     return "properties" in value or (bool(value) and all(isinstance(member, dict) for member in value.values()))
 
 
 def differences(path: Path, text: str) -> Iterator[str]:
-    """Yield the lines of a unified diff between the file and what it ought to be."""
+    """Yield the lines of a unified diff between the file and its expected text."""
     committed = path.read_text(encoding="utf-8") if path.exists() else ""
     return difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "generated", lineterm="", n=0)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the files; return the exit status."""
-    parser = argparse.ArgumentParser(description="Generate the JSON Schemas of the targets' API messages.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file would change")
+    parser = argparse.ArgumentParser(description="Generate the JSON Schemas of the targets' request bodies.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file would change")
     check = parser.parse_args(arguments).check
     stale = 0
     for name, schema in schemas().items():
@@ -69,7 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         stale += 1
         if check:
-            print(f"schema/{path.name} is not what tools/api_schemas.py makes of the pinned packages:", file=sys.stderr)
+            print(
+                f"schema/{path.name} differs from the output of tools/api_schemas.py with the pinned packages:",
+                file=sys.stderr,
+            )
             print(*(f"  {line[:160]}" for line in shown), sep="\n", file=sys.stderr)
         else:
             path.write_text(text, encoding="utf-8")

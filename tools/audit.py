@@ -1,7 +1,9 @@
-"""Look every locked version up among the known holes, by pip-audit and OSV's data; needs a network.
+"""Audit every locked version for known vulnerabilities, with pip-audit and the data of OSV; needs network access.
 
-python tools/audit.py                   exits 1 where a hole is known, or where the data could not be had
-python tools/audit.py --if-reachable    exits 0 where the data could not be had, and says so
+python tools/audit.py                   exits 1 for a known vulnerability, or if the data is unavailable
+python tools/audit.py --if-reachable    exits 0 if the data is unavailable, and prints the reason
+
+Not pip-audit alone: without network access it ends with the status of a known vulnerability, and a traceback.
 """
 
 import argparse
@@ -15,72 +17,75 @@ from typing import Any, Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOCKS: Final = ("requirements.txt", "requirements-infra.txt", "requirements-dev.txt", "benchmarks/requirements.txt")
 ACCEPTED: Final[Mapping[str, str]] = {}
-"""Holes that cannot be used here, by id, each with the reason. One that is not found any more has to go."""
+"""Vulnerabilities that cannot be exploited here, by id, each with the reason. Remove an entry that no lock has."""
 _TIMEOUT_SECONDS: Final = 20
 
 
 class Audit(NamedTuple):
-    """What is known of one lock."""
+    """The result for one lock."""
 
     lock: str
-    audited: int
-    """Packages that were looked up."""
-    holes: tuple[str, ...]
+    package_count: int
+    """Number of audited packages."""
+    vulnerabilities: tuple[str, ...]
     """One line each."""
-    why_not: str = ""
-    """Why nothing is known."""
+    failure: str = ""
+    """The reason why the lock could not be audited."""
 
 
 def audit(lock: str, service: str | None) -> Audit:
-    """Ask for one lock; `service` is another address than OSV's own."""
+    """Audit one lock; `service` replaces the URL of OSV."""
+    # --disable-pip: the lock names every version, so nothing has to be resolved or downloaded.
     options = ["--requirement", lock, "--require-hashes", "--disable-pip", "--format", "json", "--desc", "off"]
     options += ["--progress-spinner", "off", "--timeout", str(_TIMEOUT_SECONDS), "--vulnerability-service", "osv"]
     options += [part for id_ in ACCEPTED for part in ("--ignore-vuln", id_)]
     options += ["--osv-url", service] if service else []
     command = [sys.executable, "-m", "pip_audit", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
-        found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
+        packages: list[dict[str, Any]] = json.loads(process.stdout)["dependencies"]
     except (ValueError, KeyError):
-        return Audit(lock, 0, (), (done.stderr.strip().splitlines() or ["pip-audit said nothing"])[-1][:300])
-    skipped = [package["name"] for package in found if "skip_reason" in package]
+        last_line = (process.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]
+        return Audit(lock, 0, (), last_line[:300])
+    skipped = [package["name"] for package in packages if "skip_reason" in package]
     if skipped:
         return Audit(lock, 0, (), f"no data about {', '.join(skipped[:5])}")
-    return Audit(lock, len(found), tuple(_holes(found)))
+    return Audit(lock, len(packages), tuple(_vulnerabilities(packages)))
 
 
-def _holes(found: list[dict[str, Any]]) -> Iterator[str]:
-    for package in found:
-        for hole in package["vulns"]:
-            fixed = " or ".join(hole["fix_versions"]) or "no version yet"
-            yield f"{package['name']} {package['version']}: {hole['id']}, fixed in {fixed}"
+def _vulnerabilities(packages: list[dict[str, Any]]) -> Iterator[str]:
+    for package in packages:
+        for vulnerability in package["vulns"]:
+            fixed = " or ".join(vulnerability["fix_versions"]) or "no version yet"
+            yield f"{package['name']} {package['version']}: {vulnerability['id']}, fixed in {fixed}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Ask for each lock and print what was found; return the exit status."""
-    parser = argparse.ArgumentParser(description="Look every locked version up among the known holes.")
-    parser.add_argument("--if-reachable", action="store_true", help="exit 0 where the data could not be had")
-    parser.add_argument("--service", metavar="URL", help="where OSV's data is, if not at its own address")
-    given = parser.parse_args(arguments)
+    """Audit each lock and print the results; return the exit status."""
+    parser = argparse.ArgumentParser(description="Audit every locked version for known vulnerabilities.")
+    parser.add_argument("--if-reachable", action="store_true", help="exit 0 if the data is unavailable")
+    parser.add_argument("--service", metavar="URL", help="URL of OSV's data, if not its own")
+    options = parser.parse_args(arguments)
     audits = []
     for lock in LOCKS:
-        audits.append(audit(lock, given.service))
-        print(*_said(audits[-1]), sep="\n")
-        if audits[-1].why_not:
-            print("not audited, as the data could not be had. With a network: make audit")
+        audits.append(audit(lock, options.service))
+        print(*_lines(audits[-1]), sep="\n")
+        # The other locks would run into the same timeout.
+        if audits[-1].failure:
+            print("not audited, as the data is unavailable. With network access, run: make audit")
             break
-    unknown = bool(audits[-1].why_not) and not given.if_reachable
-    return int(unknown or any(it.holes for it in audits))
+    is_unknown = bool(audits[-1].failure) and not options.if_reachable
+    return int(is_unknown or any(result.vulnerabilities for result in audits))
 
 
-def _said(found: Audit) -> Iterator[str]:
-    if found.why_not:
-        yield f"{found.lock}: not audited: {found.why_not}"
-    elif not found.holes:
-        yield f"{found.lock}: {found.audited} packages, no known hole"
+def _lines(result: Audit) -> Iterator[str]:
+    if result.failure:
+        yield f"{result.lock}: not audited: {result.failure}"
+    elif not result.vulnerabilities:
+        yield f"{result.lock}: {result.package_count} packages, no known vulnerability"
     else:
-        yield from (f"{found.lock}: {hole}" for hole in found.holes)
-        yield "help: make lock chooses newer versions; what cannot be used here goes to ACCEPTED, with the reason"
+        yield from (f"{result.lock}: {vulnerability}" for vulnerability in result.vulnerabilities)
+        yield "help: choose newer versions with make lock; add what cannot be exploited here to ACCEPTED, with a reason"
 
 
 if __name__ == "__main__":

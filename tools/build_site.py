@@ -1,9 +1,9 @@
-"""Build the documentation's site into site/, strictly, and look for what leads nowhere in it.
+"""Build the documentation's site into site/, in strict mode, and check its links.
 
-Zensical keeps its cache in `.cache` beside the settings, and empties that folder, whosever it is, before a clean
-build. So it builds in a folder of its own.
+Zensical keeps its cache in `.cache` beside the settings, and empties that folder before a clean build, although other
+tools use it too. The build therefore runs in a temporary folder.
 
-    python tools/build_site.py    exits 1 and says what is wrong
+    python tools/build_site.py    exits 1 and prints the errors
 """
 
 import shutil
@@ -14,31 +14,31 @@ from pathlib import Path
 from typing import Final
 
 import check_site
-import site_copies
+import copy_buttons
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SITE: Final = "site"
-NEEDED: Final = ("mkdocs.yml", "CHANGELOG.md")
-"""Beside docs/."""
+INPUTS: Final = ("mkdocs.yml", "CHANGELOG.md")
+"""Files that the build reads, beside docs/."""
 
 
 def build(location: Path) -> Path:
-    """The site, built in an empty folder; what zensical says goes to the standard error.
+    """Build the site in an empty folder and return its folder; zensical's output goes to stderr.
 
     Raises:
-        subprocess.CalledProcessError: A page has a mistake that zensical sees.
+        subprocess.CalledProcessError: Zensical found an error in a page.
     """
     shutil.copytree(ROOT / "docs", location / "docs")
-    for name in NEEDED:
+    for name in INPUTS:
         shutil.copy(ROOT / name, location)
     command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict"]
     subprocess.run(command, cwd=location, stdout=sys.stderr.fileno(), check=True)
-    site_copies.mark(location / SITE)
+    copy_buttons.add_commands(location / SITE)
     return location / SITE
 
 
 def main() -> int:
-    """Build, check and put it in its place; return the exit status."""
+    """Build and check the site, and move it to site/; return the exit status."""
     with tempfile.TemporaryDirectory(prefix="tpucfg-") as folder:
         try:
             built = build(Path(folder))

@@ -1,9 +1,9 @@
-"""Say what is broken in the built site: links, anchors and pictures that lead nowhere, and what comes from elsewhere.
+"""Check the built site: broken links, anchors and images, and resources that are loaded from other hosts.
 
-Zensical's strict mode overlooks a page of the nav that is not there, and a link that leaves the folder of the
-documents. A page of this site needs no network: each script, style, font and picture of it has to be its own.
+Zensical's strict mode overlooks a missing page of the nav, and a link to a file outside the folder of the documents.
+The pages have to work without network access: every script, style, font and image is part of the site.
 
-    python tools/check_site.py SITE    exits 1 and names the page and the link
+    python tools/check_site.py SITE    exits 1 and prints the pages and links
 """
 
 import sys
@@ -18,9 +18,9 @@ import yaml
 
 SETTINGS: Final = Path(__file__).resolve().parent.parent / "mkdocs.yml"
 LOADED: Final = {"img": ("src",), "script": ("src",), "link": ("href",), "source": ("src",), "iframe": ("src",)}
-"""By tag: the attributes whose address a browser fetches by itself."""
-NO_PAGES: Final = ("404.html",)
-"""Their addresses begin at the root of whatever host shows them."""
+"""By tag, the attributes whose address a browser loads without a click."""
+UNCHECKED: Final = ("404.html",)
+"""Pages with links relative to the root of the host, which is unknown here."""
 
 
 class Link(NamedTuple):
@@ -30,14 +30,14 @@ class Link(NamedTuple):
     address: str
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether it leaves the site."""
+    def is_external(self) -> bool:
+        """Return True for an address outside the site."""
         parts = urlsplit(self.address)
         return bool(parts.scheme or parts.netloc)
 
 
 class Page(HTMLParser):
-    """What a page links to, and the anchors that it has."""
+    """The links and anchors of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -46,54 +46,54 @@ class Page(HTMLParser):
         self.anchors: set[str] = set()
 
     @cached_property
-    def read(self) -> "Page":
-        """Itself, once its file is read."""
+    def parsed(self) -> "Page":
+        """Return the page itself, parsed on the first access."""
         self.feed(self.path.read_text(encoding="utf-8"))
         return self
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep what is of interest."""
-        given = {name: value for name, value in attrs if value is not None}
-        self.anchors |= {given[name] for name in ("id", "name") if name in given}
-        self.links += [Link(tag, given[name]) for name in {*LOADED.get(tag, ()), "href"} if name in given]
+        """Collect the links and anchors of a tag."""
+        values = {name: value for name, value in attrs if value is not None}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        self.links += [Link(tag, values[name]) for name in {*LOADED.get(tag, ()), "href"} if name in values]
 
 
 def broken(site: Path) -> Iterator[str]:
-    """A line for each address that leads nowhere, or that a page loads from elsewhere."""
+    """Yield a line for each broken address, and for each resource that a page loads from another host."""
     site = site.resolve()
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
-    for path in (path for path in pages if path.name not in NO_PAGES):
-        for link in pages[path].read.links:
-            if said := _wrong(link, path, site, pages):
-                yield f"{path.relative_to(site)}: {link.address}: {said}"
+    for path in (path for path in pages if path.name not in UNCHECKED):
+        for link in pages[path].parsed.links:
+            if error := _error(link, path, site, pages):
+                yield f"{path.relative_to(site)}: {link.address}: {error}"
 
 
-def _wrong(link: Link, path: Path, site: Path, pages: Mapping[Path, Page]) -> str | None:
-    if link.is_elsewhere:
+def _error(link: Link, path: Path, site: Path, pages: Mapping[Path, Page]) -> str | None:
+    if link.is_external:
         loaded = link.tag in LOADED and urlsplit(link.address).scheme != "data"
-        return "is loaded from elsewhere" if loaded else None
+        return "is loaded from another host" if loaded else None
     parts = urlsplit(link.address)
-    aim = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-    if aim.is_dir():
-        aim /= "index.html"
-    if not aim.is_file() or not aim.is_relative_to(site):
-        return "is not there"
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if target.is_dir():
+        target /= "index.html"
+    if not target.is_file() or not target.is_relative_to(site):
+        return "does not exist"
     anchor = unquote(parts.fragment)
-    if anchor and aim in pages and anchor not in pages[aim].read.anchors and anchor != "__skip":
+    if anchor and target in pages and anchor not in pages[target].parsed.anchors and anchor != "__skip":
         return "the page has no such anchor"
     return None
 
 
 def missing(site: Path) -> Iterator[str]:
-    """A line for each page that the nav names and nobody wrote."""
-    for name in named():
+    """Yield a line for each page of the nav that does not exist."""
+    for name in nav_pages():
         if not (site / name).with_suffix(".html").is_file():
-            yield f"mkdocs.yml: {name}: is not there"
+            yield f"mkdocs.yml: {name}: does not exist"
 
 
-def named() -> Iterator[str]:
-    """Every page of the nav, in its order."""
-    settings = yaml.load(SETTINGS.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - makes text only
+def nav_pages() -> Iterator[str]:
+    """Yield every page of the nav, in order."""
+    settings = yaml.load(SETTINGS.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - creates only strings
     yield from _leaves(settings["nav"])
 
 
@@ -101,15 +101,15 @@ def _leaves(nav: Any) -> Iterator[str]:
     if isinstance(nav, str):
         yield nav
     else:
-        for below in nav.values() if isinstance(nav, dict) else nav:
-            yield from _leaves(below)
+        for entry in nav.values() if isinstance(nav, dict) else nav:
+            yield from _leaves(entry)
 
 
 def main(site: Path) -> int:
-    """Print what is wrong; return the exit status."""
-    found = [*missing(site), *broken(site)]
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return int(bool(found))
+    """Print the errors; return the exit status."""
+    problems = [*missing(site), *broken(site)]
+    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

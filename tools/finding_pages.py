@@ -1,15 +1,15 @@
-"""Keep the generated parts of docs/findings true: a page's title and level, its example, and the index.
+"""Generate parts of docs/findings: the title, level and example of each page, and the index.
 
-A page is written by hand but for what stands between these marks, which comes from `findings/rules.py` and from the
-corpus in tests/bad, whose outputs are tested:
+A page is written by hand except for the parts between these marks, which are generated from `findings/rules.py` and
+from the cases in tests/bad, whose outputs are tested:
 
-    <!-- level -->            what a finding with this id does, and whether it can be allowed
-    <!-- example: CASE -->    the case's spec, as much of it as the output is about, and what is said about it
+    <!-- level -->            the effect of a finding with this id, and if it can be allowed
+    <!-- example: CASE -->    the sections of the case's spec that its output shows, and the output
     <!-- fix: CASE -->        the difference between the case's spec and its fixed.yaml
     <!-- end -->              ends each of them
 
     python tools/finding_pages.py            writes the pages that differ
-    python tools/finding_pages.py --check    writes nothing; exits 1 and names them
+    python tools/finding_pages.py --check    writes nothing; exits 1 and prints their names
 """
 
 import difflib
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from generated import Differing, keep, not_as
+from generated_pages import OutdatedPages, outdated_pages, write_or_check
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "compiler")]
@@ -29,34 +29,36 @@ from tpucfg.findings import RULES, Rule  # noqa: E402 - the script runs in a che
 PAGES: Final = ROOT / "docs" / "findings"
 BAD: Final = ROOT / "tests" / "bad"
 INDEX: Final = "index.md"
-LONGEST: Final = 40
-"""Lines of a file that is shown whole."""
+MAX_LINES: Final = 40
+"""Limit of lines for a file to be shown."""
+MAX_WIDTH: Final = 200
+"""Limit of characters in a line for a file to be shown."""
 
 _MARKED: Final = re.compile(r"<!-- (\w+)(?:: (\S+))? -->\n.*?<!-- end -->\n", re.DOTALL)
 _LEVELS: Final = {
     "error": "An error: nothing is rendered until it is fixed.",
-    "warning": "A warning: it stops nothing.",
-    "note": "A note: it stops nothing.",
+    "warning": "A warning: it stops no command.",
+    "note": "A note: it stops no command.",
 }
-_NOT_OF_THE_SPEC: Final = {
-    "TPU100": "with a gate, no rung but the first is started until it is fixed.",
-    "TPU090": "`tpucfg infra` ends with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
-    "TPU084": "`tpucfg check --stack-outputs` ends with 1 until it is fixed.",
-    "TPU080": "`tpucfg check` ends with 1 until it is fixed.",
+_OTHER_EFFECTS: Final = {
+    "TPU100": "with a gate, only the first rung can be started until it is fixed.",
+    "TPU090": "`tpucfg infra` exits with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
+    "TPU084": "`tpucfg check --stack-outputs` exits with 1 until it is fixed.",
+    "TPU080": "`tpucfg check` exits with 1 until it is fixed.",
 }
-"""What an error does that is not about the spec or a config, by the first id of its kind, the last kind first."""
+"""Effect of an error that is not in the spec or a config, by the first id of its group, the last group first."""
 _INTRO: Final = """\
 # Findings
 
-Everything that `tpucfg` has to say about a spec, a config or a stack is a finding: an id, a sentence with the value
-that was found and the numbers of the rule, the place, and the edit that ends it. `tpucfg explain ID` prints its page.
+`tpucfg` reports every problem of a spec, a config or a stack as a finding: an id, a message with the value and the
+limits of the rule, the location, and the edit that fixes it. `tpucfg explain ID` prints its page.
 
-- An **error** of a spec or a config stops every command but `check`, which prints all of them and exits with 1. A
-  **warning** stops nothing.
-- `check` looks at the stack files too (`TPU080` to `TPU083`), and not at the resources: what is wrong with those
-  (`TPU090` to `TPU095`) is said by `tpucfg infra` and `tpucfg review`, which run the stack program.
-- A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note that carries it.
-- `tpucfg check --format json|sarif|github` prints the same for programs, code scanning and the lines of a pull request.
+- An **error** of a spec or a config stops every command except `check`, which prints all findings and exits with 1.
+  A **warning** stops no command.
+- `check` reads the stack files too (`TPU080` to `TPU083`), but not the resources: `tpucfg infra` and `tpucfg review`
+  run the stack program and report findings about them (`TPU090` to `TPU095`).
+- A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note with that reason.
+- `tpucfg check --format json|sarif|github` is for programs, code scanning and the lines of a pull request.
 
 ```yaml
 allow:
@@ -69,13 +71,13 @@ allow:
 
 
 def refreshed(page: str, rule: Rule) -> str:
-    """The text of a rule's page with its generated parts as they should be."""
+    """Return the text of a rule's page with up-to-date generated parts."""
     _, _, body = page.partition("\n")
     return f"# {rule.id}: {rule.title}\n" + _MARKED.sub(lambda mark: _part(mark, rule), body)
 
 
 def index() -> str:
-    """The page that lists all findings."""
+    """Return the text of the index."""
     return _INTRO + "".join(
         f"| [{rule.id}]({rule.id}.md) | {rule.level}{', can be allowed' if rule.allowable else ''} | {rule.title} |\n"
         for rule in RULES.values()
@@ -89,10 +91,10 @@ def _part(mark: re.Match[str], rule: Rule) -> str:
 
 
 def _level(rule: Rule, _: str | None) -> Iterator[str]:
-    elsewhere = next((does for first, does in _NOT_OF_THE_SPEC.items() if rule.id >= first), None)
+    effect = next((does for first, does in _OTHER_EFFECTS.items() if rule.id >= first), None)
     level = _LEVELS[rule.level]
-    if elsewhere and rule.level == "error":
-        level = f"An error: {elsewhere} Everything is rendered all the same."
+    if effect and rule.level == "error":
+        level = f"An error: {effect} Rendering is not affected."
     allowed = " It is a matter of judgement: `allow` in the spec turns it into a note, with your reason."
     yield level + (allowed if rule.allowable else "")
 
@@ -107,22 +109,22 @@ def _example(rule: Rule, case: str | None) -> Iterator[str]:
 
 
 def paragraphs(output: str, id_: str) -> list[str]:
-    """The lines of an output that are about one id, without the summary at its end."""
-    found: list[str] = []
-    taken = False
+    """Return the lines of an output that belong to findings of one id, without the summary."""
+    kept: list[str] = []
+    is_kept = False
     for line in output.splitlines():
         if head := re.match(r"\S+:\d+:\d+: \w+\[(TPU\d+)\]: ", line):
-            taken = head[1] == id_
-            found += [""] if taken and found and found[-1] else []
+            is_kept = head[1] == id_
+            kept += [""] if is_kept and kept and kept[-1] else []
         elif re.match(r"\S.*: (no findings|\d+ (errors?|warnings?|notes?))", line):
-            taken = False
-        if taken and (line or found[-1:] != [""]):
-            found.append(line)
-    return found[:-1] if found[-1:] == [""] else found
+            is_kept = False
+        if is_kept and (line or kept[-1:] != [""]):
+            kept.append(line)
+    return kept[:-1] if kept[-1:] == [""] else kept
 
 
 def _spec(folder: Path, output: list[str]) -> Iterator[str]:
-    """The file that the output is about: the sections that it shows, or the whole where it is no spec."""
+    """Yield the file of the output: of a spec, the sections that the output shows; any other file, complete."""
     head = re.match(r"(\S+?):\d+:", output[0])
     file = folder / (head[1] if head else "tpucfg.yaml")
     if not file.is_file():
@@ -130,7 +132,7 @@ def _spec(folder: Path, output: list[str]) -> Iterator[str]:
     rows = file.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
     shown = {int(number) - 1 for line in output if (number := (re.match(r" *(\d+) \|", line) or [0, 0])[1])}
     kept = _sections(rows, shown) if file.name == "tpucfg.yaml" else list(range(len(rows)))
-    if not shown or not kept or len(kept) > LONGEST or max(len(rows[at]) for at in kept) > 200:  # noqa: PLR2004 - no page is wider
+    if not shown or not kept or len(kept) > MAX_LINES or max(len(rows[at]) for at in kept) > MAX_WIDTH:
         return
     yield f"```{file.suffix[1:]}"
     for at in kept:
@@ -140,11 +142,11 @@ def _spec(folder: Path, output: list[str]) -> Iterator[str]:
 
 
 def _sections(rows: list[str], shown: set[int]) -> list[int]:
-    """The lines of the sections in which the shown lines stand."""
+    """Return the indices of the lines in the sections that contain shown lines."""
     starts = [at for at, row in enumerate(rows) if re.match(r"[^\s#-]", row)] or [0]
-    wanted = {max((start for start in starts if start <= at), default=0) for at in shown}
+    shown_starts = {max((start for start in starts if start <= at), default=0) for at in shown}
     ends = dict(zip(starts, [*starts[1:], len(rows)], strict=True))
-    return [at for start in starts if start in wanted for at in range(start, ends[start])]
+    return [at for start in starts if start in shown_starts for at in range(start, ends[start])]
 
 
 def _fix(_: Rule, case: str | None) -> Iterator[str]:
@@ -166,19 +168,19 @@ _PARTS: Final[dict[str, Callable[[Rule, str | None], Iterator[str]]]] = {
 }
 
 
-def differing() -> Differing:
-    """The pages that are not as they should be, with the text that they should have."""
-    wanted = {PAGES / INDEX: index()}
+def differing() -> OutdatedPages:
+    """Yield the outdated pages with their expected text."""
+    expected = {PAGES / INDEX: index()}
     for rule in RULES.values():
         path = PAGES / f"{rule.id}.md"
         if path.exists():
-            wanted[path] = refreshed(path.read_text(encoding="utf-8"), rule)
-    return not_as(wanted)
+            expected[path] = refreshed(path.read_text(encoding="utf-8"), rule)
+    return outdated_pages(expected)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the pages; return the exit status."""
-    return keep("Keep the generated parts of docs/findings true.", differing, ROOT, arguments)
+    return write_or_check("Generate parts of docs/findings.", differing, ROOT, arguments)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Find the Pulumi engine that the stack tests run on, and build it where it is missing.
+"""Find the Pulumi engine for the stack tests, or build it.
 
-Prints the path of a usable `pulumi`: the one on the PATH if it is new enough, else the one in the cache, else one that
-is built there from the pinned `tools/go.mod` (about three minutes on two cores, once). All else goes to stderr.
+Prints the path of a usable `pulumi`: the one on the PATH if it is new enough, else the one in the cache, else a
+new build in the cache, from the pinned `tools/go.mod` (about three minutes on two cores, once). Messages go to stderr.
 
-The build holds the engine alone. `pulumi up` on a project also needs `pulumi-language-python`, which Pulumi's installer
-brings (https://www.pulumi.com/docs/install/) and which is no Go module of its own release; the Automation API with the
-program inline, which is how the tests run it, does without.
+The build contains only the engine. `pulumi up` on a project also needs `pulumi-language-python`, which is part of
+Pulumi's installer (https://www.pulumi.com/docs/install/) but not a Go module of its release. The tests run inline
+programs with the Automation API, which does not need it.
 """
 
 import argparse
@@ -29,32 +29,34 @@ PROGRESS_SECONDS = 10.0
 
 
 class EngineError(Exception):
-    """No engine; the message says what to do."""
+    """There is no engine; the message names the fix."""
 
 
 def pinned_version() -> str:
     """Return the version that go.mod pins, such as `3.259.0`."""
-    found = re.search(r"^\s*github\.com/pulumi/pulumi/pkg/v3 v([0-9.]+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(r"^\s*github\.com/pulumi/pulumi/pkg/v3 v([0-9.]+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
+    if match is None:
         raise EngineError(f"{TOOLS / 'go.mod'} requires no github.com/pulumi/pulumi/pkg/v3; restore that line from git")
-    return found[1]
+    return match[1]
 
 
 def version_of(pulumi: Path) -> str | None:
-    """Return what `pulumi version` says, without its `v`; None where that is no version."""
+    """Return the output of `pulumi version` without its `v`; None if it is not a version."""
     command = [str(pulumi), "version"]
     environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment).stdout
+        output = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.fullmatch(r"v?(\d+\.\d+\.\d+)\S*", said.strip())
-    return found[1] if found else None
+    match = re.fullmatch(r"v?(\d+\.\d+\.\d+)\S*", output.strip())
+    return match[1] if match else None
 
 
-def new_enough(version: str | None, least: str) -> bool:
-    """Compare two versions by their numbers."""
-    return version is not None and _numbers(version) >= _numbers(least)
+def is_at_least(version: str | None, minimum: str) -> bool:
+    """Return True if a version is the minimum or newer, compared by numbers."""
+    return version is not None and _numbers(version) >= _numbers(minimum)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -62,7 +64,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def cached_engine() -> Path:
-    """Return where the built engine is or would be; TPUCFG_TOOLS_CACHE names a folder that several checkouts share."""
+    """Return the path of the built engine, which may not exist; TPUCFG_TOOLS_CACHE is a folder shared by checkouts."""
     folder = Path(os.environ.get(CACHE_VARIABLE) or TOOLS.parent / ".cache" / "tools")
     return folder.absolute() / f"pulumi-{pinned_version()}" / "pulumi"
 
@@ -70,7 +72,7 @@ def cached_engine() -> Path:
 def find_engine() -> Path | None:
     """Return the engine on the PATH if it is new enough, else the cached one, else None."""
     on_path = shutil.which("pulumi")
-    if on_path and new_enough(version_of(Path(on_path)), pinned_version()):
+    if on_path and is_at_least(version_of(Path(on_path)), pinned_version()):
         return Path(on_path)
     cached = cached_engine()
     return cached if cached.is_file() else None
@@ -80,11 +82,11 @@ def build_engine() -> Path:
     """Build the pinned engine into the cache and return its path; a second caller waits for the first.
 
     Raises:
-        EngineError: Go is missing, the build failed, or what it made is not the pinned version.
+        EngineError: Go is missing, the build failed, or the result is not the pinned version.
     """
     engine = cached_engine()
     if shutil.which("go") is None:
-        raise EngineError(_no_go())
+        raise EngineError(_no_go_message())
     engine.parent.mkdir(parents=True, exist_ok=True)
     with _locked(engine.parent / ".lock"):
         if not engine.is_file():
@@ -92,15 +94,13 @@ def build_engine() -> Path:
     return engine
 
 
-def _no_go() -> str:
+def _no_go_message() -> str:
     on_path = shutil.which("pulumi")
-    have = (
-        f"{on_path} is {version_of(Path(on_path)) or 'of no version that it tells'}"
-        if on_path
-        else "it is not on the PATH"
+    current = (
+        f"{on_path} is {version_of(Path(on_path)) or 'of an unknown version'}" if on_path else "it is not on the PATH"
     )
     return (
-        f"the stack tests need pulumi {pinned_version()} or newer ({have}), and there is no Go to build it with.\n"
+        f"the stack tests need pulumi {pinned_version()} or newer ({current}), and Go is not installed to build it.\n"
         "Install either of them, then run this again:\n"
         "  Pulumi: https://www.pulumi.com/docs/install/\n"
         f"  Go {_go_version()} or newer: https://go.dev/doc/install"
@@ -108,8 +108,8 @@ def _no_go() -> str:
 
 
 def _go_version() -> str:
-    found = re.search(r"^go (\S+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
-    return found[1] if found else "1.25"
+    match = re.search(r"^go (\S+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
+    return match[1] if match else "1.25"
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say(f"another build is under way; waiting for it (lock: {path})")
+            _log(f"another build is running; waiting for it (lock: {path})")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -126,57 +126,57 @@ def _locked(path: Path) -> Iterator[None]:
 def _build(engine: Path) -> None:
     version = pinned_version()
     log, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
-    _say(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
+    _log(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
     flags = f"-s -w -X {VERSION_VARIABLE}={version}"
     command = ["go", "build", "-v", "-mod=readonly", "-o", str(unfinished), "-ldflags", flags, PACKAGE]
     with log.open("w") as output:
         failed = _run_with_progress(command, output, log)
     if failed:
-        raise EngineError(_build_failed(command, log))
+        raise EngineError(_failure_message(command, log))
     if version_of(unfinished) != version:
-        raise EngineError(f"{unfinished} does not say that it is {version}: run `{unfinished} version`; log: {log}")
-    # The rename comes last, so that a build that was interrupted is never taken for an engine.
+        raise EngineError(f"{unfinished} is not version {version}: run `{unfinished} version`; log: {log}")
+    # Renamed at the end, so that an interrupted build is never used as an engine.
     unfinished.replace(engine)
-    _say("built")
+    _log("built")
 
 
 def _run_with_progress(command: list[str], output: TextIO, log: Path) -> bool:
-    began = time.monotonic()
+    start = time.monotonic()
     with subprocess.Popen(command, cwd=TOOLS, stdout=output, stderr=subprocess.STDOUT) as process:
         while True:
             try:
                 return process.wait(timeout=PROGRESS_SECONDS) != 0
             except subprocess.TimeoutExpired:
                 lines = log.read_text().count("\n")
-                _say(f"  {time.monotonic() - began:4.0f} s, {lines} packages downloaded or compiled")
+                _log(f"  {time.monotonic() - start:4.0f} s, {lines} packages downloaded or compiled")
 
 
-def _build_failed(command: list[str], log: Path) -> str:
+def _failure_message(command: list[str], log: Path) -> str:
     last = "\n".join(f"  {line}" for line in log.read_text().splitlines()[-5:])
     return (
         f"`{command[0]} {command[1]}` of pulumi {pinned_version()} failed; its last lines:\n{last}\n"
         f"The whole log: {log}\n"
-        "Or install Pulumi, then nothing has to be built: https://www.pulumi.com/docs/install/"
+        "Or install Pulumi instead of building it: https://www.pulumi.com/docs/install/"
     )
 
 
-def _refuse_to_build() -> Never:
+def _raise_no_engine() -> Never:
     raise EngineError("no pulumi engine yet; `python tools/pulumi_engine.py` builds one (three minutes, once)")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the engine's path; exit 1, with the reason, where there is none."""
-    parser = argparse.ArgumentParser(description="Print the path of a usable pulumi, building it where it is missing.")
-    parser.add_argument("--find", action="store_true", help="do not build: fail where there is none yet")
-    parsed = parser.parse_args(arguments)
+    """Print the engine's path; return 1 and print the reason if there is none."""
+    parser = argparse.ArgumentParser(description="Print the path of a usable pulumi, building it if necessary.")
+    parser.add_argument("--find", action="store_true", help="do not build: fail if there is none")
+    options = parser.parse_args(arguments)
     try:
-        print(find_engine() or (_refuse_to_build() if parsed.find else build_engine()))
+        print(find_engine() or (_raise_no_engine() if options.find else build_engine()))
     except EngineError as error:
-        _say(f"error: {error}")
+        _log(f"error: {error}")
         return 1
     return 0
 

@@ -1,19 +1,19 @@
-"""Run the commands that the documents show, and compare what they print with what the documents say.
+"""Run the commands in the documents, and compare their output with the documented one.
 
-A block of shell is run in one of two ways, by the language of its fence:
+The language of a block's fence determines how its commands run:
 
-    console     lines `$ command`, each followed by its output to the byte; a line `...` stands for any lines,
+    console     lines `$ command`, each followed by its exact output; a line `...` stands for any lines,
                 and `> ` right below a command continues it
-    sh          commands that have to succeed, whatever they print
+    sh          commands that have to succeed, with any output
 
-    <!-- not run: why -->       above a block: it is left out, and this is the reason
-    <!-- run: command -->       anywhere: it is run and not shown, for what a page needs and does not talk about
+    <!-- not run: why -->       above a block: skips it, with the reason
+    <!-- run: command -->       anywhere: runs a command that the page needs but does not show
 
-The blocks of a page are run from top to bottom in a copy of the checkout, a git repository with one commit; those of an
-example's README in its folder there. A `cd` lasts until the page ends.
+The blocks of a page run from top to bottom in a copy of the checkout, a git repository with one commit; those of an
+example's README run in its folder there. A `cd` lasts until the page ends.
 
-    python tools/readme_blocks.py [PAGE...]            exits 1 and says where a page is not true
-    python tools/readme_blocks.py --write [PAGE...]    puts what was printed into the page
+    python tools/readme_blocks.py [PAGE...]            exits 1 and prints the differences
+    python tools/readme_blocks.py --write [PAGE...]    writes the output into the page
 """
 
 import argparse
@@ -43,14 +43,14 @@ class Step(NamedTuple):
 
     command: str
     expected: list[str] | None
-    """What it prints, line by line; None where it only has to succeed."""
+    """Expected output lines; None if the command only has to succeed."""
     start: int
-    """Index of the page's line where the expected output begins."""
+    """Index of the page's line with the start of the expected output."""
     indent: str = ""
 
 
 class Difference(NamedTuple):
-    """A step that did otherwise than its page says."""
+    """A step whose result differs from its page."""
 
     page: Path
     step: Step
@@ -58,7 +58,7 @@ class Difference(NamedTuple):
     status: int
 
     def __str__(self) -> str:
-        """The place, the command, and the lines that differ."""
+        """Return the location, the command and the differing lines."""
         head = f"{self.page.relative_to(ROOT)}:{self.step.start}: $ {self.step.command}"
         if self.step.expected is None:
             return "\n".join([f"{head}\n  ended with status {self.status}", *self.printed[-20:]])
@@ -67,12 +67,12 @@ class Difference(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """All documents that can hold blocks."""
+    """Return all documents that can contain blocks."""
     return sorted({page for pattern in PAGES for page in ROOT.glob(pattern)})
 
 
 def steps_of(text: str) -> Iterator[Step]:
-    """The commands of a page, in its order."""
+    """Yield the commands of a page, in order."""
     lines = text.splitlines()
     above, index = "", 0
     while index < len(lines):
@@ -111,13 +111,13 @@ def _block(fence: re.Match[str], lines: Sequence[str], start: int) -> Iterator[S
 
 
 def matches(expected: Sequence[str], printed: Sequence[str]) -> bool:
-    """Whether the lines are those that the page shows, where an elision stands for any number of lines."""
+    """Return True if the lines equal the expected ones, where an elision matches any number of lines."""
     pattern = "".join(r"(?:.*\n)*?" if line == ELISION else re.escape(line) + r"\n" for line in expected)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
 def refreshed(expected: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """What the page should show: all that was printed, or as many lines around each elision as it shows now."""
+    """Return the new expected lines: all output, or as many lines around each elision as the page has now."""
     if ELISION not in expected:
         return list(printed)
     first, *others = _parts(expected)
@@ -142,7 +142,7 @@ def _parts(lines: Sequence[str]) -> list[list[str]]:
 
 
 def differences(page: Path) -> Iterator[Difference]:
-    """Run a page's commands and yield those that did otherwise than it says."""
+    """Run a page's commands and yield the differences."""
     steps = list(steps_of(page.read_text(encoding="utf-8")))
     if not steps:
         return
@@ -157,7 +157,7 @@ def differences(page: Path) -> Iterator[Difference]:
 
 
 def _copied_checkout(location: Path) -> Path:
-    """A copy of what git would commit, as a repository of its own."""
+    """Copy the files that git would commit, as a new repository; return its folder."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, names):
@@ -165,26 +165,26 @@ def _copied_checkout(location: Path) -> Path:
             (location / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, location / name)
     author = ("-c", "user.name=reader", "-c", "user.email=reader@example.com")
-    for words in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*author, "commit", "-qm", "start")):
-        subprocess.run(["git", *words], cwd=location, check=True, capture_output=True)
+    for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*author, "commit", "-qm", "start")):
+        subprocess.run(["git", *arguments], cwd=location, check=True, capture_output=True)
     return location
 
 
 def _run(command: str, here: Path, home: Path, checkout: Path) -> tuple[list[str], int, Path]:
-    """What a command printed on both streams, its status, and the folder it left the shell in."""
-    left = home / "left"
+    """Run a command; return its output on both streams, its status, and the shell's folder at its end."""
+    end_folder = home / "left"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "PYTEST"))}
     environment |= {
         "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}",
-        "PYTHONPATH": str(checkout / "compiler"),  # the copy's own code, which a page may add to
+        "PYTHONPATH": str(checkout / "compiler"),  # the copy's code, which a page may change
         "HOME": str(home),
         "COLUMNS": "120",
         "NO_COLOR": "1",
         "TERM": "dumb",
-        "PYTHONUNBUFFERED": "1",  # so that the two streams come in the order of a terminal
-        "LEFT": str(left),
+        "PYTHONUNBUFFERED": "1",  # so that the two streams are in a terminal's order
+        "LEFT": str(end_folder),
     }
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", f"trap 'pwd > \"$LEFT\"' EXIT\nset -e\n{command}\n"],
         cwd=here,
         env=environment,
@@ -195,13 +195,13 @@ def _run(command: str, here: Path, home: Path, checkout: Path) -> tuple[list[str
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    return done.stdout.splitlines(), done.returncode, Path(left.read_text().strip())
+    return process.stdout.splitlines(), process.returncode, Path(end_folder.read_text().strip())
 
 
-def write(page: Path, found: Sequence[Difference]) -> None:
-    """Put what was printed into the page."""
+def write(page: Path, changes: Sequence[Difference]) -> None:
+    """Write the output into the page."""
     lines = page.read_text(encoding="utf-8").splitlines()
-    for _, step, printed, _ in sorted(found, key=lambda difference: -difference.step.start):
+    for _, step, printed, _ in sorted(changes, key=lambda difference: -difference.step.start):
         if step.expected is not None:
             shown = refreshed(step.expected, printed)
             lines[step.start : step.start + len(step.expected)] = [f"{step.indent}{line}".rstrip() for line in shown]
@@ -211,18 +211,18 @@ def write(page: Path, found: Sequence[Difference]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Check or refresh the pages; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the commands in the documents.")
-    parser.add_argument("--write", action="store_true", help="put what was printed into the pages")
+    parser.add_argument("--write", action="store_true", help="write the output into the pages")
     parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all documents")
-    given = parser.parse_args(arguments)
-    wrong = 0
-    for page in [page.resolve() for page in given.pages] or pages():
-        found = list(differences(page))
-        if given.write:
-            write(page, found)
-            found = [difference for difference in found if difference.step.expected is None]
-        wrong += len(found)
-        print(*found, sep="\n\n", end="\n" if found else "", file=sys.stderr)
-    return int(wrong > 0)
+    options = parser.parse_args(arguments)
+    difference_count = 0
+    for page in [page.resolve() for page in options.pages] or pages():
+        changes = list(differences(page))
+        if options.write:
+            write(page, changes)
+            changes = [difference for difference in changes if difference.step.expected is None]
+        difference_count += len(changes)
+        print(*changes, sep="\n\n", end="\n" if changes else "", file=sys.stderr)
+    return int(difference_count > 0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Write docs/reference: the spec's keys and the commands, from the schema and the code that they describe.
+"""Generate docs/reference: the spec's keys from its schema, and the commands from their help.
 
-Nothing in those pages is written by hand. The index of the findings is `finding_pages.py`'s.
+No part of these pages is written by hand. `finding_pages.py` generates the index of the findings.
 
     python tools/reference.py            writes the pages that differ
-    python tools/reference.py --check    writes nothing; exits 1 and names them
+    python tools/reference.py --check    writes nothing; exits 1 and prints their names
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from generated import Differing, keep, not_as
+from generated_pages import OutdatedPages, outdated_pages, write_or_check
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "compiler")]
@@ -22,19 +22,19 @@ PAGES: Final = ROOT / "docs" / "reference"
 
 
 def pages() -> dict[Path, str]:
-    """Each page with the text that it should have."""
+    """Return each page with its expected text."""
     schema = json.loads((ROOT / "schema" / "tpucfg.schema.json").read_text(encoding="utf-8"))
     return {PAGES / "spec.md": spec.page(schema), PAGES / "commands.md": commands.page()}
 
 
-def differing() -> Differing:
-    """The pages that are not as they should be, with the text that they should have."""
-    return not_as(pages())
+def differing() -> OutdatedPages:
+    """Yield the outdated pages with their expected text."""
+    return outdated_pages(pages())
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the pages; return the exit status."""
-    return keep("Write docs/reference from the schema and the commands.", differing, ROOT, arguments)
+    return write_or_check("Generate docs/reference from the schema and the commands.", differing, ROOT, arguments)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The README as a package registry shows it: there, its relative links and pictures would lead nowhere.
+"""The README for package registries, where relative links and images would be broken.
 
-Once `[project.urls]` in pyproject.toml names a `Repository`, they lead to that repository, at the version's tag. As
-long as it does not, a link is its text, and a picture is left out. The build runs this as a metadata hook.
+If `[project.urls]` in pyproject.toml names a `Repository`, they become links to that repository at the version's tag.
+Otherwise a link becomes its text, and an image is removed. The build runs this module as a metadata hook.
 """
 
 import re
@@ -14,30 +14,30 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 README: Final = "README.md"
 _FENCED: Final = re.compile(r"^(```.*?^```$)", re.DOTALL | re.MULTILINE)
 _COMMENT: Final = re.compile(r"^<!-- .*? -->\n", re.MULTILINE)
-_LINK: Final = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?![a-z]+:)(?P<aim>[^)\s]+)\)")
+_LINK: Final = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?![a-z]+:)(?P<target>[^)\s]+)\)")
 
 
 def shown(text: str, repository: str | None = None, version: str = "") -> str:
-    """The text without links that are relative to the repository; what is fenced stays as it is."""
+    """Return the text without links relative to the repository; fenced blocks are unchanged."""
     return re.sub(r"\n{3,}", "\n\n", "".join(_parts(text, repository, version)))
 
 
 def _parts(text: str, repository: str | None, version: str) -> Iterator[str]:
-    def instead(found: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if repository is None:
-            return "" if found["mark"] else found["text"]
-        kind = "raw" if found["mark"] else "blob"
-        return f"{found['mark']}[{found['text']}]({repository.rstrip('/')}/{kind}/v{version}/{found['aim']})"
+            return "" if match["mark"] else match["text"]
+        kind = "raw" if match["mark"] else "blob"
+        return f"{match['mark']}[{match['text']}]({repository.rstrip('/')}/{kind}/v{version}/{match['target']})"
 
     for number, part in enumerate(_FENCED.split(text)):
-        yield part if number % 2 else _LINK.sub(instead, _COMMENT.sub("", part))
+        yield part if number % 2 else _LINK.sub(replacement, _COMMENT.sub("", part))
 
 
 class RegistryReadme(MetadataHookInterface):
-    """Gives the package its description."""
+    """Sets the package's description."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Put it among the metadata."""
+        """Set the README in the package's metadata."""
         text = (Path(self.root) / README).read_text(encoding="utf-8")
         repository = metadata.get("urls", {}).get("Repository")
         metadata["readme"] = {

@@ -33,7 +33,7 @@ def test_every_guide_is_in_the_nav() -> None:
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     guides = {name for name in documents if not name.startswith("findings/TPU")}
 
-    assert {*check_site.named()} == guides
+    assert {*check_site.nav_pages()} == guides
 
 
 def test_a_session_is_marked_with_its_commands(built: Path) -> None:
@@ -48,13 +48,13 @@ def test_a_session_is_marked_with_its_commands(built: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ('<a href="nowhere.html">', "nowhere.html: is not there"),
-        ('<a href="../outside.html">', "../outside.html: is not there"),
+        ('<a href="nowhere.html">', "nowhere.html: does not exist"),
+        ('<a href="../outside.html">', "../outside.html: does not exist"),
         ('<a href="design.html#nothing">', "design.html#nothing: the page has no such anchor"),
         ('<a href="#nothing">', "#nothing: the page has no such anchor"),
-        ('<img src="images/none.svg">', "images/none.svg: is not there"),
-        ('<script src="https://example.com/a.js"></script>', "https://example.com/a.js: is loaded from elsewhere"),
-        ('<link rel="stylesheet" href="//example.com/a.css">', "//example.com/a.css: is loaded from elsewhere"),
+        ('<img src="images/none.svg">', "images/none.svg: does not exist"),
+        ('<script src="https://example.com/a.js"></script>', "https://example.com/a.js: is loaded from another host"),
+        ('<link rel="stylesheet" href="//example.com/a.css">', "//example.com/a.css: is loaded from another host"),
     ],
 )
 def test_the_checker_finds(built: Path, tmp_path: Path, written: str, said: str) -> None:
@@ -84,4 +84,4 @@ def test_the_checker_misses_a_page_of_the_nav(built: Path, tmp_path: Path) -> No
     site = _copy(built, tmp_path)
     (site / "arithmetic.html").unlink()
 
-    assert [*check_site.missing(site)] == ["mkdocs.yml: arithmetic.md: is not there"]
+    assert [*check_site.missing(site)] == ["mkdocs.yml: arithmetic.md: does not exist"]

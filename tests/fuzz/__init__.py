@@ -1,5 +1,5 @@
-"""Inputs that nobody wrote: what is right is broken at random places, and the command has to answer all the same.
+"""Fuzzing: valid inputs are mutated at random, and every command has to handle them.
 
-`python -m fuzz` (`make fuzz`) takes many of them in processes of its own; `tests/test_fuzz.py` a few within the suite.
-An input is made from a seed and its number alone, so the two together name it.
+`python -m fuzz` (`make fuzz`) runs many inputs in subprocesses; `tests/test_fuzz.py` runs a few within the test suite.
+An input depends only on a seed and its number, so that every run can be repeated.
 """

@@ -1,4 +1,4 @@
-"""An input: what lies in a folder, and a number for the choices made while it is tried. As JSON, to be tried again."""
+"""Fuzzing inputs: the contents of a folder, and a seed for random choices. Stored as JSON for replays."""
 
 import json
 import os
@@ -6,20 +6,20 @@ import shutil
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Self
 
-LARGE: Final = 1 << 29
-"""Bytes of a large file; as they are all zero it takes no room, but whoever reads it whole does."""
-_DEEP: Final = "1/2/3/4"
-"""As many folders as a link or a name of any kind goes up, and one more."""
-Sort = Literal["file", "folder", "link", "pipe", "large"]
+LARGE_FILE_BYTES: Final = 1 << 29
+"""Size of a large file in bytes. The file is sparse and takes no disk space, but reading it completely takes memory."""
+_NESTED_FOLDER: Final = "1/2/3/4"
+"""One level more than any link or path in an input goes up."""
+EntryType = Literal["file", "folder", "link", "pipe", "large"]
 
 
 class Entry(NamedTuple):
-    """One thing in a folder."""
+    """One entry of a folder."""
 
     path: str
-    sort: Sort
+    sort: EntryType
     content: bytes = b""
-    """Of a file; of a link, where it leads."""
+    """Content of a file, or target of a link."""
 
 
 class Case(NamedTuple):
@@ -27,54 +27,54 @@ class Case(NamedTuple):
 
     kind: str
     """The name of the kind in `kinds.KINDS`."""
-    salt: int
+    seed: int
     entries: tuple[Entry, ...]
     words: tuple[str, ...] = ()
-    """Arguments of the command, where they are what is tried."""
+    """Arguments of the command, if they are the input."""
 
     def to_json(self) -> str:
-        """Bytes as the characters of the same numbers, so that what is plain can be read."""
-        entries = [(path, sort, content.decode("latin-1")) for path, sort, content in self.entries]
+        """Return the input as JSON, with bytes as Latin-1 characters, so that text stays readable."""
+        entries = [(path, type_, content.decode("latin-1")) for path, type_, content in self.entries]
         return json.dumps(self._asdict() | {"entries": entries}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The input that was written."""
+        """Return the input from its JSON."""
         data = json.loads(text)
-        entries = tuple(Entry(path, sort, content.encode("latin-1")) for path, sort, content in data["entries"])
-        return cls(data["kind"], data["salt"], entries, tuple(data["words"]))
+        entries = tuple(Entry(path, type_, content.encode("latin-1")) for path, type_, content in data["entries"])
+        return cls(data["kind"], data["seed"], entries, tuple(data["words"]))
 
     def lay_out(self, base: Path) -> Path:
-        """The folder that holds this and nothing else, deep in another folder: what leads out of it leads into that.
+        """Write the entries into a folder deep in `base`, so that links out of it stay in `base`; return the folder.
 
-        An entry behind a link that leads out of both is left out: nothing is made where it leads.
+        Skip entries behind a link that leads out of `base`: no file is created outside of it.
         """
         for old in list(base.iterdir()):
             _remove(old)
-        folder = base / _DEEP
+        folder = base / _NESTED_FOLDER
         folder.mkdir(parents=True)
-        for path, sort, content in self.entries:
+        for path, type_, content in self.entries:
             location = folder / path
             try:
                 if not location.parent.resolve().is_relative_to(base.resolve()):
                     continue
                 location.parent.mkdir(parents=True, exist_ok=True)
-                _make(location, sort, content)
+                _make(location, type_, content)
             except (OSError, RuntimeError):
-                continue  # two entries exclude each other, or the name is none: what was first stays
+                continue  # the entry conflicts with an earlier one, or its name is invalid
         return folder
 
 
-def _make(location: Path, sort: Sort, content: bytes) -> None:
-    if sort == "folder":
+def _make(location: Path, type_: EntryType, content: bytes) -> None:
+    if type_ == "folder":
         location.mkdir(exist_ok=True)
-    elif sort == "link":
+    elif type_ == "link":
         location.symlink_to(os.fsdecode(content))
-    elif sort == "pipe":
+    elif type_ == "pipe":
         os.mkfifo(location)
-    elif sort == "large":
+    elif type_ == "large":
         with location.open("xb") as file:
-            file.truncate(LARGE)
+            file.truncate(LARGE_FILE_BYTES)
     else:
         with location.open("xb") as file:
             file.write(content)

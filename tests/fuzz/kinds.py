@@ -1,52 +1,52 @@
-"""The kinds of inputs: how one is made, and what has to hold of what the command does with it."""
+"""Kinds of inputs: a function that generates one, and a function that checks the command's behaviour."""
 
 from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple
 
-from fuzz import comparing, logs, texts, trees, words
+from fuzz import arguments, comparisons, logs, texts, trees
 from fuzz.cases import Case, Entry
-from fuzz.trying import Shell
+from fuzz.shell import Shell
 
 
 class Kind(NamedTuple):
     """One kind of input."""
 
     share: int
-    """Of all inputs, beside the other kinds'."""
+    """Relative frequency among all inputs."""
     make: Callable[[Random], tuple[tuple[Entry, ...], tuple[str, ...]]]
-    """What lies in the folder, and the command's arguments where they are what is tried."""
-    prove: Callable[[Case, Random, Shell], None]
-    """Runs commands in that folder; raises AssertionError where something does not hold."""
+    """Generates the folder's entries, and the command's arguments if they are the input."""
+    check: Callable[[Case, Random, Shell], None]
+    """Runs commands in that folder; raises AssertionError for a misbehaviour."""
 
 
 KINDS: Final = {
-    "spec": Kind(50, texts.make_spec, texts.prove_spec),
-    "config": Kind(12, texts.make_config, texts.prove_config),
-    "stack file": Kind(10, texts.make_stack, texts.prove_stack),
-    "stack outputs": Kind(4, texts.make_outputs, texts.prove_outputs),
-    "tree": Kind(8, trees.make_tree, trees.prove_tree),
-    "arguments": Kind(6, words.make_words, words.prove_words),
-    "folders": Kind(4, comparing.make_folders, comparing.prove_folders),
-    "preview": Kind(8, comparing.make_preview, comparing.prove_preview),
-    "results": Kind(6, comparing.make_results, comparing.prove_results),
-    "log": Kind(4, logs.make_log, logs.prove_log),
+    "spec": Kind(50, texts.make_spec, texts.check_spec),
+    "config": Kind(12, texts.make_config, texts.check_config),
+    "stack file": Kind(10, texts.make_stack, texts.check_stack),
+    "stack outputs": Kind(4, texts.make_outputs, texts.check_outputs),
+    "tree": Kind(8, trees.make_tree, trees.check_tree),
+    "arguments": Kind(6, arguments.make_arguments, arguments.check_arguments),
+    "folders": Kind(4, comparisons.make_folders, comparisons.check_folders),
+    "preview": Kind(8, comparisons.make_preview, comparisons.check_preview),
+    "results": Kind(6, comparisons.make_results, comparisons.check_results),
+    "log": Kind(4, logs.make_log, logs.check_log),
 }
-"""By name."""
+"""Kinds by name."""
 
 
 def make(seed: int, number: int, only: str | None = None) -> Case:
-    """The input of that number: the same one wherever and whenever it is made."""
-    rng = Random(f"{seed} {number}")  # noqa: S311 - nothing here is a secret
+    """Return the input with this number, which depends only on the arguments."""
+    rng = Random(f"{seed} {number}")  # noqa: S311 - not for cryptography
     kind = only or rng.choices(list(KINDS), [kind.share for kind in KINDS.values()])[0]
     entries, arguments = KINDS[kind].make(rng)
     return Case(kind, rng.getrandbits(32), entries, arguments)
 
 
-def prove(case: Case, shell: Shell) -> None:
-    """Tries the input in the current folder, where it lies.
+def check(case: Case, shell: Shell) -> None:
+    """Run the input, which is in the current folder.
 
     Raises:
-        AssertionError: What has to hold does not.
+        AssertionError: The command misbehaved.
     """
-    KINDS[case.kind].prove(case, Random(case.salt), shell)  # noqa: S311 - likewise
+    KINDS[case.kind].check(case, Random(case.seed), shell)  # noqa: S311 - not for cryptography

@@ -1,4 +1,4 @@
-"""The log of a run, as `tpucfg record --from` reads it: text, or entries of Cloud Logging."""
+"""Mutated logs of a run, for `tpucfg record --from`: text, or entries of Cloud Logging."""
 
 import json
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from typing import Any, Final
 
 from fuzz import corpus
 from fuzz.cases import Case, Entry
-from fuzz.changes import changed, changed_lines
-from fuzz.texts import SPEC, Made
-from fuzz.trying import Shell
+from fuzz.mutations import mutate, mutate_lines
+from fuzz.shell import Shell
+from fuzz.texts import SPEC, Parts
 
-_WANTED: Final = ("examples_per_second", "accuracy")
+_METRICS: Final = ("examples_per_second", "accuracy")
 _BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
 _RECORD: Final = (
     "record",
     "--size",
     "v2-8",
-    *(word for name in _WANTED for word in ("--metric", name)),
+    *(word for name in _METRICS for word in ("--metric", name)),
     "--from",
     "log",
 )
@@ -30,7 +30,7 @@ _PAYLOADS: Final[tuple[Callable[[str], dict[str, Any]], ...]] = (
     lambda line: {"jsonPayload": json.loads(line)} if line.startswith("{") else {"textPayload": line},
     lambda line: {"protoPayload": {"message": line}},
 )
-_FORMS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
+_FORMATS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
     lambda entries: json.dumps(entries, indent=2),
     json.dumps,
     lambda entries: "".join(json.dumps(entry, indent=2) + "\n" for entry in entries),
@@ -39,26 +39,26 @@ _FORMS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
 )
 
 
-def make_log(rng: Random) -> Made:
-    """A right spec, and a log with figures of several steps in one of the forms that there are, broken."""
+def make_log(rng: Random) -> Parts:
+    """Return a valid spec, and a mutated log with the metrics of several steps in one of the formats."""
     lines = ["starting", *(json.dumps({"examples_per_second": at, "accuracy": 0.9, "step": at}) for at in range(5))]
     payload = rng.choice(_PAYLOADS)
     entries = [
         {"insertId": f"i{at}", "timestamp": f"2026-03-01T12:00:{at:02}.{at}Z"} | payload(line)
         for at, line in enumerate(lines)
     ]
-    log = rng.choice(_FORMS)(entries[:: rng.choice([1, -1])]).encode()
-    broken = rng.choice([changed, changed_lines])(rng, log) if rng.random() < 0.9 else log
+    log = rng.choice(_FORMATS)(entries[:: rng.choice([1, -1])]).encode()
+    broken = rng.choice([mutate, mutate_lines])(rng, log) if rng.random() < 0.9 else log
     return (Entry(SPEC, "file", _BASE.read_bytes()), Entry("log", "file", broken)), ()
 
 
-def prove_log(_: Case, __: Random, tpucfg: Shell) -> None:
-    """What is recorded has every figure that was asked for, as a number; what is refused leaves no file."""
-    ended = tpucfg(*_RECORD)
+def check_log(_: Case, __: Random, tpucfg: Shell) -> None:
+    """Check that a recorded line has every requested metric as a number, and that a rejected log leaves no file."""
+    completed = tpucfg(*_RECORD)
     written = Path("results/dev.jsonl")
-    assert (ended.status == 0) == written.exists(), ended
-    if ended.status == 0:
+    assert (completed.status == 0) == written.exists(), completed
+    if completed.status == 0:
         (row,) = written.read_text().splitlines()
         metrics = json.loads(row)["metrics"]
-        assert sorted(metrics) == sorted(_WANTED), row
+        assert sorted(metrics) == sorted(_METRICS), row
         assert all(isfinite(value) for value in metrics.values()), row

@@ -1,4 +1,4 @@
-"""What came of a run, as Markdown: `benchmarks/RESULTS.md` holds that of the last long one."""
+"""Results of a run as Markdown; `benchmarks/RESULTS.md` contains those of the last long run."""
 
 import os
 import platform
@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Final
 
 from fuzz.corpus import ROOT
-from fuzz.running import Tally
-from fuzz.trying import SLOWEST
+from fuzz.shell import MAX_SECONDS
+from fuzz.tally import Tally
 
-HEADING: Final = "## Inputs that nobody wrote"
+HEADING: Final = "## Fuzzing"
 RESULTS: Final = ROOT / "benchmarks" / "RESULTS.md"
 _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml")
 
 
 def write(section: str) -> None:
-    """Puts the section at the end of the results, in the place of the last one."""
+    """Replace the section at the end of the results."""
     text = RESULTS.read_text(encoding="utf-8")
     before = text.partition(HEADING)[0].rstrip("\n")
     RESULTS.write_text(f"{before}\n\n{section}\n", encoding="utf-8")
 
 
 def page(tally: Tally, seed: int, seconds: float) -> str:
-    """A section."""
-    inputs = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.inputs.items(), key=lambda it: -it[1]))
-    ends = ", ".join(f"{count:,} with {status}" for status, count in sorted(tally.statuses.items()))
+    """Return the section."""
+    inputs = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.inputs.items(), key=lambda entry: -entry[1]))
+    statuses = ", ".join(f"{count:,} with {status}" for status, count in sorted(tally.statuses.items()))
     return "\n".join(
         [
             HEADING,
@@ -40,12 +40,12 @@ def page(tally: Tally, seed: int, seconds: float) -> str:
             "|---|---:|",
             f"| inputs | {tally.inputs.total():,} |",
             f"| commands run on them | {tally.commands:,} |",
-            f"| failed: an exception, a hang, a refusal without place and id | {len(tally.failures)} |",
-            f"| slowest command, seconds (bound: {SLOWEST:.0f}) | {tally.slowest:.2f} |",
+            f"| failures: an exception, a hang, an error without location and id | {len(tally.failures)} |",
+            f"| slowest command, seconds (bound: {MAX_SECONDS:.0f}) | {tally.slowest:.2f} |",
             f"| peak memory of a process, MB (bound: 200) | {tally.peak:.0f} |",
-            f"| findings said | {tally.ids.total():,} |",
+            f"| findings | {tally.ids.total():,} |",
             "",
-            f"Inputs by kind: {inputs}. The commands ended: {ends}.",
+            f"Inputs by kind: {inputs}. Exit statuses: {statuses}.",
             "",
             "Findings by id: " + ", ".join(f"{id_} {count:,}" for id_, count in sorted(tally.ids.items())) + ".",
         ]
@@ -53,9 +53,9 @@ def page(tally: Tally, seed: int, seconds: float) -> str:
 
 
 def _processor() -> str:
-    """Its name, where the system tells it."""
-    told = Path("/proc/cpuinfo")
-    rows = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    """Return the processor's name, if the system provides it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    rows = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     return next((row.partition(": ")[2] for row in rows if row.startswith("model name")), platform.machine())
 
 

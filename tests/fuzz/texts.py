@@ -1,4 +1,4 @@
-"""Texts that are read: specs, configs, stack files, outputs of a stack."""
+"""Mutated texts: specs, configs, stack files and stack outputs."""
 
 import json
 import re
@@ -8,47 +8,47 @@ from typing import Any, Final
 
 from fuzz import corpus
 from fuzz.cases import Case, Entry
-from fuzz.changes import changed, commented, otherwise, written
-from fuzz.trying import Ended, Shell, judged
+from fuzz.mutations import add_comments, mutate, serialize, shuffle_keys
+from fuzz.shell import Completed, Shell, check_findings
 from tpucfg.findings.formats import FORMATS
 from tpucfg.targets import TARGETS
 from tpucfg.yamldoc.reader import read_bytes
 from tpucfg.yamldoc.writer import yaml_scalar
 
-Made = tuple[tuple[Entry, ...], tuple[str, ...]]
+Parts = tuple[tuple[Entry, ...], tuple[str, ...]]
 
 SPEC: Final = "tpucfg.yaml"
 _TARGET: Final = re.compile(r"target ([a-z-]+)\.$", re.MULTILINE)
 _ORDERED: Final = ("args",)
-"""Mappings of a spec whose order means something: the flags of the program."""
+"""Mappings of a spec whose order matters: the flags of the program."""
 
 
-def make_spec(rng: Random) -> Made:
-    """A spec, broken or only otherwise written."""
+def make_spec(rng: Random) -> Parts:
+    """Return a mutated or reordered spec."""
     if rng.random() < 0.1:
-        data = read_bytes(rng.choice(corpus.right_specs()), SPEC).data
-        return (Entry(SPEC, "file", written(rng, otherwise(rng, data, _ORDERED))),), ()
-    return (Entry(SPEC, "file", changed(rng, rng.choice(corpus.specs()))),), ()
+        data = read_bytes(rng.choice(corpus.valid_specs()), SPEC).data
+        return (Entry(SPEC, "file", serialize(rng, shuffle_keys(rng, data, _ORDERED))),), ()
+    return (Entry(SPEC, "file", mutate(rng, rng.choice(corpus.specs()))),), ()
 
 
-def prove_spec(case: Case, rng: Random, tpucfg: Shell) -> None:
-    """It is refused by every command, or accepted by every command."""
+def check_spec(case: Case, rng: Random, tpucfg: Shell) -> None:
+    """Check that every command rejects the spec, or that every command accepts it."""
     content = case.entries[0].content
     checked = tpucfg("check", "--spec", SPEC, "--format", "json")
-    found = judged(checked, {SPEC: content})
+    findings = check_findings(checked, {SPEC: content})
     other = _other_command(rng, content)
     if checked.status:
         refused = tpucfg(*other)
-        narrowed = any(word.startswith(("--env", "--target")) for word in other)  # past what is wrong, perhaps
-        assert refused.status or narrowed, f"check refuses the spec and {other} does not: {found} {refused}"
+        narrowed = any(word.startswith(("--env", "--target")) for word in other)  # perhaps without the invalid part
+        assert refused.status or narrowed, f"check refuses the spec and {other} does not: {findings} {refused}"
     elif checked.status == 0:
-        _prove_accepted(content, rng, tpucfg)
+        _check_accepted(content, rng, tpucfg)
         accepted = tpucfg(*other)
         assert accepted.status in (0, 1, 2), accepted
 
 
 def _other_command(rng: Random, content: bytes) -> tuple[str, ...]:
-    """Any command that reads a spec; of its environments and sizes, some."""
+    """Return a random command that reads a spec, with some of its environments and sizes."""
     data = read_bytes(content, SPEC).data
     named = data.get("environments") if isinstance(data, dict) else None
     environment = rng.choice([*(named if isinstance(named, dict) and named else {"dev": 1})])
@@ -70,8 +70,8 @@ def _other_command(rng: Random, content: bytes) -> tuple[str, ...]:
     )
 
 
-def _prove_accepted(content: bytes, rng: Random, tpucfg: Shell) -> None:
-    """What is accepted is rendered; each config is accepted by itself; how the spec is laid out changes none."""
+def _check_accepted(content: bytes, rng: Random, tpucfg: Shell) -> None:
+    """Check that a valid spec renders, that each config is valid, and that the spec's layout does not matter."""
     printed = tpucfg("render", "--spec", SPEC)
     assert printed.status == 0, f"check accepts the spec and render does not: {printed}"
     for config in rng.sample(documents := _documents(printed), min(len(documents), 2)):
@@ -79,34 +79,34 @@ def _prove_accepted(content: bytes, rng: Random, tpucfg: Shell) -> None:
         target = _TARGET.search(config)
         assert target, config
         again = tpucfg("check", "--config", "made.yaml", "--target", target[1])
-        assert again.status == 0, f"a rendered config is refused: {again}"
+        assert again.status == 0, f"a rendered config is rejected: {again}"
     if rng.random() < 0.5:
-        _prove_layout_is_nothing(content, rng, tpucfg)
+        _check_layout_is_irrelevant(content, rng, tpucfg)
 
 
-def _documents(printed: Ended) -> list[str]:
+def _documents(printed: Completed) -> list[str]:
     return re.split(r"^---\n(?=# Made by)", printed.out, flags=re.MULTILINE)
 
 
-def _prove_layout_is_nothing(content: bytes, rng: Random, tpucfg: Shell) -> None:
-    """The order of keys, comments, blanks, and the choice between YAML and JSON are not in the configs."""
+def _check_layout_is_irrelevant(content: bytes, rng: Random, tpucfg: Shell) -> None:
+    """Check that key order, comments, blanks, and the choice of YAML or JSON do not affect the configs."""
     data = read_bytes(content, SPEC).data
-    moved = otherwise(rng, data, _ORDERED)
+    moved = shuffle_keys(rng, data, _ORDERED)
     first, *others = (
         "\n".join(_block(data)).encode(),
-        commented(rng, "\n".join(_block(moved)).encode()),
+        add_comments(rng, "\n".join(_block(moved)).encode()),
         json.dumps(moved).encode(),
     )
     Path(SPEC).write_bytes(first)
-    wanted = tpucfg("render", "--spec", SPEC)
+    expected = tpucfg("render", "--spec", SPEC)
     for other in others:
         Path(SPEC).write_bytes(other)
         rendered = tpucfg("render", "--spec", SPEC)
-        assert (rendered.status, rendered.out) == (wanted.status, wanted.out), f"{other!r} {wanted} {rendered}"
+        assert (rendered.status, rendered.out) == (expected.status, expected.out), f"{other!r} {expected} {rendered}"
 
 
 def _block(data: Any, indent: str = "") -> list[str]:
-    """The data in block style, each value on a line of its own, so that a comment can follow every line."""
+    """Return the data in block style with one value per line, so that a comment can follow every line."""
     below = indent + "  "
     rows = []
     pairs = data.items() if isinstance(data, dict) else (("-", item) for item in data)
@@ -115,34 +115,34 @@ def _block(data: Any, indent: str = "") -> list[str]:
         if isinstance(value, dict | list) and value:
             rows += [head, *_block(value, below)]
         else:
-            # A number as JSON has it too: the configs have it as it is written.
+            # Numbers in the format of JSON: the configs keep a number's format.
             rows.append(f"{head} {yaml_scalar(value) if isinstance(value, str) else json.dumps(value)}")
     return rows
 
 
-def make_config(rng: Random) -> Made:
-    """A config of one target, at times given to another."""
+def make_config(rng: Random) -> Parts:
+    """Return a mutated config of one target, sometimes for another target."""
     content, target = rng.choice(corpus.configs())
     target = rng.choice([target, target, target, rng.choice(list(TARGETS))])
-    return (Entry("config.yaml", "file", changed(rng, content)),), ("--target", target)
+    return (Entry("config.yaml", "file", mutate(rng, content)),), ("--target", target)
 
 
-def prove_config(case: Case, rng: Random, tpucfg: Shell) -> None:
-    """Each finding is at a place of the config, and all formats say the same."""
+def check_config(case: Case, rng: Random, tpucfg: Shell) -> None:
+    """Check that each finding has a location in the config, and that all formats agree."""
     words = ("check", "--config", "config.yaml", *case.words)
-    judged(checked := tpucfg(*words, "--format", "json"), {"config.yaml": case.entries[0].content})
+    check_findings(checked := tpucfg(*words, "--format", "json"), {"config.yaml": case.entries[0].content})
     assert tpucfg(*words, "--format", rng.choice(list(FORMATS))).status == checked.status
 
 
-def make_stack(rng: Random) -> Made:
-    """A right spec with stack files, of which one is broken, or Pulumi.yaml is."""
+def make_stack(rng: Random) -> Parts:
+    """Return a valid spec with stack files, one of which is mutated, or Pulumi.yaml."""
     project, stack = rng.choice(corpus.pulumi_projects()), rng.choice(corpus.stacks())
     if rng.random() < 0.2:
-        project = changed(rng, project)
+        project = mutate(rng, project)
     else:
-        stack = changed(rng, stack)
+        stack = mutate(rng, stack)
     name = rng.choice(["dev", "dev", "dev", "prod", "develop", "-rf", "$(id)", "a b", "../x", "é", "{{7*7}}", "a\nb"])
-    spec = corpus.right_specs()[-1]
+    spec = corpus.valid_specs()[-1]
     return (
         Entry(SPEC, "file", spec),
         Entry("Pulumi.yaml", "file", project),
@@ -150,26 +150,26 @@ def make_stack(rng: Random) -> Made:
     ), ()
 
 
-def prove_stack(case: Case, rng: Random, tpucfg: Shell) -> None:
-    """What is wrong is said beside the spec's findings."""
+def check_stack(case: Case, rng: Random, tpucfg: Shell) -> None:
+    """Check that errors of stack files are reported with the spec's findings."""
     checked = tpucfg("check", "--format", "json")
-    judged(checked, {entry.path: entry.content for entry in case.entries})
+    check_findings(checked, {entry.path: entry.content for entry in case.entries})
     assert tpucfg("check", "--format", rng.choice(list(FORMATS))).status == checked.status
 
 
-def make_outputs(rng: Random) -> Made:
-    """A right spec, and outputs of its stack with something broken."""
+def make_outputs(rng: Random) -> Parts:
+    """Return a valid spec with mutated outputs of its stack."""
     bad = corpus.BAD / "TPU084-other-bucket"
     return (
         Entry(SPEC, "file", (bad / SPEC).read_bytes()),
-        Entry("outputs.json", "file", changed(rng, (bad / "outputs.json").read_bytes())),
+        Entry("outputs.json", "file", mutate(rng, (bad / "outputs.json").read_bytes())),
     ), rng.choice([(), ("--env", "dev")])
 
 
-def prove_outputs(case: Case, rng: Random, tpucfg: Shell) -> None:
-    """They are compared with the spec, or it is said why they cannot be."""
+def check_outputs(case: Case, rng: Random, tpucfg: Shell) -> None:
+    """Check that the outputs are compared with the spec, or rejected."""
     words = ("check", "--stack-outputs", "outputs.json", *case.words)
     checked = tpucfg(*words, "--format", "json")
     if checked.status in (0, 1):
-        judged(checked, {entry.path: entry.content for entry in case.entries})
+        check_findings(checked, {entry.path: entry.content for entry in case.entries})
     assert tpucfg(*words, "--format", rng.choice(list(FORMATS))).status == checked.status

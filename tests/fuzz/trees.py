@@ -1,4 +1,4 @@
-"""Folders that `render --out` finds in its way: files, folders, links, pipes where they do not belong."""
+"""Output folders of `render --out` with unexpected entries: files, folders, links and pipes."""
 
 import os
 import stat
@@ -7,12 +7,12 @@ from random import Random
 from typing import Final
 
 from fuzz import corpus
-from fuzz.cases import Case, Entry, Sort
-from fuzz.changes import changed
-from fuzz.trying import Shell
+from fuzz.cases import Case, Entry, EntryType
+from fuzz.mutations import mutate
+from fuzz.shell import Shell
 
 _SPEC: Final = corpus.BAD / "TPU084-other-bucket" / "tpucfg.yaml"
-_PLACES: Final = (
+_PATHS: Final = (
     *("out", "out/dev", "out/dev/v2-8", "out/dev/v2-8/config.yaml", "out/dev/v2-8/config.json"),
     *("out/dev/v2-8/.config.yaml.tpucfg-staged-1-0", "out/dev/v2-8/notes.txt", "out/old/v2-8/config.yaml"),
     *(
@@ -24,8 +24,8 @@ _PLACES: Final = (
     *("out/old/v2-8/config.yaml/x", "out/\udcff/v2-8/config.yaml", "out/x/v2-8/config.\n", "outside/v2-8/config.yaml"),
     *("out/.git/v2-8/config.yaml", "out/dev/.git", "out/é/v2-8/config.yaml"),
 )
-_SORTS: Final[tuple[Sort, ...]] = ("file", "file", "file", "folder", "link", "link", "pipe", "large")
-_LEADS_TO: Final = (
+_TYPES: Final[tuple[EntryType, ...]] = ("file", "file", "file", "folder", "link", "link", "pipe", "large")
+_LINK_TARGETS: Final = (
     *(
         b"../outside",
         b"../../outside",
@@ -37,8 +37,8 @@ _LEADS_TO: Final = (
     ),
     *(b"/dev/null", b"/dev/zero", b"/proc/self/environ", b"nowhere", b"/proc", b"../out"),
 )
-_MADE: Final = b"# Made by tpucfg 0.1.0: x\na: 1\n"
-_CHOICES: Final = (
+_CONTENT: Final = b"# Made by tpucfg 0.1.0: x\na: 1\n"
+_OPTIONS: Final = (
     (),
     ("--check",),
     ("--prune",),
@@ -49,28 +49,28 @@ _CHOICES: Final = (
 
 
 def make_tree(rng: Random) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-    """A spec, a folder that is nobody's business, and what stands at places of configs."""
+    """Return a spec, an unrelated folder, and entries at the paths of configs."""
     entries = [Entry("tpucfg.yaml", "file", _SPEC.read_bytes()), Entry("outside/mine.txt", "file", b"mine\n")]
     for _ in range(rng.choice([1, 2, 3, 6])):
-        sort = rng.choice(_SORTS)
-        content = rng.choice([_MADE, changed(rng, _MADE), b"", b"x\n"]) if sort == "file" else b""
-        entries.append(Entry(rng.choice(_PLACES), sort, rng.choice(_LEADS_TO) if sort == "link" else content))
-    return tuple(entries), rng.choice(_CHOICES)
+        type_ = rng.choice(_TYPES)
+        content = rng.choice([_CONTENT, mutate(rng, _CONTENT), b"", b"x\n"]) if type_ == "file" else b""
+        entries.append(Entry(rng.choice(_PATHS), type_, rng.choice(_LINK_TARGETS) if type_ == "link" else content))
+    return tuple(entries), rng.choice(_OPTIONS)
 
 
-def prove_tree(case: Case, _: Random, tpucfg: Shell) -> None:
-    """What is outside stays; a refusal changes nothing; what is written is what is printed, and then up to date."""
-    before = seen(Path())
-    ended = tpucfg("render", "--out", "out", *case.words)
-    after = seen(Path())
+def check_tree(case: Case, _: Random, tpucfg: Shell) -> None:
+    """Check that other files are unchanged, a failure writes nothing, and the written configs are up to date."""
+    before = snapshot(Path())
+    completed = tpucfg("render", "--out", "out", *case.words)
+    after = snapshot(Path())
     format_ = ("--format", "json") if "json" in case.words else ()
     inside = tuple(f"out{end}" for end in ("", "/"))
     changed_ = {path for path in before | after if before.get(path) != after.get(path)}
-    if not Path("out").is_symlink():  # whoever names a link means where it leads
+    if not Path("out").is_symlink():  # a link as the output folder is followed
         assert all(path == "out" or path.startswith(inside[1]) for path in changed_), f"{changed_} changed"
-    if ended.status or "--check" in case.words:
+    if completed.status or "--check" in case.words:
         made_folders = {path for path in changed_ if path not in before and after[path][0] == "folder"}
-        assert changed_ <= made_folders, f"{ended} changed {changed_ - made_folders}"
+        assert changed_ <= made_folders, f"{completed} changed {changed_ - made_folders}"
         return
     assert not [path for path in set(after) - set(before) if "tpucfg-staged" in path]
     for path in changed_ & set(before):
@@ -85,9 +85,9 @@ def prove_tree(case: Case, _: Random, tpucfg: Shell) -> None:
     assert printed.out == ("" if format_ else "---\n").join(texts)
 
 
-def seen(folder: Path) -> dict[str, tuple[str, bytes]]:
-    """What lies where, without following a link."""
-    found = {}
+def snapshot(folder: Path) -> dict[str, tuple[str, bytes]]:
+    """Return the entries by path, without following links."""
+    entries = {}
     for above, folders, files in os.walk(folder):
         for name in [*folders, *files]:
             path = Path(above, name)
@@ -98,5 +98,5 @@ def seen(folder: Path) -> dict[str, tuple[str, bytes]]:
                 what = ("file", path.read_bytes() if path.stat().st_size < 1 << 20 else b"large")
             else:
                 what = ("folder" if stat.S_ISDIR(mode) else "other", b"")
-            found[path.as_posix()] = what
-    return found
+            entries[path.as_posix()] = what
+    return entries

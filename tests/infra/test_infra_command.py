@@ -1,4 +1,4 @@
-"""`tpucfg infra`: the resources of each environment, without a cloud."""
+"""`tpucfg infra`: the resources of each environment, without cloud access."""
 
 import json
 import os
@@ -15,21 +15,21 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tpucfg(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, with no credentials and no cloud to be found."""
-    bare = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "PULUMI_"))}
-    nowhere = {"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "HOME": "/nonexistent"}
+    """Run the command in a subprocess without credentials or network access."""
+    without_cloud = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "PULUMI_"))}
+    unreachable = {"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "HOME": "/nonexistent"}
     return subprocess.run(
         [sys.executable, "-m", "tpucfg", *arguments],
         cwd=cwd,
-        env={**bare, **nowhere, **environment},
+        env={**without_cloud, **unreachable, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def test_text_is_the_same_whatever_the_hash_seed() -> None:
-    """Two processes with different hash seeds print the same text, and nothing on stderr."""
+def test_text_does_not_depend_on_the_hash_seed() -> None:
+    """Two processes with different hash seeds print equal text, and nothing on stderr."""
     first, second = (tpucfg("infra", PYTHONHASHSEED=seed) for seed in ("1", "2"))
 
     assert first.returncode == 0, first.stderr
@@ -38,22 +38,23 @@ def test_text_is_the_same_whatever_the_hash_seed() -> None:
     assert "storage.Bucket data-europe-west4 (protected, retained)" in first.stdout
 
 
-def test_json_holds_every_environment_sorted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Resources are sorted by type and name, whole numbers are whole, and there is no finding."""
+def test_json_lists_every_environment_sorted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Resources are sorted by type and name, whole numbers are integers, and there is no finding."""
     assert run(["infra", "--spec", str(ROOT / "tpucfg.yaml"), "--format", "json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in document["environments"]] == ["dev", "prod", "staging"]
-    for one in document["environments"]:
-        keys = [(resource["type"], resource["name"]) for resource in one["resources"]]
+    assert [environment["name"] for environment in document["environments"]] == ["dev", "prod", "staging"]
+    for environment in document["environments"]:
+        keys = [(resource["type"], resource["name"]) for resource in environment["resources"]]
         assert keys == sorted(keys)
-    [bucket] = [it for it in document["environments"][0]["resources"] if it["type"].endswith(":Bucket")]
+    resources = document["environments"][0]["resources"]
+    [bucket] = [resource for resource in resources if resource["type"].endswith(":Bucket")]
     assert json.dumps(bucket["inputs"]["lifecycleRules"][0]["condition"]["age"]) == "14"
     assert document["findings"] == []
 
 
-def test_spec_alone_is_enough(tmp_path: Path) -> None:
-    """Beside a spec without a Pulumi project, the program that the package carries is run."""
+def test_bundled_program_runs_without_a_pulumi_project(tmp_path: Path) -> None:
+    """For a spec without a Pulumi project, the command runs the bundled stack program."""
     specs.write(tmp_path, specs.spec())
 
     printed = tpucfg("infra", cwd=tmp_path)
@@ -62,8 +63,8 @@ def test_spec_alone_is_enough(tmp_path: Path) -> None:
     assert "name: acme-dev-mnist-dev-us-central1" in printed.stdout
 
 
-def test_program_of_the_project_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A project's own program is run, with its stack's config, and what breaks a rule is an error in the spec."""
+def test_own_program_of_a_project_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project's own program runs with its stack's config, and a broken rule is an error in the spec."""
     spec = specs.write(tmp_path, specs.spec())
     (tmp_path / "Pulumi.yaml").write_text("name: mine\nruntime: python\nmain: infra\nstackConfigDir: infra\n")
     (tmp_path / "infra").mkdir()
@@ -81,8 +82,8 @@ def test_program_of_the_project_is_run(tmp_path: Path, capsys: pytest.CaptureFix
     assert "error[TPU091]" in printed.err
 
 
-def test_refusal_of_the_program_has_no_traceback(tmp_path: Path) -> None:
-    """A spec that the stack refuses ends the command with the same findings, and status 1."""
+def test_failed_program_has_no_traceback(tmp_path: Path) -> None:
+    """A spec that the stack program rejects ends the command with its findings and status 1."""
     specs.write(tmp_path, specs.spec({"region": "us-west4"}))
 
     printed = tpucfg("infra", cwd=tmp_path)
@@ -92,16 +93,16 @@ def test_refusal_of_the_program_has_no_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in printed.stderr
 
 
-def test_unknown_environment_is_wrong_use() -> None:
-    """An environment that the spec lacks is status 2, and those that it has are named."""
+def test_unknown_environment_is_a_usage_error() -> None:
+    """An environment that the spec does not have is status 2, and the message lists the known ones."""
     printed = tpucfg("infra", "--env", "test")
 
     assert printed.returncode == 2
     assert "dev, prod, staging" in printed.stderr
 
 
-def test_missing_package_names_the_command_that_installs_it(tmp_path: Path) -> None:
-    """Without Pulumi the command says what to install, and every other command works."""
+def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) -> None:
+    """Without Pulumi, the command prints what to install, and other commands work."""
     blocked = tmp_path / "sitecustomize.py"
     blocked.write_text("import sys\nsys.modules['pulumi'] = None\nsys.modules['pulumi_gcp'] = None\n")
     paths = os.pathsep.join([str(tmp_path), str(ROOT / "compiler")])
@@ -114,29 +115,29 @@ def test_missing_package_names_the_command_that_installs_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("1 / 0", "failed: stacks/bucket.py:1: ZeroDivisionError: division by zero"),
-        ("raise SystemExit('enough')", "failed: stacks/bucket.py:1: SystemExit: enough"),
+        ("raise SystemExit('stop')", "failed: stacks/bucket.py:1: SystemExit: stop"),
         ("import nothing_of_the_kind", "failed: stacks/bucket.py:1: ModuleNotFoundError: No module named"),
         ("raise ValueError('\\x1b[2J')", "failed: stacks/bucket.py:1: ValueError: \\u001b[2J"),
-        ("import pulumi; raise pulumi.RunError('not like this')", "tpucfg: dev: not like this\n"),
+        ("import pulumi; raise pulumi.RunError('no quota')", "tpucfg: dev: no quota\n"),
     ],
 )
-def test_a_program_that_fails_is_somebody_s_own(tmp_path: Path, line: str, said: str) -> None:
-    """What a project's own program raises is said once, with its line, and is no mistake of tpucfg's."""
+def test_exception_of_an_own_program_is_printed_once(tmp_path: Path, line: str, message: str) -> None:
+    """An exception of a project's own program is printed once, with its line, and not as an internal error."""
     assert run(["init", str(tmp_path), "--name", "mnist"]) == 0
     program = tmp_path / "stacks" / "bucket.py"
     program.write_text(f"{line}\n{program.read_text()}")
     printed = tpucfg("infra", "--env", "dev", cwd=tmp_path)
     assert printed.returncode == 1
-    assert printed.stderr.count(said) == 1
+    assert printed.stderr.count(message) == 1
     assert len(printed.stderr.splitlines()) <= 2
     assert printed.stdout == ""
 
 
 def test_no_other_command_imports_pulumi() -> None:
-    """A check, which looks at stack files too, does not import Pulumi."""
+    """A check, which reads stack files too, does not import Pulumi."""
     code = "import sys; from tpucfg.cli.app import run; run(['check']); sys.exit('pulumi' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The rules about resources, each with a resource that breaks it; and that the stack program breaks none."""
+"""Rules about resources, each with a resource that breaks it."""
 
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,25 @@ GOOD: dict[str, Any] = {
 }
 
 
-def judged(folder: Path, resource: Resource, *, environment: str = "dev", **top: Any) -> list[tuple[str, str]]:
-    """Id and level of each finding about one resource."""
-    made = EnvironmentResources(project_of(folder, environment, **top).environments[environment], (resource,), {})
-    found = resource_findings(made, project_of(folder, environment, **top))
-    assert all(finding.location.line > 1 and finding.help for finding in found if finding.level == "error")
-    return [(finding.id, finding.level) for finding in found]
+def finding_levels(folder: Path, resource: Resource, *, environment: str = "dev", **top: Any) -> list[tuple[str, str]]:
+    """Return the id and level of each finding about one resource."""
+    project = project_of(folder, environment, **top)
+    declared = EnvironmentResources(project.environments[environment], (resource,), {})
+    findings = resource_findings(declared, project)
+    assert all(finding.location.line > 1 and finding.help for finding in findings if finding.level == "error")
+    return [(finding.id, finding.level) for finding in findings]
 
 
 def project_of(folder: Path, environment: str, **top: Any) -> Project:
-    """The project of the smallest spec, with one environment of that name."""
+    """Return the project of a minimal spec with one environment of that name."""
     project, _ = load_project(specs.write(folder, specs.spec(env=environment, **top)))
     assert project
     return project
 
 
-def test_bucket_in_the_region_and_closed_is_fine(tmp_path: Path) -> None:
-    """A regional, closed bucket that names its project breaks no rule; the case of the location does not matter."""
-    assert not judged(tmp_path, Resource(BUCKET, "data", GOOD))
+def test_regional_private_bucket_breaks_no_rule(tmp_path: Path) -> None:
+    """A regional, private bucket with a project breaks no rule; the case of the location does not matter."""
+    assert not finding_levels(tmp_path, Resource(BUCKET, "data", GOOD))
 
 
 @pytest.mark.parametrize(
@@ -61,49 +62,53 @@ def test_bucket_in_the_region_and_closed_is_fine(tmp_path: Path) -> None:
         (GRANT, {"role": "roles/editor", "member": "user:a@example.com"}, "TPU095"),
     ],
 )
-def test_breach_is_one_error(tmp_path: Path, type_: str, change: dict[str, Any], expected: str) -> None:
-    """Each breach is one error with its own id, at the environment's place and with the way out."""
-    assert judged(tmp_path, Resource(type_, "it", {**GOOD, **change})) == [(expected, "error")]
+def test_broken_rule_is_one_error(tmp_path: Path, type_: str, change: dict[str, Any], expected: str) -> None:
+    """Each broken rule is one error with its own id, located at the environment and with a help line."""
+    assert finding_levels(tmp_path, Resource(type_, "name", {**GOOD, **change})) == [(expected, "error")]
 
 
-def test_grant_on_a_bucket_has_no_project_of_its_own(tmp_path: Path) -> None:
-    """What belongs to a bucket names the bucket instead of a project, and has to name it."""
+def test_grant_on_a_bucket_names_the_bucket(tmp_path: Path) -> None:
+    """A grant on a bucket has to name the bucket instead of a project."""
     type_ = "gcp:storage/bucketIAMMember:BucketIAMMember"
     member = {"role": "roles/storage.objectUser", "member": "user:a@example.com"}
 
-    assert not judged(tmp_path, Resource(type_, "it", {"bucket": "data", **member}))
-    assert judged(tmp_path, Resource(type_, "it", member)) == [("TPU093", "error")]
+    assert not finding_levels(tmp_path, Resource(type_, "name", {"bucket": "data", **member}))
+    assert finding_levels(tmp_path, Resource(type_, "name", member)) == [("TPU093", "error")]
 
 
-def test_production_is_protected(tmp_path: Path) -> None:
-    """A bucket of prod without protection is an error, that of dev is none; the spec may accept it with a reason."""
-    bare, safe = Resource(BUCKET, "data", GOOD), Resource(BUCKET, "data", GOOD, protect=True)
+def test_production_bucket_has_to_be_protected(tmp_path: Path) -> None:
+    """An unprotected bucket is an error in prod but not in dev; the spec may allow it with a reason."""
+    unprotected, protected = Resource(BUCKET, "data", GOOD), Resource(BUCKET, "data", GOOD, protect=True)
 
-    assert judged(tmp_path, bare, environment="prod") == [("TPU094", "error")]
-    assert not judged(tmp_path, safe, environment="prod")
-    assert not judged(tmp_path, bare, environment="dev")
-    assert judged(tmp_path, bare, environment="prod", allow={"TPU094": "rebuilt nightly"}) == [("TPU094", "note")]
+    assert finding_levels(tmp_path, unprotected, environment="prod") == [("TPU094", "error")]
+    assert not finding_levels(tmp_path, protected, environment="prod")
+    assert not finding_levels(tmp_path, unprotected, environment="dev")
+    assert finding_levels(tmp_path, unprotected, environment="prod", allow={"TPU094": "rebuilt nightly"}) == [
+        ("TPU094", "note")
+    ]
 
 
 @pytest.mark.parametrize(
-    ("retain", "forced", "end"),
+    ("retain", "force_destroy", "effect"),
     [
-        (True, False, "the jobs lose it, though it stays behind with its objects"),
-        (False, True, "it is deleted with its objects"),
-        (False, False, "it is deleted, once it is empty"),
+        (True, False, "leave it behind with its objects, and remove the jobs' access"),
+        (False, True, "delete it with its objects"),
+        (False, False, "delete it if empty"),
     ],
 )
-def test_unprotected_bucket_says_its_end(tmp_path: Path, retain: bool, forced: bool, end: str) -> None:
-    """What a destroy does to a bucket of prod is said as it is: kept data stays behind, and only the rest goes."""
-    bucket = Resource(BUCKET, "data", {**GOOD, "forceDestroy": forced}, retain=retain)
+def test_unprotected_bucket_message_has_the_effect_of_a_destroy(
+    tmp_path: Path, retain: bool, force_destroy: bool, effect: str
+) -> None:
+    """The message distinguishes a bucket that stays behind, one deleted with its objects, and one deleted if empty."""
+    bucket = Resource(BUCKET, "data", {**GOOD, "forceDestroy": force_destroy}, retain=retain)
     project = project_of(tmp_path, "prod")
-    (found,) = resource_findings(EnvironmentResources(project.environments["prod"], (bucket,), {}), project)
+    (finding,) = resource_findings(EnvironmentResources(project.environments["prod"], (bucket,), {}), project)
 
-    assert found.message == f"storage.Bucket data of prod is not protected: one pulumi destroy, and {end}"
+    assert finding.message == f"storage.Bucket data of prod is not protected: pulumi destroy would {effect}"
 
 
-def test_allowed_protection_is_not_idle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A check, which looks at no resources, does not say that an allowed finding about them did not occur."""
+def test_allowed_resource_finding_is_not_reported_as_unused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A check, which knows no resources, does not report an `allow` entry for a resource finding as unused."""
     spec = specs.write(tmp_path, specs.spec(env="prod", allow={"TPU094": "rebuilt nightly"}))
 
     assert run(["check", "--spec", str(spec)]) == 0

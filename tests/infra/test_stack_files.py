@@ -1,4 +1,4 @@
-"""Stack files: closed, in their project's namespace, and each of an environment."""
+"""Stack files: a closed schema, the project's namespace, and one environment per file."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def ids(text: str, namespace: str = "tpucfg") -> list[str]:
-    """The ids of the findings about a stack file."""
+    """Return the ids of the findings about a stack file."""
     return [finding.id for finding in stack_files.document_findings(read_text(text, "Pulumi.dev.yaml"), namespace)]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.name)
-def test_own_stack_files_are_clean(path: Path) -> None:
-    """The three stack files of this repository have no finding."""
+def test_stack_files_of_this_repository_are_valid(path: Path) -> None:
+    """The stack files of this repository have no finding."""
     assert not stack_files.file_findings(path, "tpucfg", ROOT)[0]
 
 
@@ -31,7 +31,7 @@ def test_own_stack_files_are_clean(path: Path) -> None:
         "config: {}",
         "config:",
         "",
-        "# nothing yet\n\n  # but a comment\n",
+        "# empty\n\n  # except for comments\n",
         "config:\n  tpucfg:spec: tpucfg.yaml",
         "config:\n  spec: tpucfg.yaml",
         "config:\n  pulumi:tags: {team: vision}",
@@ -40,8 +40,8 @@ def test_own_stack_files_are_clean(path: Path) -> None:
         "encryptionsalt: v1:abc\nsecretsprovider: gcpkms://key\nencryptedkey: abc\nenvironment: [shared]",
     ],
 )
-def test_what_pulumi_and_the_program_read_is_taken(text: str) -> None:
-    """Every key of the program and of Pulumi itself is taken, and so is a file without config."""
+def test_known_keys_are_valid(text: str) -> None:
+    """Every key of the stack program and of Pulumi is valid, and so is a file without config."""
     assert not ids(text)
 
 
@@ -62,19 +62,19 @@ def test_what_pulumi_and_the_program_read_is_taken(text: str) -> None:
         ("config: {}\nconfig: {}", "TPU003"),
     ],
 )
-def test_everything_else_is_one_error(text: str, expected: str) -> None:
-    """A misspelt key, another program's key, and a value of the wrong form are one error each."""
+def test_unknown_key_or_invalid_value_is_one_error(text: str, expected: str) -> None:
+    """A misspelt key, a key of another namespace, and a malformed value are one error each."""
     assert ids(text) == [expected]
 
 
 def test_namespace_is_the_pulumi_projects_name() -> None:
-    """In a Pulumi project of another name its keys have that name, and ours are nobody's."""
+    """In a Pulumi project of another name, keys have that name, and keys with the name tpucfg are unknown."""
     assert not ids("config:\n  mnist:projectNumber: '1'", "mnist")
     assert ids("config:\n  tpucfg:projectNumber: '1'", "mnist") == ["TPU080"]
 
 
-def test_misspelt_key_names_the_one_that_was_meant() -> None:
-    """The help of an unknown key is the known one that is nearest."""
+def test_misspelt_key_suggests_the_nearest_key() -> None:
+    """The help for an unknown key suggests the nearest known key."""
     document = read_text("config:\n  tpucfg:bucket_members: []", "Pulumi.dev.yaml")
 
     [finding] = stack_files.document_findings(document, "tpucfg")
@@ -83,35 +83,35 @@ def test_misspelt_key_names_the_one_that_was_meant() -> None:
     assert (finding.location.line, finding.location.column) == (2, 3)
 
 
-def test_schema_code_and_project_file_have_the_same_keys() -> None:
-    """What the schema admits, what the code knows and what Pulumi.yaml declares with type and text are one list."""
+def test_schema_code_and_pulumi_yaml_have_equal_keys() -> None:
+    """The schema, the code and Pulumi.yaml list equal keys, the last with type and description."""
     patterns = json.loads((data_folder("schema") / "stack.schema.json").read_text())["properties"]["config"]
-    admitted = [pattern.rpartition("?")[2].rstrip("$") for pattern in patterns["patternProperties"]]
+    in_schema = [pattern.rpartition("?")[2].rstrip("$") for pattern in patterns["patternProperties"]]
     declared = read_text((ROOT / "Pulumi.yaml").read_text(), "Pulumi.yaml").data["config"]
 
-    assert tuple(admitted[:-1]) == stack_files.KEYS == tuple(declared)
+    assert tuple(in_schema[:-1]) == stack_files.KEYS == tuple(declared)
     assert all(entry["type"] and entry["description"] for entry in declared.values())
 
 
-def test_stack_without_an_environment_or_a_spec_is_found(tmp_path: Path) -> None:
-    """Beside a spec, a stack file of no environment and one whose spec is missing are errors; another spec's is not."""
+def test_stack_needs_an_environment_and_a_spec(tmp_path: Path) -> None:
+    """A stack file without an environment, or with a missing spec, is an error; one of another spec is not."""
     spec = specs.write(tmp_path, specs.spec())
     (tmp_path / "Pulumi.yaml").write_text("name: tpucfg\nmain: stacks\nstackConfigDir: stacks\n")
     (tmp_path / "stacks").mkdir()
     (tmp_path / "other.yaml").write_text("version: 1\n")
-    texts = {"dev": "", "prod": "", "gone": "tpucfg:spec: gone.yaml", "else": "tpucfg:spec: other.yaml"}
-    for name, config in texts.items():
+    configs = {"dev": "", "prod": "", "missing": "tpucfg:spec: missing.yaml", "other": "tpucfg:spec: other.yaml"}
+    for name, config in configs.items():
         (tmp_path / "stacks" / f"Pulumi.{name}.yaml").write_text(f"config:\n  {config}\n")
 
-    found, sources = stack_files.stack_file_findings(spec, load_project(spec)[0])
+    findings, sources = stack_files.stack_file_findings(spec, load_project(spec)[0])
 
-    named = {(Path(finding.location.file).name, finding.id) for finding in found}
-    assert named == {("Pulumi.prod.yaml", "TPU082"), ("Pulumi.gone.yaml", "TPU083")}
+    ids_by_file = {(Path(finding.location.file).name, finding.id) for finding in findings}
+    assert ids_by_file == {("Pulumi.prod.yaml", "TPU082"), ("Pulumi.missing.yaml", "TPU083")}
     assert len(sources) == 4
 
 
-def test_spec_without_a_pulumi_project_has_no_stacks(tmp_path: Path) -> None:
-    """A spec beside no Pulumi.yaml, or beside one that Pulumi could not read, is checked alone."""
+def test_spec_without_a_pulumi_project_has_no_stack_files(tmp_path: Path) -> None:
+    """Without a Pulumi.yaml that Pulumi could read, no stack file is checked."""
     spec = specs.write(tmp_path, specs.spec())
     assert stack_files.stack_file_findings(spec, None) == ([], {})
     (tmp_path / "Pulumi.yaml").write_text("- nothing\n")
@@ -119,29 +119,29 @@ def test_spec_without_a_pulumi_project_has_no_stacks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "\u202e"])
-def test_the_name_of_a_stack_file_is_somebody_else_s(tmp_path: Path, name: str) -> None:
-    """What a terminal would act on is shown as its escape, in the sentence and in the help."""
+def test_control_characters_in_a_stack_name_are_escaped(tmp_path: Path, name: str) -> None:
+    """Message and help escape characters that would change the terminal's state."""
     (tmp_path / "Pulumi.yaml").write_text("name: tpucfg\nruntime: python\n")
     (tmp_path / f"Pulumi.{name}.yaml").write_text("config:\n  tpucfg:spec: tpucfg.yaml\n")
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text((ROOT / "tpucfg.yaml").read_text())
     project, _ = load_project(spec)
-    (found,) = stack_files.stack_file_findings(spec, project)[0]
-    assert found.id == "TPU082"
-    assert found.message.isprintable()
-    assert found.help.isprintable()
+    (finding,) = stack_files.stack_file_findings(spec, project)[0]
+    assert finding.id == "TPU082"
+    assert finding.message.isprintable()
+    assert finding.help.isprintable()
 
 
 @pytest.mark.parametrize("key", ["tpucfg:spec", "main", "stackConfigDir"])
-def test_a_path_that_cannot_be_followed(tmp_path: Path, key: str) -> None:
-    """A name that no file system takes is a file that is not there."""
-    long = "x" * 300
+def test_path_with_a_too_long_name_is_a_missing_file(tmp_path: Path, key: str) -> None:
+    """A file name longer than any file system accepts is treated as a missing file."""
+    long_name = "x" * 300
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text((ROOT / "tpucfg.yaml").read_text())
-    own = {key: long} if key in ("main", "stackConfigDir") else {}
-    (tmp_path / "Pulumi.yaml").write_text(json.dumps({"name": "tpucfg", "runtime": "python", **own}))
+    project_keys = {key: long_name} if key in ("main", "stackConfigDir") else {}
+    (tmp_path / "Pulumi.yaml").write_text(json.dumps({"name": "tpucfg", "runtime": "python", **project_keys}))
     (tmp_path / "Pulumi.dev.yaml").write_text(
-        json.dumps({"config": {"tpucfg:spec": "tpucfg.yaml", **({} if own else {key: long})}})
+        json.dumps({"config": {"tpucfg:spec": "tpucfg.yaml", **({} if project_keys else {key: long_name})}})
     )
-    found, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
-    assert [finding.id for finding in found] == ([] if own else ["TPU083"])
+    findings, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
+    assert [finding.id for finding in findings] == ([] if project_keys else ["TPU083"])

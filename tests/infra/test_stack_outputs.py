@@ -1,4 +1,4 @@
-"""`tpucfg check --stack-outputs`: where a stack and the spec differ."""
+"""`tpucfg check --stack-outputs`: differences between a stack and the spec."""
 
 import json
 from pathlib import Path
@@ -19,34 +19,34 @@ GOOD = {
 }
 
 
-def checked(folder: Path, outputs: Any, *arguments: str, **top: Any) -> int:
-    """The status of the check of these outputs against the smallest spec."""
+def check_outputs(folder: Path, outputs: Any, *arguments: str, **top: Any) -> int:
+    """Return the exit status of checking these outputs against a minimal spec."""
     spec, file = specs.write(folder, specs.spec(**top)), folder / "outputs.json"
     file.write_text(outputs if isinstance(outputs, str) else json.dumps(outputs, indent=2))
     return run(["check", "--spec", str(spec), "--stack-outputs", str(file), *arguments])
 
 
-def test_equal_outputs_are_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The outputs of an up-to-date stack are found to be its environment's, and to be right."""
-    assert checked(tmp_path, GOOD) == 0
+def test_outputs_equal_to_the_spec_have_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The outputs of an up-to-date stack identify its environment and have no finding."""
+    assert check_outputs(tmp_path, GOOD) == 0
     assert "stack dev: no findings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("key", GOOD)
 def test_missing_output_is_an_error(tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of the six outputs has to be there."""
+    """Each of the six outputs is required."""
     outputs = {name: value for name, value in GOOD.items() if name != key}
 
-    assert checked(tmp_path, outputs, "--env", "dev") == 1
+    assert check_outputs(tmp_path, outputs, "--env", "dev") == 1
     assert f"the stack dev has no output {key}:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("key", [key for key in GOOD if key != "tpuAgent"])
-def test_other_output_is_an_error_with_both_places(
+def test_different_output_is_an_error_with_both_values(
     tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An output that the spec foretells otherwise is named with both values, and with the command that ends it."""
-    assert checked(tmp_path, {**GOOD, key: "other"}, "--env", "dev", "--format", "json") == 1
+    """An output that differs from the spec is reported with both values and the command that updates the stack."""
+    assert check_outputs(tmp_path, {**GOOD, key: "other"}, "--env", "dev", "--format", "json") == 1
 
     [finding] = json.loads(capsys.readouterr().out)
     assert finding["id"] == "TPU084"
@@ -55,22 +55,24 @@ def test_other_output_is_an_error_with_both_places(
     assert "pulumi up --stack dev" in finding["help"]
 
 
-def test_account_of_ones_own_is_foretold(tmp_path: Path) -> None:
-    """Where the spec names an account, the stack's is that one."""
-    own = "trainer@acme-dev.iam.gserviceaccount.com"
-    targets = {"vertex-ai": {"service_account": own}}
+def test_account_named_in_the_spec_is_expected(tmp_path: Path) -> None:
+    """An account named in the spec is the expected output."""
+    account = "trainer@acme-dev.iam.gserviceaccount.com"
+    targets = {"vertex-ai": {"service_account": account}}
 
-    assert checked(tmp_path, {**GOOD, "workloadServiceAccount": own}, targets=targets) == 0
+    assert check_outputs(tmp_path, {**GOOD, "workloadServiceAccount": account}, targets=targets) == 0
 
 
-def test_outputs_of_nobody_ask_for_the_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where neither bucket nor account is any environment's, the command asks whose stack it is."""
-    assert checked(tmp_path, {"bucket": "else"}) == 2
+def test_outputs_of_an_unknown_environment_require_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a known bucket or account, the command requires `--env`."""
+    assert check_outputs(tmp_path, {"bucket": "other"}) == 2
     assert "--env" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[]", "", "{", "nothing"])
-def test_file_that_holds_no_outputs_is_an_error(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no mapping is refused with the command that writes it."""
-    assert checked(tmp_path, text) == 1
+def test_file_without_outputs_is_an_error(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not a mapping is rejected with the command that writes one."""
+    assert check_outputs(tmp_path, text) == 1
     assert "pulumi stack output --json" in capsys.readouterr().out

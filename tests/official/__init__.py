@@ -1,8 +1,8 @@
-"""What Google's and Kubernetes' own code says of a config: one function for every target.
+"""Validation of configs by Google's and Kubernetes' own code, with one function for every target.
 
-    official.refusals("vertex-ai", {"workerPoolSpecs": [...]})   # [] where the official code takes it
+    official.refusals("vertex-ai", {"workerPoolSpecs": [...]})   # [] if the official code accepts it
 
-What each target's check covers, and what it does not, stands in its module.
+Each target's module documents the scope of its check.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ MODULES = {name: f"official.{name.replace('-', '_')}" for name in ("ai-platform"
 
 
 def refusals(target: str, config: str | Message) -> list[str]:
-    """Return what the official code has against this config (text or data); nothing where it takes it."""
+    """Return the errors of the official code for this config (text or data); an empty list if it is valid."""
     return all_refusals(target, [config])[0]
 
 
 def all_refusals(target: str, configs: Sequence[str | Message]) -> list[list[str]]:
-    """Return the refusals of each config; for many of them faster than one by one (gke is one process)."""
-    found: list[list[str]] = import_module(MODULES[target]).refusals(configs)
-    return found
+    """Return the errors of each config; faster for many configs than single calls (gke starts one process)."""
+    errors: list[list[str]] = import_module(MODULES[target]).refusals(configs)
+    return errors

@@ -1,9 +1,9 @@
-"""ai-platform: the `ml.v1` client's request builder, and the message types that gcloud is made of.
+"""ai-platform: the `ml.v1` client's request builder, and the message types of gcloud.
 
-The service has no protobuf package, and the request builder sends any body. gcloud's own types for it are generated
-from the discovery document by google-apitools; here the same generator makes them from the same document. They keep
-unknown fields and unknown enum values aside without a word, which is why gcloud says nothing of them, but they can be
-asked for what they put aside: that is a refusal here.
+The service has no protobuf package, and the request builder sends any body. gcloud's types for it are generated from
+the discovery document by google-apitools; this module runs that generator on the document. The types store unknown
+fields and unknown enum values separately without an error, so gcloud does not report them; this module reads what
+they stored and reports it as an error.
 
 Covered: unknown fields and snake_case, enum values, types. Not covered: which fields are required.
 """
@@ -31,29 +31,29 @@ API = "ml", "v1"
 
 
 def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
-    """Return the refusals of each config."""
-    return [[*_of_types(data), *_of_builder(data)] for data in map(as_data, configs)]
+    """Return the errors of each config."""
+    return [[*_type_errors(data), *_builder_errors(data)] for data in map(as_data, configs)]
 
 
-def _of_types(data: object) -> list[str]:
+def _type_errors(data: object) -> list[str]:
     try:
         job = encoding.PyValueToMessage(_types().GoogleCloudMlV1Job, data)
     except (Error, TypeError, ValueError, AttributeError) as refusal:
         return [f"{type(refusal).__name__}: {refusal}"]
-    return [f"not known: {location}" for location in _put_aside(job, "")]
+    return [f"not known: {location}" for location in _unknown_values(job, "")]
 
 
-def _put_aside(message: Message, location: str) -> Iterator[str]:
-    """Yield the places of what the message could not hold."""
+def _unknown_values(message: Message, location: str) -> Iterator[str]:
+    """Yield the paths of values that the message stored as unknown."""
     yield from (f"{location}{name}" for name in message.all_unrecognized_fields())
     for field in message.all_fields():
         value = getattr(message, field.name)
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Message):
-                yield from _put_aside(item, f"{location}{field.name}.")
+                yield from _unknown_values(item, f"{location}{field.name}.")
 
 
-def _of_builder(data: object) -> list[str]:
+def _builder_errors(data: object) -> list[str]:
     service = _service()
     try:
         request = service.projects().jobs().create(parent="projects/p", body=data)
@@ -69,7 +69,7 @@ def _service() -> Any:
 
 @cache
 def _types() -> ModuleType:
-    """Return the module of message types that gcloud's generator makes of the discovery document."""
+    """Return the module of message types that gcloud's generator creates from the discovery document."""
     document = files("googleapiclient.discovery_cache").joinpath("documents", "{}.{}.json".format(*API))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "discovery.json")

@@ -9,5 +9,5 @@ from official import protobuf
 
 
 def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
-    """Return the refusals of each config."""
+    """Return the errors of each config."""
     return [protobuf.refusals(QueuedResource.pb(), config) for config in configs]

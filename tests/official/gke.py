@@ -1,7 +1,7 @@
-"""gke: JobSet's and Kubernetes' own Go code, see `jobset/main.go` for what it covers.
+"""gke: JobSet's and Kubernetes' own Go code; `jobset/main.go` documents its scope.
 
-The program is built once into `.cache/`, which takes about a minute and downloads its modules; a change of its sources
-builds it anew.
+The program is built once into `.cache/`, which takes about a minute and downloads its modules; it is rebuilt when its
+sources change.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ import pytest
 SOURCES = Path(__file__).parent / "jobset"
 CACHE = Path(__file__).parents[2] / ".cache" / "official"
 REQUIRED = "TPUCFG_REQUIRE_OFFICIAL"
-"""The environment variable under which a missing Go is a failure; set where a run must show everything."""
+"""Environment variable that turns a missing Go from a reason to skip into a failure."""
 
 
 def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
-    """Return the refusals of each config. Skips the calling test where Go is missing."""
+    """Return the errors of each config. Skips the calling test if Go is missing."""
     _need_go()
     texts = [config if isinstance(config, str) else json.dumps(config) for config in configs]
     lines = "".join(json.dumps(text) + "\n" for text in texts)
@@ -34,7 +34,7 @@ def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
 
 @cache
 def crd() -> Path:
-    """Return the path of JobSet's CustomResourceDefinition. Skips the calling test where Go is missing."""
+    """Return the path of JobSet's CustomResourceDefinition. Skips the calling test if Go is missing."""
     _need_go()
     _go("mod", "download", "sigs.k8s.io/jobset")
     module = _go("list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
@@ -46,7 +46,7 @@ def _program() -> Path:
     sources = b"".join((SOURCES / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
     program = CACHE / f"jobset-{hashlib.sha256(sources).hexdigest()[:16]}"
     if not program.exists():
-        # Under another name first: a build that is interrupted, or runs twice at once, leaves no half of a program.
+        # Built under a temporary name, so that an interrupted or concurrent build leaves no incomplete program.
         unfinished = program.with_suffix(f".{os.getpid()}")
         _go("build", "-trimpath", "-o", str(unfinished), ".")
         unfinished.replace(program)

@@ -1,4 +1,4 @@
-"""The check that Google's protobuf types make of a message."""
+"""Validation of a message by Google's protobuf types."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from official.reading import as_data
 
 
 def refusals(kind: type[Message], config: str | Mapping[str, Any]) -> list[str]:
-    """Return what protobuf's JSON reader has against the config as a message of this kind, the first fault only.
+    """Return the first error of protobuf's JSON parser for the config as a message of this type.
 
-    It refuses unknown fields, unknown enum values, wrong types and malformed durations and times, and two fields of one
-    `oneof`. It takes snake_case names, does not know which fields are required, and reads null as "not set".
+    The parser rejects unknown fields, unknown enum values, wrong types, malformed times, and two fields of
+    one `oneof`. It accepts snake_case names, does not know which fields are required, and reads null as "not set".
     """
     try:
         ParseDict(as_data(config), kind(), ignore_unknown_fields=False)

@@ -1,4 +1,4 @@
-"""Configs as data, whether they come as text or not."""
+"""Parsing of configs given as text or data."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,5 +7,5 @@ import yaml
 
 
 def as_data(config: str | Mapping[str, Any]) -> Any:
-    """Return the data of a config, read by the YAML reader that Google's client uses too."""
+    """Return the data of a config, parsed with the YAML library of Google's client."""
     return yaml.safe_load(config) if isinstance(config, str) else dict(config)

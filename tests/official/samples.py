@@ -1,7 +1,7 @@
-"""The hand-written configs under `samples/<target>/<kind>/`.
+"""Hand-written configs under `samples/<target>/<kind>/`.
 
-`good` is taken by the official code and by the schema, `bad` is refused by both, and `missed` is what the official code
-takes and the schema refuses. A bad sample's first line says what the official refusal must name.
+Official code and schema accept the `good` ones and reject the `bad` ones; the `missed` ones are accepted by the
+official code but rejected by the schema. A bad sample's first line is a text that the official error must contain.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ EXPECTED = "# refused: "
 
 
 def of(*kinds: str) -> list[tuple[str, Path]]:
-    """Return the target and the path of every sample of these kinds."""
+    """Return target and path of every sample of these kinds."""
     return [
         (target, path) for target in MODULES for kind in kinds for path in sorted((FOLDER / target / kind).iterdir())
     ]
@@ -25,7 +25,7 @@ def name(value: object) -> str:
 
 
 def expected(path: Path) -> str:
-    """Return what the refusal of a bad sample must name."""
+    """Return the text that the official error of a bad sample must contain."""
     first = path.read_text(encoding="utf-8").splitlines()[0]
     assert first.startswith(EXPECTED), f"{path}: the first line must begin with {EXPECTED!r}"
     return first.removeprefix(EXPECTED)

@@ -1,6 +1,6 @@
-"""The schemas in `schema/` name what the official types name, apart from the differences listed here.
+"""The schemas in `schema/` have the fields and values of the official types, except for the differences listed here.
 
-A difference that is not listed means that a pinned package moved: the list, or the pin, has to follow.
+A new difference means that a pinned package has changed: update the list or the pin.
 """
 
 import json
@@ -42,20 +42,20 @@ DEPRECATED = {
 NOT_YET_IN_THE_CLIENT = {"Node.bootDiskConfig"}
 
 
-class Against:
-    """A schema, to be held against the official description of the same message."""
+class SchemaComparison:
+    """A schema, compared with the official definition of its message."""
 
     def __init__(self, target: str) -> None:
         self.root: dict[str, Any] = json.loads((SCHEMAS / f"{target}.schema.json").read_text(encoding="utf-8"))
         self._seen: set[str] = set()
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return the message that a `$ref` names, or the schema itself."""
-        found: dict[str, Any] = self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-        return found
+        """Return the message of a `$ref`, or the schema itself."""
+        message: dict[str, Any] = self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        return message
 
     def protobuf(self, message: dict[str, Any], kind: Descriptor | None) -> Iterator[str]:
-        """Yield the fields and enum values that only one of the schema and the protobuf type has."""
+        """Yield the fields and enum values that only one of schema and protobuf type has."""
         assert kind is not None, f"no message, but the schema says {message}"
         if kind.name in self._seen:
             return
@@ -70,7 +70,7 @@ class Against:
                 yield from self.protobuf(self.resolved(inner), official[name].message_type)
 
     def crd(self, schema: dict[str, Any], published: dict[str, Any], location: str) -> Iterator[str]:
-        """Yield where types, fields, required fields and enums differ from a CustomResourceDefinition's."""
+        """Yield the paths at which types, fields, required fields or enums differ from a CustomResourceDefinition."""
         ours = self.resolved(schema)
         kind = ["integer", "string"] if "x-kubernetes-int-or-string" in published else published["type"]
         if ours.get("type", "string") != kind or ours.get("enum", []) != sorted(
@@ -96,7 +96,7 @@ def _odd_values(schema: dict[str, Any], field: FieldDescriptor) -> set[str]:
     if "enum" not in schema:
         return set()
     assert field.enum_type is not None, f"{field.name} is no enum"
-    # The zero value is how protobuf writes "not set".
+    # The zero value encodes "not set" in protobuf.
     return {value.name for value in field.enum_type.values if value.number} ^ set(schema["enum"])
 
 
@@ -107,21 +107,21 @@ def _odd_values(schema: dict[str, Any], field: FieldDescriptor) -> set[str]:
         ("cloud-tpu", QueuedResource, WRITTEN_BY_THE_SERVICE | NOT_YET_IN_THE_CLIENT),
     ],
 )
-def test_fields_and_enums_are_those_of_the_protobuf_type(target: str, kind: Any, known: set[str]) -> None:
-    """Every field and enum value of the protobuf type is in the schema and the other way round."""
-    schema = Against(target)
+def test_fields_and_enums_equal_the_protobuf_type(target: str, kind: Any, known: set[str]) -> None:
+    """Schema and protobuf type have equal fields and enum values."""
+    schema = SchemaComparison(target)
     assert set(schema.protobuf(schema.root, kind.pb().DESCRIPTOR)) == known
 
 
-def test_a_jobset_is_that_of_its_published_definition() -> None:
-    """Types, fields, required fields and enums of gke.schema.json are those of JobSet's CustomResourceDefinition.
+def test_jobset_equals_its_published_definition() -> None:
+    """Types, fields, required fields and enums of gke.schema.json equal those of JobSet's CustomResourceDefinition.
 
-    It holds pods and all, which come from another package. The definition requires nothing above a replicated job,
-    and knows what only a controller writes.
+    The definition includes pods, whose schema comes from another package. It requires nothing above a replicated job,
+    and has fields that only a controller writes.
     """
     definition = yaml.load(gke.crd().read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     published = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema = Against("gke")
+    schema = SchemaComparison("gke")
     assert set(schema.crd(schema.root, published, "")) == {
         ".apiVersion required",
         ".kind required",

@@ -1,7 +1,7 @@
-"""Every config that the compiler can make passes Google's official client types.
+"""Every config that the compiler can generate is valid for Google's official client types.
 
-The matrix: target x every size it takes x kind of trainer x every region that a list names for the size. Each cell is a
-spec of its own, so nothing but the spec decides what is rendered.
+The matrix: target x supported sizes x kind of trainer x listed regions of the size. Each cell is a separate spec, so
+that only the spec determines the config.
 """
 
 import json
@@ -86,14 +86,14 @@ def _text(spec: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("target", TRAINERS)
-def test_every_config_passes_the_official_types(target: str) -> None:
-    """Whatever size, trainer and region a spec names, Google's own code takes the config."""
+def test_every_config_is_officially_valid(target: str) -> None:
+    """For every size, trainer and region, Google's own code accepts the config."""
     cells = list(_cells(target))
     texts = [_text(_spec(target, *cell)) for cell in cells]
     refused = {
-        (slice_.size, kind, region): found
-        for (slice_, kind, region), found in zip(cells, official.all_refusals(target, texts), strict=True)
-        if found
+        (slice_.size, kind, region): errors
+        for (slice_, kind, region), errors in zip(cells, official.all_refusals(target, texts), strict=True)
+        if errors
     }
     assert not refused
     assert len({slice_.size for slice_, _, _ in cells}) == sum(target in slice_.targets for slice_ in Catalog().all())

@@ -1,4 +1,4 @@
-"""The look-up of known holes, by the real pip-audit against a stand-in of its service on this machine."""
+"""The audit for known vulnerabilities, with the real pip-audit and a local stand-in of OSV."""
 
 from collections.abc import Iterator
 from email.message import Message
@@ -10,10 +10,10 @@ import pytest
 from loopback import answering
 
 LOCK = "requirements.txt"
-HOLE = {
+VULNERABILITY = {
     "id": "GHSA-aaaa-bbbb-cccc",
-    "summary": "A hole.",
-    "details": "A hole.",
+    "summary": "A vulnerability.",
+    "details": "A vulnerability.",
     "affected": [
         {
             "package": {"name": "jinja2", "ecosystem": "PyPI"},
@@ -24,61 +24,61 @@ HOLE = {
 
 
 class Service:
-    """Answers each question about a version as OSV does."""
+    """Answers queries about a version like OSV."""
 
     address = ""
-    hole_in: str | None = None
-    """The package that has one."""
+    vulnerable_package: str | None = None
+    """Name of the package with a vulnerability."""
 
-    def answer(self, _: str, __: str, ___: Message, asked: Any) -> tuple[int, Any]:
-        """The hole of that package, and nothing about the others."""
-        return 200, {"vulns": [HOLE]} if asked["package"]["name"] == self.hole_in else {}
+    def answer(self, _: str, __: str, ___: Message, query: Any) -> tuple[int, Any]:
+        """Return the vulnerability of that package, and none for any other."""
+        return 200, {"vulns": [VULNERABILITY]} if query["package"]["name"] == self.vulnerable_package else {}
 
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A service of this machine that knows of no hole, unless told, asked about one lock only."""
+    """A local service without a vulnerability; only one lock is audited."""
     monkeypatch.setattr(audit, "LOCKS", (LOCK,))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    made = Service()
-    with answering(made.answer) as made.address:
-        yield made
+    osv = Service()
+    with answering(osv.answer) as osv.address:
+        yield osv
 
 
-def _asked(service: Service, *options: str) -> int:
+def _run_audit(service: Service, *options: str) -> int:
     return audit.main(["--service", f"{service.address}/v1/query", *options])
 
 
-def test_a_lock_without_holes(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every package of the lock is looked up, and the number says so."""
-    assert _asked(service) == 0
+def test_lock_without_vulnerabilities(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every package of the lock is audited and counted."""
+    assert _run_audit(service) == 0
 
     packages = sum(not line.startswith(" ") for line in (audit.ROOT / LOCK).read_text(encoding="utf-8").splitlines())
-    said = capsys.readouterr().out
-    assert said.startswith(f"{LOCK}: ")
-    assert said.endswith(" packages, no known hole\n")
-    assert 0 < int(said.split()[1]) <= packages
+    output = capsys.readouterr().out
+    assert output.startswith(f"{LOCK}: ")
+    assert output.endswith(" packages, no known vulnerability\n")
+    assert 0 < int(output.split()[1]) <= packages
 
 
-def test_a_lock_with_a_hole(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    """The package, the hole and the version that fixes it are said, and it is a failure, reachable or not."""
-    service.hole_in = "jinja2"
+def test_lock_with_a_vulnerability(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """A vulnerability is printed with its package and the fixed version, and fails the audit with either option."""
+    service.vulnerable_package = "jinja2"
 
-    assert _asked(service, "--if-reachable") == 1
-    said = capsys.readouterr().out
-    assert f"{LOCK}: jinja2 " in said
-    assert "GHSA-aaaa-bbbb-cccc, fixed in 99.1" in said
+    assert _run_audit(service, "--if-reachable") == 1
+    output = capsys.readouterr().out
+    assert f"{LOCK}: jinja2 " in output
+    assert "GHSA-aaaa-bbbb-cccc, fixed in 99.1" in output
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--if-reachable",), 0)])
-def test_no_service(
+def test_unavailable_service(
     service: Service, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int
 ) -> None:
-    """Where nothing answers, nothing passes for audited: it is said by name, and only an option makes it no failure."""
+    """Without the service, the lock is reported as not audited, which only the option turns into a success."""
     with answering(service.answer) as service.address:
-        pass  # and no longer
+        pass  # the service ends with the block
 
-    assert _asked(service, *options) == status
-    said = capsys.readouterr().out
-    assert f"{LOCK}: not audited: " in said
-    assert "make audit" in said
+    assert _run_audit(service, *options) == status
+    output = capsys.readouterr().out
+    assert f"{LOCK}: not audited: " in output
+    assert "make audit" in output

@@ -1,4 +1,4 @@
-"""What pyproject.toml asks for: everything has its reason beside it, and so has each bound."""
+"""Requirements in pyproject.toml: each upper bound has its reason beside it."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ BOUNDS = {"<", "<=", "==", "~=", "===", "!="}
 
 def _entries() -> Iterator[tuple[str, str | None]]:
     for line in LINES:
-        if found := _ENTRY.fullmatch(line):
-            yield found["requirement"], found["reason"]
+        if match := _ENTRY.fullmatch(line):
+            yield match["requirement"], match["reason"]
 
 
 ENTRIES = [*_entries()]
@@ -26,23 +26,23 @@ def _bounded(requirement: str) -> bool:
     return any(part.operator in BOUNDS for part in Requirement(requirement).specifier)
 
 
-def test_the_entries_are_found() -> None:
-    """The pattern finds them all: as many as there are requirements in the file."""
+def test_pattern_matches_every_requirement() -> None:
+    """The pattern matches as many entries as there are requirements in the file."""
     assert len(ENTRIES) == sum(bool(re.match(r'\s+"[a-z][a-z0-9\[\]-]*[<>=!~]', line)) for line in LINES) > 20
     assert {"typer>=0.26,<0.29", "hatchling>=1.27"} <= {requirement for requirement, _ in ENTRIES}
 
 
 @pytest.mark.parametrize(("requirement", "reason"), [entry for entry in ENTRIES if _bounded(entry[0])])
-def test_an_upper_bound_has_its_reason_beside_it(requirement: str, reason: str | None) -> None:
-    """A bound keeps newer versions away from whoever installs this, so it says why; a pin likewise."""
+def test_upper_bound_has_a_reason(requirement: str, reason: str | None) -> None:
+    """A bound or pin excludes newer versions for every user, so a comment gives the reason."""
     assert reason, requirement
     assert len(reason.split()) > 4
 
 
-def test_what_is_installed_everywhere_is_bounded_where_it_has_to_be_alone() -> None:
-    """Of what the package itself depends on, only these have an upper bound."""
+def test_only_necessary_runtime_bounds() -> None:
+    """Of the package's own dependencies, only these have an upper bound."""
     text = "\n".join(LINES)
     runtime = text.partition("\ndependencies = [")[2].partition("\n]")[0]
-    bounded = {Requirement(it).name for it, _ in ENTRIES if f'"{it}"' in runtime and _bounded(it)}
+    bounded = {Requirement(entry).name for entry, _ in ENTRIES if f'"{entry}"' in runtime and _bounded(entry)}
 
     assert bounded == {"typer"}

@@ -1,4 +1,4 @@
-"""The pre-commit hooks, run as pre-commit runs them: the entry's words, the args, and then the files."""
+"""The pre-commit hooks, run like pre-commit: the words of the entry, the args, and the files."""
 
 import os
 import shlex
@@ -18,14 +18,14 @@ HOOKS: dict[str, dict[str, Any]] = {
 
 
 def _run(hook: str, here: Path, *files: str) -> subprocess.CompletedProcess[str]:
-    words = [*shlex.split(HOOKS[hook]["entry"]), *HOOKS[hook].get("args", ()), *files]
+    command = [*shlex.split(HOOKS[hook]["entry"]), *HOOKS[hook].get("args", ()), *files]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(words, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a spec that is right and one that is not."""
+    """A folder with a valid and an invalid spec."""
     shutil.copy(ROOT / "tpucfg.yaml", tmp_path)
     (tmp_path / "wrong").mkdir()
     text = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
@@ -33,21 +33,21 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_check_passes_a_right_spec(project: Path) -> None:
+def test_check_passes_a_valid_spec(project: Path) -> None:
     """A spec without errors passes."""
-    done = _run("tpucfg-check", project, "tpucfg.yaml")
+    process = _run("tpucfg-check", project, "tpucfg.yaml")
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("files", [("wrong/tpucfg.yaml", "tpucfg.yaml"), ("tpucfg.yaml", "wrong/tpucfg.yaml")])
-def test_check_fails_where_any_spec_is_wrong(project: Path, files: tuple[str, ...]) -> None:
-    """All files are checked, whichever is wrong, and the finding stands at its own file."""
-    done = _run("tpucfg-check", project, *files)
+def test_check_fails_for_any_invalid_spec(project: Path, files: tuple[str, ...]) -> None:
+    """All files are checked, and the finding is located in its own file."""
+    process = _run("tpucfg-check", project, *files)
 
-    assert done.returncode == 1
-    assert "wrong/tpucfg.yaml:" in done.stdout
-    assert "tpucfg.yaml, 9 configs: " in done.stdout
+    assert process.returncode == 1
+    assert "wrong/tpucfg.yaml:" in process.stdout
+    assert "tpucfg.yaml, 9 configs: " in process.stdout
 
 
 def test_render_fails_until_the_configs_are_committed(project: Path) -> None:

@@ -1,4 +1,4 @@
-"""The locks: what pyproject.toml asks for, pinned by version and hash, wherever it is installed from."""
+"""The locks: the requirements of pyproject.toml, pinned by version and hash."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ LOCKS = {
     "benchmarks/requirements.txt": ("bench",),
     "tests/trainer/requirements.txt": ("tensorflow",),
 }
-"""What each holds: the project's own dependencies (``), extras and groups."""
+"""Contents of each lock: the project's own dependencies (``), extras and groups."""
 
 each_lock = pytest.mark.parametrize("lock", LOCKS)
 
@@ -27,46 +27,50 @@ def _text(lock: str) -> str:
 
 
 def _pins(lock: str) -> dict[str, set[str]]:
-    """The versions of each package: one, or one for each range of Pythons."""
+    """Return the versions of each package: one, or one per range of Python versions."""
     pins: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([a-z0-9-]+)==(\S+)", _text(lock), re.MULTILINE):
         pins.setdefault(name, set()).add(version)
     return pins
 
 
-def _asked(part: str) -> Iterator[Requirement]:
+def _requirements(part: str) -> Iterator[Requirement]:
     project = PROJECT["project"]
     extras = {"": project["dependencies"], **project["optional-dependencies"]}
     for entry in extras[part] if part in extras else PROJECT["dependency-groups"][part]:
         if isinstance(entry, dict):
-            yield from _asked(entry["include-group"])
+            yield from _requirements(entry["include-group"])
         else:
             yield Requirement(entry)
 
 
 @each_lock
-def test_lock_holds_what_is_asked_for(lock: str) -> None:
-    """Every requirement of pyproject.toml is pinned to a version that it allows: `make lock` was not forgotten."""
+def test_lock_satisfies_the_requirements(lock: str) -> None:
+    """Every requirement of pyproject.toml is pinned to a version that it allows."""
     pins = _pins(lock)
-    wanted = [requirement for part in LOCKS[lock] for requirement in _asked(part)]
-    unmet = [str(it) for it in wanted if not any(it.specifier.filter(pins.get(it.name.lower(), ())))]
+    requirements = [requirement for part in LOCKS[lock] for requirement in _requirements(part)]
+    unmet = [
+        str(requirement)
+        for requirement in requirements
+        if not any(requirement.specifier.filter(pins.get(requirement.name.lower(), ())))
+    ]
 
-    assert wanted
+    assert requirements
     assert not unmet
 
 
 @each_lock
 def test_lock_pins_each_package_by_hash(lock: str) -> None:
-    """A lock is versions with hashes and nothing else: no address, no path, no option of one machine's index."""
+    """A lock contains only versions with hashes: no URL, no path and no index option."""
     for entry in _text(lock).replace("\\\n", " ").splitlines():
         assert re.fullmatch(r"[a-z0-9-]+==\S+( ; [^\\]+?)?( +--hash=sha256:[0-9a-f]{64})+", entry)
 
 
 def test_locks_agree() -> None:
-    """A package has one version in all environments of the project, so what is tested is what is installed."""
+    """A package has one version in all environments of the project: tests use the installed versions."""
     versions: dict[str, set[frozenset[str]]] = {}
     for lock in ("requirements.txt", "requirements-infra.txt", "requirements-dev.txt"):
         for name, pinned in _pins(lock).items():
             versions.setdefault(name, set()).add(frozenset(pinned))
 
-    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+    assert {name: pins for name, pins in versions.items() if len(pins) > 1} == {}

@@ -1,4 +1,4 @@
-"""A release: its tag, the version and the changelog agree, and the workflow gives no identity to code of ours."""
+"""Releases: tag, version and changelog agree, and no job with privileges runs code of this project."""
 
 import re
 from pathlib import Path
@@ -20,19 +20,19 @@ JOBS: dict[str, dict[str, Any]] = WORKFLOW["jobs"]
 
 def _project(folder: Path, version: str, changelog: str) -> Path:
     (folder / "compiler/tpucfg").mkdir(parents=True)
-    (folder / release.VERSION).write_text(f'"""It."""\n\n__version__ = "{version}"\n', encoding="utf-8")
+    (folder / release.VERSION).write_text(f'"""A package."""\n\n__version__ = "{version}"\n', encoding="utf-8")
     (folder / release.CHANGELOG).write_text(f"# Changelog\n\n{changelog}\n", encoding="utf-8")
     (folder / release.PROJECT).write_text(f"[project]\n[project.urls]\nRepository = '{REPOSITORY}'\n", encoding="utf-8")
     return folder
 
 
-def test_the_version_is_the_package_s() -> None:
-    """The version is read off the file as Python reads it."""
+def test_version_equals_the_package_version() -> None:
+    """The version in the file equals the imported one."""
     assert release.version() == __version__
 
 
-def test_the_changelog_keeps_its_form() -> None:
-    """The sections are of one form, newest first, and their kinds are those of Keep a Changelog."""
+def test_changelog_has_the_expected_format() -> None:
+    """The sections have one format, newest first, and the kinds of Keep a Changelog."""
     sections = release.sections()
     text = (ROOT / release.CHANGELOG).read_text(encoding="utf-8")
 
@@ -44,8 +44,8 @@ def test_the_changelog_keeps_its_form() -> None:
         assert len(kinds) == len(set(kinds)) > 0
 
 
-def test_a_release_whose_parts_agree(tmp_path: Path) -> None:
-    """Nothing is said, and the notes are the section's text without its heading."""
+def test_consistent_release(tmp_path: Path) -> None:
+    """A consistent release has no difference, and its notes are the section's text without the heading."""
     root = _project(
         tmp_path, "1.2.3", "## [1.2.3] - 2026-01-31\n\n### Added\n\n- This.\n\n## [1.2.2] - 2026-01-30\n\n- That."
     )
@@ -55,68 +55,66 @@ def test_a_release_whose_parts_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "changelog", "said"),
+    ("tag", "changelog", "difference"),
     [
-        ("1.2.3", f"{HEADING}\n\n- This.", "the tag is 1.2.3: it is v and the version, v1.2.3"),
-        ("v1.2.3", "## [Unreleased]\n\n- This.", "no section [1.2.3]: rename [Unreleased], with the day behind it"),
+        ("1.2.3", f"{HEADING}\n\n- This.", "the tag is 1.2.3, but has to be v and the version: v1.2.3"),
+        ("v1.2.3", "## [Unreleased]\n\n- This.", "no section [1.2.3]: rename [Unreleased] and add the day"),
         ("v1.2.3", "## [1.2.3]\n\n- This.", "the section [1.2.3] has no day: ## [1.2.3] - 2026-01-31"),
         ("v1.2.3", f"{HEADING}\n", "the section [1.2.3] is empty"),
         ("v1.2.3", f"## [1.2.4] - 2026-02-01\n\n- That.\n\n{HEADING}\n\n- This.", "[1.2.3] is not the first section"),
     ],
 )
-def test_a_release_whose_parts_do_not(tmp_path: Path, tag: str, changelog: str, said: str) -> None:
-    """Each disagreement is said with the file and the edit, and alone."""
-    found = [*release.differences(tag, _project(tmp_path, "1.2.3", changelog))]
+def test_inconsistent_release(tmp_path: Path, tag: str, changelog: str, difference: str) -> None:
+    """Each difference is reported with its file and the edit, and without others."""
+    differences = [*release.differences(tag, _project(tmp_path, "1.2.3", changelog))]
 
-    assert [line.removeprefix(f"{release.CHANGELOG}: ") for line in found] == [said]
+    assert [line.removeprefix(f"{release.CHANGELOG}: ") for line in differences] == [difference]
 
 
-def test_a_tag_of_another_version(tmp_path: Path) -> None:
-    """What would be published under a wrong name is stopped before it is built."""
+def test_tag_of_another_version(tmp_path: Path) -> None:
+    """A tag that differs from the version is rejected before the build."""
     root = _project(tmp_path, "1.2.3", "## [1.2.4] - 2026-01-31\n\n- This.")
 
-    assert [*release.differences("v1.2.4", root)] == [
-        f"{release.VERSION}: the version is 1.2.3, and the tag says 1.2.4"
-    ]
+    assert [*release.differences("v1.2.4", root)] == [f"{release.VERSION}: the version is 1.2.3, but the tag is v1.2.4"]
 
 
 @pytest.mark.parametrize("project", ["[project]", "[project.urls]\nHomepage = 'https://example.com'"])
-def test_a_release_from_nowhere(tmp_path: Path, project: str) -> None:
-    """As long as the package does not say where the repository is, nothing is released."""
+def test_release_without_a_repository_url(tmp_path: Path, project: str) -> None:
+    """A package without the URL of its repository cannot be released."""
     root = _project(tmp_path, "1.2.3", f"{HEADING}\n\n- This.")
     (root / release.PROJECT).write_text(project, encoding="utf-8")
 
-    [said] = release.differences("v1.2.3", root)
+    [difference] = release.differences("v1.2.3", root)
 
-    assert said.endswith('[project.urls] Repository = "https://..."')
+    assert difference.endswith('[project.urls] Repository = "https://..."')
 
 
-def test_no_job_that_runs_our_code_has_an_identity() -> None:
-    """The jobs that may ask for a token, or write, check nothing out and run nothing of this project."""
+def test_privileged_jobs_run_no_code_of_this_project() -> None:
+    """Jobs with a token or write access check out nothing and run no code of this project."""
     privileged = [job for job in JOBS.values() if "write" in str(job.get("permissions"))]
 
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert len(privileged) == 4
     for job in privileged:
         actions = [step.get("uses", "") for step in job["steps"]]
-        assert not [it for it in actions if it.startswith("actions/checkout")]
+        assert not [action for action in actions if action.startswith("actions/checkout")]
         assert not [step["run"] for step in job["steps"] if "run" in step and not step["run"].startswith("gh release")]
 
 
 @pytest.mark.parametrize("name", ["release", "review"])
-def test_actions_of_a_workflow_with_rights_stand_by_their_commit(name: str) -> None:
-    """Beside a job with rights an action is a commit with its version, but for those that SECURITY.md names."""
+def test_actions_of_privileged_workflows_are_pinned_by_commit(name: str) -> None:
+    """In a workflow with privileges, actions are pinned by commit, except for those listed in SECURITY.md."""
     lines = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8").splitlines()
     used = [line.partition("uses: ")[2] for line in lines if "uses: " in line and "uses: ./" not in line]
-    loose = [it for it in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", it)]
+    unpinned = [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)]
 
     assert used
     security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert all(f"`{it.partition('@')[0]}`" in security for it in loose), loose
+    assert all(f"`{action.partition('@')[0]}`" in security for action in unpinned), unpinned
 
 
-def test_the_jobs_wait_for_each_other() -> None:
-    """Nothing is published that did not pass the gate, was not checked against its tag, or has no provenance."""
+def test_jobs_run_in_order() -> None:
+    """A release is published only after the gate, the check of its tag, and the attestation of its provenance."""
     assert JOBS["gate"]["uses"] == "./.github/workflows/ci.yml"
     assert [JOBS[name]["needs"] for name in ("build", "attest", "publish", "release")] == [
         "gate",

@@ -223,7 +223,7 @@ def test_common_finding_is_one_line(repository: Repository, capsys: pytest.Captu
 
     comment = review(capsys)
 
-    expected = "storage.Bucket data-us-central1 is in EU, and the TPUs are in us-central1"
+    expected = "storage.Bucket data-us-central1 is in EU, but the TPUs are in us-central1"
     assert f"> - **dev, prod**: `TPU090` {expected}\n" in comment
     assert comment.count("TPU090") == 1
 
@@ -461,7 +461,7 @@ def _point_elsewhere(repository: Repository) -> None:
             _point_elsewhere,
             (
                 "**prod**: stack reads `other.yaml` instead of `the spec under review`",
-                "the stack prod reads other.yaml, which is not looked at here: give it with --spec other.yaml",
+                "the stack prod reads another spec, other.yaml: select it with --spec other.yaml",
             ),
         ),
     ],

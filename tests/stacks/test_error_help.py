@@ -1,11 +1,11 @@
-"""What is said about a refusal of Google: the thing, the consequence, and the command that ends it."""
+"""Explanations of Google's API errors: the resource, the consequence, and the command that fixes it."""
 
 from pathlib import Path
 
 import pytest
 import specs
 
-from api_error import Refusal
+from api_error import ApiError
 from error_help import help_for
 from settings import Settings, StackConfig, settings_of
 from tpucfg.spec.parse import load_project
@@ -19,35 +19,35 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """The settings of the smallest spec."""
-    project, found = load_project(specs.write(tmp_path, specs.spec()))
-    assert project, found
+    """Settings of a minimal spec."""
+    project, findings = load_project(specs.write(tmp_path, specs.spec()))
+    assert project, findings
     return settings_of(project, "dev", StackConfig())
 
 
-def said(settings: Settings, type_: str, error: str, operation: str = "create") -> str:
-    """What is said about one refusal."""
-    urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::it"
-    return help_for(Refusal(type_, "it", urn, {}, error, operation), settings)
+def explanation(settings: Settings, type_: str, message: str, operation: str = "create") -> str:
+    """Return the explanation of an error for a resource called `name`."""
+    urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::name"
+    return help_for(ApiError(type_, "name", urn, {}, message, operation), settings)
 
 
 CASES = {
     "taken": (
         BUCKET,
         "googleapi: Error 409: The requested bucket name is not available., conflict",
-        ("belongs to somebody else", "environments.dev.bucket", "pulumi up --stack dev"),
+        ("belongs to another owner", "environments.dev.bucket", "pulumi up --stack dev"),
     ),
     "owned": (
         BUCKET,
         "googleapi: Error 409: Your previous request to create the named bucket succeeded and you already own it.",
-        ("pulumi import gcp:storage/bucket:Bucket it acme-dev-mnist-dev-us-central1 --stack dev", "--protect=false"),
+        ("pulumi import gcp:storage/bucket:Bucket name acme-dev-mnist-dev-us-central1 --stack dev", "--protect=false"),
     ),
-    "full": (
+    "not empty": (
         BUCKET,
         "googleapi: Error 409: The bucket you tried to delete is not empty., conflict",
         ("environments.dev.keep_data",),
     ),
-    "nowhere": (
+    "invalid location": (
         BUCKET,
         "googleapi: Error 400: The specified location constraint is not valid., invalid",
         ("no location us-central1", "environments.dev.region"),
@@ -80,7 +80,7 @@ CASES = {
         BUCKET,
         "googleapi: Error 412: 'us' violates constraint 'constraints/gcp.resourceLocations', conditionNotMet",
         (
-            "the organization's policy gcp.resourceLocations does not allow this in acme-dev: it was not made",
+            "the organization's policy gcp.resourceLocations does not allow this in acme-dev: name was not created",
             "gcloud org-policies describe gcp.resourceLocations --project=acme-dev --effective",
             "set environments.dev.region to a region that it allows, or ask",
         ),
@@ -93,7 +93,10 @@ CASES = {
             'Details: [{"@type": "type.googleapis.com/google.rpc.PreconditionFailure", "violations": [{"type": '
             '"constraints/iam.allowedPolicyMemberDomains"}]}], failedPrecondition'
         ),
-        ("describe iam.allowedPolicyMemberDomains --project=acme-dev --effective", "ask whoever administers"),
+        (
+            "describe iam.allowedPolicyMemberDomains --project=acme-dev --effective",
+            "ask the organization's administrator",
+        ),
     ),
     # https://github.com/googlemaps/js-route-optimization-app/issues/198
     "outsider without a name": (
@@ -111,7 +114,7 @@ CASES = {
             "googleapi: Error 400: Service account creation is not allowed on this project.\n"
             'Details: [{"violations": [{"type": "constraints/iam.disableServiceAccountCreation"}]}]'
         ),
-        ("name an account that exists with targets.vertex-ai.service_account in the spec",),
+        ("name an existing account with targets.vertex-ai.service_account in the spec",),
     ),
     # https://github.com/terraform-google-modules/terraform-example-foundation/issues/974
     "perimeter": (
@@ -130,7 +133,7 @@ CASES = {
             "project projects/acme-dev.\nDetails: [], alreadyExists"
         ),
         (
-            "pulumi import gcp:serviceaccount/account:Account it ",
+            "pulumi import gcp:serviceaccount/account:Account name ",
             " projects/acme-dev/serviceAccounts/tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --stack dev",
             "gcloud iam service-accounts delete tpu-mnist-dev@acme-dev.iam.gserviceaccount.com --project=acme-dev",
         ),
@@ -143,7 +146,7 @@ CASES = {
     "no agent": (
         GRANT,
         "googleapi: Error 400: Service account service-1@cloud-tpu.iam.gserviceaccount.com does not exist., badRequest",
-        ("IAM has not seen it for five minutes", "help: in a minute: pulumi up --stack dev"),
+        ("has been invisible to IAM for five minutes", "help: in a minute: pulumi up --stack dev"),
     ),
     "pool": (
         KSA,
@@ -154,32 +157,36 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_refusal_names_the_way_out(settings: Settings, case: str) -> None:
-    """Each kind of refusal has its own words, which name what to change or to run in this environment."""
-    type_, error, expected = CASES[case]
+def test_explanation_names_the_fix(settings: Settings, case: str) -> None:
+    """Each kind of error has its own explanation, which names the key to change or the command to run."""
+    type_, message, expected = CASES[case]
 
-    words = said(settings, type_, error)
+    text = explanation(settings, type_, message)
 
-    assert "\nhelp: " in words
-    assert all(part in words for part in expected), words
+    assert "\nhelp: " in text
+    assert all(part in text for part in expected), text
 
 
 @pytest.mark.parametrize(
-    ("operation", "left", "again"),
+    ("operation", "consequence", "retry_command"),
     [
-        ("create", "it was not made", "pulumi up --stack dev"),
-        ("update", "it stays as it was", "pulumi up --stack dev"),
-        ("delete", "it is still there", "the same command"),
+        ("create", "name was not created", "pulumi up --stack dev"),
+        ("update", "name is unchanged", "pulumi up --stack dev"),
+        ("delete", "name still exists", "the same command"),
     ],
 )
-def test_what_follows_is_that_of_the_operation(settings: Settings, operation: str, left: str, again: str) -> None:
-    """What could not be deleted is not said to be not made."""
-    error = "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
-    words = said(settings, BUCKET, error, operation)
-    assert f"in acme-dev: {left}.\n" in words
-    assert words.endswith(f"for an exception, then: {again}")
+def test_consequence_depends_on_the_operation(
+    settings: Settings, operation: str, consequence: str, retry_command: str
+) -> None:
+    """A resource that could not be deleted is described as existing, not as missing."""
+    message = "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
+    text = explanation(settings, BUCKET, message, operation)
+    assert f"in acme-dev: {consequence}.\n" in text
+    assert text.endswith(f"for an exception, then: {retry_command}")
 
 
-def test_unknown_refusal_is_left_to_google(settings: Settings) -> None:
-    """Where we know no better, nothing is added to Google's words."""
-    assert not said(settings, BUCKET, "googleapi: Error 503: The service is currently unavailable., backendError")
+def test_unknown_error_has_no_explanation(settings: Settings) -> None:
+    """An error of an unknown kind is left to the provider's message."""
+    assert not explanation(
+        settings, BUCKET, "googleapi: Error 503: The service is currently unavailable., backendError"
+    )

@@ -1,4 +1,4 @@
-"""`tools/pulumi_engine.py` with stand-ins of `go` and `pulumi` on an otherwise empty PATH."""
+"""`tools/pulumi_engine.py` with stand-ins for `go` and `pulumi` on an otherwise empty PATH."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ pathlib.Path({runs!r}).open("a").write("run\\n")
 time.sleep({seconds})
 print("compiling something")
 if {fails}:
-    sys.exit("cannot find module for it")
+    sys.exit("cannot find module")
 out = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
 out.write_text("#!{python}\\nprint('v{version}')\\n")
 out.chmod(0o755)
@@ -24,7 +24,7 @@ out.chmod(0o755)
 
 
 class Machine:
-    """A PATH with what a test puts there, and a cache."""
+    """A PATH and a cache with the contents that a test adds."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.cache, self.runs = folder / "bin", folder / "cache", folder / "runs"
@@ -32,25 +32,25 @@ class Machine:
         self.engine = self.cache / f"pulumi-{PINNED}" / "pulumi"
 
     def program(self, name: str, source: str) -> Path:
-        """Put a Python program on the PATH."""
+        """Add a Python program to the PATH."""
         program = self.path / name
         program.write_text(f"#!{sys.executable}\n{source}")
         program.chmod(0o755)
         return program
 
     def go(self, *, seconds: float = 0.0, fails: bool = False, version: str = PINNED) -> None:
-        """Put a `go` on the PATH that makes an engine of some version, or fails."""
+        """Add a `go` to the PATH that builds an engine of some version, or fails."""
         values = {"runs": str(self.runs), "python": sys.executable, "seconds": seconds, "fails": fails}
         self.program("go", GO.format(**values, version=version))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Run the script."""
+        """Start the script."""
         environment = {"PATH": str(self.path), "TPUCFG_TOOLS_CACHE": str(self.cache)}
         command = [sys.executable, str(SCRIPT), *arguments]
         return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Run the script and return status, output and messages."""
+        """Start the script.and return status, output and messages."""
         with self.start(*arguments) as process:
             output, messages = process.communicate(timeout=60)
             return process.returncode, output, messages
@@ -58,22 +58,22 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine without anything."""
+    """A machine without `pulumi`, `go` and cache."""
     return Machine(tmp_path)
 
 
 @pytest.mark.parametrize("version", [PINNED, "3.1000.0", "4.0.0"])
-def test_engine_on_the_path_is_taken_if_it_is_new_enough(machine: Machine, version: str) -> None:
+def test_new_enough_engine_on_the_path_is_used(machine: Machine, version: str) -> None:
     """An installed Pulumi of the pinned version or a newer one is used, and nothing is built."""
     installed = machine.program("pulumi", f"print('v{version}')")
 
     assert machine.run() == (0, f"{installed}\n", "")
 
 
-@pytest.mark.parametrize("said", ["v3.30.9", "v2.1000.0", "something else"])
-def test_old_engine_on_the_path_is_passed_over(machine: Machine, said: str) -> None:
-    """An older Pulumi, or one that tells no version, is not used: the pinned one is built into the cache."""
-    machine.program("pulumi", f"print({said!r})")
+@pytest.mark.parametrize("version_output", ["v3.30.9", "v2.1000.0", "something else"])
+def test_old_engine_on_the_path_is_ignored(machine: Machine, version_output: str) -> None:
+    """An older Pulumi, or one without a version, is not used: the pinned one is built into the cache."""
+    machine.program("pulumi", f"print({version_output!r})")
     machine.go()
 
     status, output, _ = machine.run()
@@ -82,7 +82,7 @@ def test_old_engine_on_the_path_is_passed_over(machine: Machine, said: str) -> N
 
 
 def test_second_run_builds_nothing(machine: Machine) -> None:
-    """What is in the cache is used, with `--find` too."""
+    """The cached engine is used, with `--find` too."""
     machine.go()
     machine.run()
 
@@ -91,20 +91,20 @@ def test_second_run_builds_nothing(machine: Machine) -> None:
     assert machine.runs.read_text() == "run\n"
 
 
-def test_two_callers_at_once_build_once(machine: Machine) -> None:
-    """The second caller says that it waits, and both get the one engine."""
+def test_concurrent_callers_build_once(machine: Machine) -> None:
+    """The second caller prints that it waits, and both return the same engine."""
     machine.go(seconds=1.5)
 
     with machine.start() as first, machine.start() as second:
-        answers = [first.communicate(timeout=60), second.communicate(timeout=60)]
+        results = [first.communicate(timeout=60), second.communicate(timeout=60)]
 
-    assert [output for output, _ in answers] == [f"{machine.engine}\n"] * 2
-    assert sum("waiting for it" in messages for _, messages in answers) == 1
+    assert [output for output, _ in results] == [f"{machine.engine}\n"] * 2
+    assert sum("waiting for it" in messages for _, messages in results) == 1
     assert machine.runs.read_text() == "run\n"
 
 
 def test_find_builds_nothing(machine: Machine) -> None:
-    """With `--find` a missing engine is a failure that names the command that builds it."""
+    """With `--find`, a missing engine is an error with the command that builds it."""
     machine.go()
 
     status, output, messages = machine.run("--find")
@@ -114,8 +114,8 @@ def test_find_builds_nothing(machine: Machine) -> None:
     assert not machine.runs.exists()
 
 
-def test_neither_pulumi_nor_go(machine: Machine) -> None:
-    """With nothing to run and nothing to build with, the message says how to install either."""
+def test_machine_without_pulumi_and_go(machine: Machine) -> None:
+    """Without Pulumi and Go, the message has the URLs to install either of them."""
     status, output, messages = machine.run()
 
     assert (status, output) == (1, "")
@@ -124,34 +124,34 @@ def test_neither_pulumi_nor_go(machine: Machine) -> None:
     assert "Traceback" not in messages
 
 
-def test_failed_build_shows_its_end_and_names_its_log(machine: Machine) -> None:
-    """A build that fails leaves a log, whose last lines and path are shown, and no engine."""
+def test_failed_build_prints_its_last_lines_and_the_log(machine: Machine) -> None:
+    """A failed build leaves no engine; the last lines and the path of its log are printed."""
     machine.go(fails=True)
 
     status, output, messages = machine.run()
 
     log = machine.engine.parent / "build.log"
     assert (status, output) == (1, "")
-    assert "cannot find module for it" in messages
+    assert "cannot find module" in messages
     assert str(log) in messages
     assert "compiling something" in log.read_text()
     assert not machine.engine.exists()
 
 
-def test_engine_of_another_version_is_refused(machine: Machine) -> None:
-    """A build that does not say the pinned version is not taken for it."""
+def test_engine_of_another_version_is_rejected(machine: Machine) -> None:
+    """A build with another version than the pinned one is rejected."""
     machine.go(version="0.0.1")
 
     status, _, messages = machine.run()
 
     assert status == 1
-    assert f"does not say that it is {PINNED}" in messages
+    assert f"is not version {PINNED}" in messages
     assert not machine.engine.exists()
 
 
 @pytest.mark.parametrize("left", ["pulumi.unfinished", ".lock"])
-def test_interrupted_build_is_begun_anew(machine: Machine, left: str) -> None:
-    """What an interrupted build leaves behind neither blocks the next one nor is taken for an engine."""
+def test_interrupted_build_is_restarted(machine: Machine, left: str) -> None:
+    """The files of an interrupted build neither block the next one nor are used as an engine."""
     machine.engine.parent.mkdir(parents=True)
     (machine.engine.parent / left).write_text("half")
     machine.go()

@@ -1,4 +1,4 @@
-"""The runner of the documents' blocks: what it takes for a command, and what it lets pass."""
+"""The runner of the commands in documents: parsing, comparing and rewriting."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from readme_blocks import ROOT, Step, matches, refreshed, steps_of
 
 @pytest.fixture
 def page() -> Path:
-    """The place of a page of the root that nobody has written."""
+    """Path of a page in the root that does not exist yet."""
     return ROOT / f"page-{os.getpid()}.md"
 
 
@@ -20,7 +20,7 @@ def _steps(text: str) -> list[Step]:
 
 
 def test_console_block_gives_each_command_its_output() -> None:
-    """A line with a dollar is a command; what follows up to the next one is its output, with its place."""
+    """A line with a dollar is a command; the lines up to the next command are its output, with their location."""
     assert _steps(
         """\
         Two commands:
@@ -38,24 +38,24 @@ def test_console_block_gives_each_command_its_output() -> None:
 
 
 def test_sh_block_is_one_command_that_has_to_succeed() -> None:
-    """A block without output is run as it stands, and without the indent of the list that it is part of."""
+    """A block without output runs as one command, without the indentation of a surrounding list."""
     assert _steps("1. Go:\n\n   ```sh\n   cd x\n   ls\n   ```\n") == [Step("cd x\nls", None, 3, "   ")]
 
 
-def test_comment_keeps_a_block_from_being_run_and_gives_the_reason() -> None:
-    """The comment holds for the next block alone, and for none where a sentence stands between them."""
+def test_comment_with_a_reason_skips_the_next_block() -> None:
+    """The comment applies only to the block directly below it."""
     text = "<!-- not run: why -->\n```sh\na\n```\n```sh\nb\n```\n<!-- not run: why -->\nBut:\n```sh\nc\n```\n"
 
     assert [step.command for step in _steps(text)] == ["b", "c"]
 
 
-def test_hidden_command_is_run_in_its_turn() -> None:
-    """What a page needs and does not talk about is run where its comment stands."""
+def test_hidden_command_runs_in_order() -> None:
+    """A command in a comment runs at the position of the comment."""
     assert [step.command for step in _steps("<!-- run: a -->\n```sh\nb\n```\n")] == ["a", "b"]
 
 
-def test_other_languages_are_no_commands() -> None:
-    """A block of YAML, or of no language, is not run."""
+def test_blocks_of_other_languages_are_ignored() -> None:
+    """A block of YAML, or without a language, does not run."""
     assert not _steps("```yaml\na: 1\n```\n```\n$ a\n```\n")
 
 
@@ -72,8 +72,8 @@ def test_other_languages_are_no_commands() -> None:
         ([], [], True),
     ],
 )
-def test_only_an_elision_stands_for_other_lines(expected: list[str], printed: list[str], same: bool) -> None:
-    """Output is compared line by line and letter by letter, but for the lines that `...` stands for."""
+def test_only_an_elision_matches_other_lines(expected: list[str], printed: list[str], same: bool) -> None:
+    """Output has to be equal, except for the lines that `...` replaces."""
     assert matches(expected, printed) is same
 
 
@@ -88,19 +88,19 @@ def test_only_an_elision_stands_for_other_lines(expected: list[str], printed: li
     ],
 )
 def test_refreshed_output_keeps_its_elisions(expected: list[str], shown: list[str]) -> None:
-    """Of a block with elisions as many lines are shown as before, around the line that is nearest to the old one."""
+    """A block with elisions keeps its number of lines, around the line most similar to the old one."""
     assert refreshed(expected, ["a", "b1", "c", "d"]) == shown
 
 
-def test_page_that_is_not_true_is_found_and_fixed(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong output and a failing command are both named with their lines; writing fixes the output and no more."""
+def test_outdated_page_is_reported_and_rewritten(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong output and a failing command are reported with their lines; writing updates only the output."""
     page.write_text("```console\n$ cd docs && echo a; exit 1\nb\n$ ls design.md\n```\n```sh\nfalse\n```\n")
     try:
         assert readme_blocks.main([str(page)]) == 1
-        said = capsys.readouterr().err
-        assert f"{page.name}:2: $ cd docs" in said
-        assert "-b\n+a" in said
-        assert f"{page.name}:6: $ false\n  ended with status 1" in said
+        messages = capsys.readouterr().err
+        assert f"{page.name}:2: $ cd docs" in messages
+        assert "-b\n+a" in messages
+        assert f"{page.name}:6: $ false\n  ended with status 1" in messages
 
         assert readme_blocks.main(["--write", str(page)]) == 1
         assert "echo a; exit 1\na\n$ ls design.md\ndesign.md\n```\n```sh\nfalse\n" in page.read_text()

@@ -1,4 +1,4 @@
-"""What the tests of the trainers share."""
+"""Fixtures for the tests of the trainers."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ import pytest
 import trainers
 
 TOO_NEW: Final = (3, 14)
-"""The first Python that TensorFlow has no build for."""
+"""The first Python version without a build of TensorFlow."""
 
 
 @pytest.fixture(scope="session")
 def tensorflow() -> str:
-    """The Python that has TensorFlow; where there is none, the test is skipped, unless everything has to run."""
+    """The Python with TensorFlow; without one, the test is skipped, or fails if no test may be skipped."""
     if sys.version_info >= TOO_NEW:
         pytest.skip("TensorFlow has no build for this Python")
     if not any(trainers.TENSORFLOW.parent.parent.glob("lib/*/site-packages/tensorflow")):

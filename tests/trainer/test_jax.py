@@ -15,7 +15,7 @@ from tpucfg.cli.app import run
 from trainers import Run, Trainer, devices
 
 SIZES: Final = {"v2-8": 1, "v2-32": 4}
-"""The ladder of the new project, with the hosts of each rung."""
+"""Hosts of each rung of the new project's ladder."""
 BUCKET: Final = "gs://my-project-dev-mnist-dev-us-central1"
 JOBS: Final = f"{BUCKET}/jobs/mnist"
 
@@ -23,23 +23,23 @@ JOBS: Final = f"{BUCKET}/jobs/mnist"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Buckets]:
     """A server of buckets."""
-    with buckets() as made:
-        yield made
+    with buckets() as buckets_server:
+        yield buckets_server
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory: pytest.TempPathFactory, server: Buckets) -> Trainer:
     """A new project, with digits in its bucket and in the folder `local`."""
-    made = trainers.new(tmp_path_factory.mktemp("jax") / "mnist", "jax")
+    project = trainers.new(tmp_path_factory.mktemp("jax") / "mnist", "jax")
     digits = ["--train=5000", "--test=1000"]
-    made.run([f"{BUCKET}/data", *digits], "trainer.digits", **server.environment)
-    made.run(["local/data", *digits], "trainer.digits")
-    return made
+    project.run([f"{BUCKET}/data", *digits], "trainer.digits", **server.environment)
+    project.run(["local/data", *digits], "trainer.digits")
+    return project
 
 
 @pytest.fixture(scope="module")
 def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
-    """Both rungs, each on as many processes as it has hosts, and on 8 devices."""
+    """Runs of both rungs, each with as many processes as hosts, on 8 devices."""
     ran = {}
     for size, count in SIZES.items():
         several = trainers.hosts(count) if count > 1 else [{}]
@@ -52,7 +52,7 @@ def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
 
 
 def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
-    """With the flags of the configs to the letter, 1 host and 4 hosts see as many examples, and learn them."""
+    """With the exact flags of the configs, runs on 1 host and on 4 hosts see equally many examples and learn them."""
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines
     assert "devices: 8 (cpu), hosts: 4" in rungs["v2-32"].lines
     for ran in rungs.values():
@@ -63,7 +63,7 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
 
 
 def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run], server: Buckets) -> None:
-    """A rung's bucket holds its newest checkpoints and the profiler's trace, and nothing that is half written."""
+    """A rung's bucket contains its newest checkpoints and the profiler's trace, and no incomplete file."""
     assert rungs
     for size, last in (("v2-8", 200), ("v2-32", 50)):
         left = server.below(f"{JOBS}/{size}")
@@ -74,7 +74,7 @@ def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run],
 
 
 def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, Run]) -> None:
-    """One device sees the same batches as eight, and learns the same from them."""
+    """A run on one device has the batches and the loss of a run on eight."""
     alone = trainer.run([*trainers.moved(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1))
 
     assert "devices: 1 (cpu), hosts: 1" in alone.lines
@@ -82,10 +82,8 @@ def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, 
     assert alone.figures["accuracy"] == pytest.approx(rungs["v2-8"].figures["accuracy"], abs=5e-3)
 
 
-def test_killed_run_goes_on_where_it_was(
-    trainer: Trainer, rungs: dict[str, Run], server: Buckets, tmp_path: Path
-) -> None:
-    """A run that is killed, and whose newest checkpoint is cut off, ends like the one that nobody disturbed."""
+def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: Buckets, tmp_path: Path) -> None:
+    """A killed run with a truncated newest checkpoint ends with the result of an uninterrupted run."""
     flags = [*trainer.flags("v2-8"), "--data_dir=local/data", f"--model_dir={tmp_path}", "--save_checkpoints_steps=20"]
     process = trainer.start("trainer", flags, **devices(8), **server.environment)
     assert process.stdout
@@ -111,21 +109,21 @@ def test_killed_run_goes_on_where_it_was(
         np.testing.assert_allclose(ours[name], theirs[name], atol=1e-4)
 
 
-def test_finished_run_says_so(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
-    """A second start of a run that is done trains nothing, says its figures but for the speed, and does not pass."""
+def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
+    """A second start of a finished run trains nothing, prints its metrics except for the speed, and fails."""
     process = trainer.start("trainer", trainer.flags("v2-8"), **devices(8), **server.environment)
-    printed, said = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+    printed, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
 
-    expected = {key: it for key, it in rungs["v2-8"].figures.items() if key != "examples_per_second"}
+    expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
     assert Run(printed.splitlines()).figures == expected
     assert process.returncode == 1
-    assert said.startswith(
+    assert message.startswith(
         f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
     )
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["--hosts=4"], "--hosts=4 needs a slice of 4 hosts"),
         (["--hosts=4"], "help: to try it on one machine, give --hosts=1"),
@@ -135,18 +133,18 @@ def test_finished_run_says_so(trainer: Trainer, rungs: dict[str, Run], server: B
         (["--learning_rate=1e30", "--model_dir=other"], "the loss is nan after step"),
     ],
 )
-def test_what_cannot_work_is_said(
-    trainer: Trainer, rungs: dict[str, Run], server: Buckets, more: list[str], said: str
+def test_unusable_setting_is_reported(
+    trainer: Trainer, rungs: dict[str, Run], server: Buckets, more: list[str], message: str
 ) -> None:
-    """What the trainer cannot go on with ends it in one sentence, before it costs hours."""
+    """Settings that the trainer cannot use end it with one sentence before any training."""
     assert rungs
-    assert said in trainer.refusal([*trainer.flags("v2-8"), *more], **devices(8), **server.environment)
+    assert message in trainer.refusal([*trainer.flags("v2-8"), *more], **devices(8), **server.environment)
 
 
-def test_figures_are_recorded(
+def test_metrics_are_recorded(
     trainer: Trainer, rungs: dict[str, Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`tpucfg record --from` takes the log of each rung as it is, and the gate compares what it found there."""
+    """`tpucfg record --from` reads the log of each rung, and the gate compares the recorded metrics."""
     spec = ["--spec", str(trainer.folder / "tpucfg.yaml"), "--env", "dev"]
     for size, ran in rungs.items():
         log = tmp_path / f"{size}.log"
@@ -155,14 +153,14 @@ def test_figures_are_recorded(
     capsys.readouterr()
 
     assert run(["status", *spec, "--format", "json"]) == 0
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     for ran in rungs.values():
-        assert f'"examples_per_second": {ran.figures["examples_per_second"]}' in said
-        assert f'"accuracy": {ran.figures["accuracy"]}' in said
+        assert f'"examples_per_second": {ran.figures["examples_per_second"]}' in message
+        assert f'"accuracy": {ran.figures["accuracy"]}' in message
 
 
-def test_hosts_that_share_no_folder_are_noticed(trainer: Trainer, tmp_path: Path) -> None:
-    """Hosts with checkpoints of their own, or with none, do not go on from different steps."""
+def test_hosts_without_a_shared_folder_are_reported(trainer: Trainer, tmp_path: Path) -> None:
+    """Hosts with separate checkpoints, or with none, do not continue from different steps."""
     flags = [*trainer.flags("v2-32"), "--hosts=2", "--train_steps=2", "--data_dir=local/data"]
 
     def started() -> list[Popen[str]]:
@@ -174,12 +172,12 @@ def test_hosts_that_share_no_folder_are_noticed(trainer: Trainer, tmp_path: Path
     for process in started():
         trainers.finished(process)
     for process in started():
-        said = process.communicate(timeout=trainers.TIMEOUT_SECONDS)[1]
-        assert "the hosts have checkpoints of different steps: 2, 0" in said
+        message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)[1]
+        assert "the hosts have checkpoints of different steps: 2, 0" in message
 
 
-def test_missing_hosts_are_noticed(trainer: Trainer, server: Buckets) -> None:
-    """A slice with other hosts than the config was made for does not train on the wrong batch."""
+def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:
+    """A slice with another number of hosts than in the config does not train with the wrong batch size."""
     flags = [*trainer.flags("v2-32"), "--hosts=3"]
     started = [
         trainer.start("trainer", flags, **devices(1), **server.environment, **host) for host in trainers.hosts(2)
@@ -194,12 +192,12 @@ def test_missing_hosts_are_noticed(trainer: Trainer, server: Buckets) -> None:
 
 @pytest.mark.parametrize("name", ["batch_size", "train_steps", "warmup_steps", "learning_rate"])
 @pytest.mark.parametrize("text", ["x", "-1", "1.5.2", "nan", "9" * 5000, ""])
-def test_wrong_flag_is_said_in_words(trainer: Trainer, name: str, text: str) -> None:
-    """Nothing of the program's insides is in the sentence."""
+def test_invalid_flag_has_a_readable_message(trainer: Trainer, name: str, text: str) -> None:
+    """The message for an invalid flag contains no internals of the program."""
     process = trainer.start("trainer", [*trainer.flags("v2-8"), f"--{name}={text}"])
-    _, said = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+    _, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
     assert process.returncode == 2
     kind = "number above 0" if name == "learning_rate" else "whole number of"
-    assert f"argument --{name}: " in said
-    assert f" is no {kind}" in said
-    assert "_" not in said.partition(f"argument --{name}: ")[2]
+    assert f"argument --{name}: " in message
+    assert f" is no {kind}" in message
+    assert "_" not in message.partition(f"argument --{name}: ")[2]

@@ -19,48 +19,54 @@ each_kind = pytest.mark.parametrize(("framework", "target"), KINDS, ids=[f"{one}
 def test_new_project_has_no_findings(
     framework: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What init writes passes its own check; of the service that Google shut down, it says only that."""
-    made = trainers.new(tmp_path / "mnist", framework, target, quick=False)
+    """A new project passes its own check; for the service that Google shut down, that is the only finding."""
+    project = trainers.new(tmp_path / "mnist", framework, target, quick=False)
     capsys.readouterr()
 
-    assert run(["check", "--spec", str(made.folder / "tpucfg.yaml"), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [it["id"] for it in found] == (["TPU060"] if target == "ai-platform" else [])
+    assert run(["check", "--spec", str(project.folder / "tpucfg.yaml"), "--format", "json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert [finding["id"] for finding in findings] == (["TPU060"] if target == "ai-platform" else [])
 
 
 @each_kind
-def test_trainer_takes_the_flags_of_every_rung(framework: str, target: str, tmp_path: Path) -> None:
-    """The flags of the configs are the trainer's, to the letter, whatever the target makes of them."""
-    made = trainers.new(tmp_path / "mnist", framework, target, quick=False)
-    made = made._replace(python=trainers.PYTHONS["jax"])  # the flags need neither framework
-    (made.folder / "shown.py").write_text("import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n")
+def test_trainer_accepts_the_flags_of_every_rung(framework: str, target: str, tmp_path: Path) -> None:
+    """The trainer accepts the exact flags of the configs, for every target."""
+    project = trainers.new(tmp_path / "mnist", framework, target, quick=False)
+    project = project._replace(python=trainers.PYTHONS["jax"])  # the flags need neither framework
+    (project.folder / "shown.py").write_text(
+        "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
+    )
 
     for size in TRAINERS[framework][target].sizes:
-        (shown,) = made.run(made.flags(size), "shown").lines
-        for flag in made.flags(size):
+        (shown,) = project.run(project.flags(size), "shown").lines
+        for flag in project.flags(size):
             name, value = flag.removeprefix("--").split("=")
             assert re.search(rf"\b{name}='?{re.escape(value)}'?[,)]", shown), (flag, shown)
 
 
 def test_folder_may_end_with_a_slash(tmp_path: Path) -> None:
-    """In a bucket `data//mnist.npz` is another object than `data/mnist.npz`; whoever writes the spec need not know."""
-    made = trainers.new(tmp_path / "mnist", "jax")
-    (made.folder / "shown.py").write_text("import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n")
+    """A folder in the spec may end with a slash, although `data//mnist.npz` is another object in a bucket."""
+    project = trainers.new(tmp_path / "mnist", "jax")
+    (project.folder / "shown.py").write_text(
+        "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
+    )
 
-    (shown,) = made.run([*made.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "shown").lines
+    (shown,) = project.run([*project.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "shown").lines
     assert "data_dir='gs://b/data', model_dir='/'" in shown
 
 
-def test_trainer_takes_epochs_too(tmp_path: Path) -> None:
-    """A spec may count in epochs; then it has no steps, and the trainer takes one of the two and not both."""
-    made = trainers.new(tmp_path / "mnist", "jax")
-    spec = made.folder / "tpucfg.yaml"
+def test_trainer_accepts_epochs(tmp_path: Path) -> None:
+    """A spec may have epochs instead of steps; the trainer accepts one of the two, but not both."""
+    project = trainers.new(tmp_path / "mnist", "jax")
+    spec = project.folder / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace("train_steps: 200", "epochs: 3"))
-    (made.folder / "shown.py").write_text("import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n")
+    (project.folder / "shown.py").write_text(
+        "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
+    )
 
-    (shown,) = made.run(made.flags("v2-8"), "shown").lines
+    (shown,) = project.run(project.flags("v2-8"), "shown").lines
     assert "train_steps=None, epochs=Fraction(3, 1)" in shown
-    process = made.start("shown", [*made.flags("v2-8"), "--train_steps=5"])
+    process = project.start("shown", [*project.flags("v2-8"), "--train_steps=5"])
     assert "not allowed with argument --epochs" in process.communicate()[1]
     assert process.returncode == 2
 
@@ -69,30 +75,30 @@ def test_trainer_takes_epochs_too(tmp_path: Path) -> None:
     ("epochs", "steps"),
     [("2.5", 625), ("1e1", 2500), ("+1.1", 275), (".5", 125), ("5.", 1250), ("2.5001", 626), ("1e-300", 1)],
 )
-def test_every_number_of_epochs_makes_steps(tmp_path: Path, epochs: str, steps: int) -> None:
-    """What the spec takes for epochs the trainer takes too, and sees at least as many examples in as few steps."""
-    made = trainers.new(tmp_path / "mnist", "jax")
-    spec = made.folder / "tpucfg.yaml"
+def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, steps: int) -> None:
+    """The trainer accepts the spec's numbers of epochs, and runs the minimum number of steps for them."""
+    project = trainers.new(tmp_path / "mnist", "jax")
+    spec = project.folder / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace("train_steps: 200", f"epochs: {epochs}"))
     shown = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
-    (made.folder / "shown.py").write_text(f"{shown}print(flags._replace(batch_size=240).steps(60_000))\n")
+    (project.folder / "shown.py").write_text(f"{shown}print(flags._replace(batch_size=240).steps(60_000))\n")
 
-    assert made.run(made.flags("v2-8"), "shown").lines == [str(steps)]
+    assert project.run(project.flags("v2-8"), "shown").lines == [str(steps)]
 
 
 @pytest.mark.parametrize("epochs", ["0", "0.0", "-1", "nan", "inf", "1e9999999", "1/2", "two", "0x10", ""])
-def test_no_number_of_epochs_is_refused(tmp_path: Path, epochs: str) -> None:
-    """What is no decimal number above 0 ends the trainer at once, in words."""
-    made = trainers.new(tmp_path / "mnist", "jax")
-    flags = [flag for flag in made.flags("v2-8") if not flag.startswith("--train_steps")]
-    process = made.start("trainer", [*flags, f"--epochs={epochs}"])
+def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> None:
+    """A value that is not a decimal number above 0 ends the trainer with a message."""
+    project = trainers.new(tmp_path / "mnist", "jax")
+    flags = [flag for flag in project.flags("v2-8") if not flag.startswith("--train_steps")]
+    process = project.start("trainer", [*flags, f"--epochs={epochs}"])
     assert f"{epochs!r} is no number above 0" in process.communicate()[1]
     assert process.returncode == 2
 
 
 @each_kind
-def test_dockerfile_makes_the_image_of_the_spec(framework: str, target: str, tmp_path: Path) -> None:
-    """It says how to build the spec's image, from a base of one version, with what .dockerignore lets in."""
+def test_dockerfile_builds_the_image_of_the_spec(framework: str, target: str, tmp_path: Path) -> None:
+    """The Dockerfile has the command that builds the spec's image, a pinned base, and the files of .dockerignore."""
     folder = trainers.new(tmp_path / "mnist", framework, target).folder
     image = project((folder / "tpucfg.yaml").read_text()).trainer.image
     lines = (folder / "trainer" / "Dockerfile").read_text().splitlines()
@@ -106,35 +112,37 @@ def test_dockerfile_makes_the_image_of_the_spec(framework: str, target: str, tmp
     assert json.loads(lines[-1].removeprefix("ENTRYPOINT ")) == ["python", "-m", "trainer"]
     copied = {line[1] for line in words if line[0] == "COPY"}
     assert copied == {"requirements.txt", "*.py"}
-    assert (folder / "trainer" / ".dockerignore").read_text().split() == ["*", *(f"!{it}" for it in sorted(copied))]
+    assert (folder / "trainer" / ".dockerignore").read_text().split() == ["*", *(f"!{name}" for name in sorted(copied))]
     assert {"RUN", "WORKDIR"} < {line[0] for line in words}
 
 
 @each_kind
-def test_image_holds_fixed_versions(framework: str, target: str, tmp_path: Path) -> None:
-    """Each requirement is one version or one file; for JAX, those that the tests here run with."""
+def test_image_has_pinned_versions(framework: str, target: str, tmp_path: Path) -> None:
+    """Each requirement is pinned to a version or a file; for JAX, to the versions of these tests."""
     text = (trainers.new(tmp_path / "mnist", framework, target).folder / "trainer" / "requirements.txt").read_text()
     lines = [line.partition(" #")[0].strip() for line in text.splitlines() if not line.startswith("#")]
     requirements = [Requirement(line) for line in lines]
 
-    assert all(it.url or re.fullmatch(r"==[0-9.]+", str(it.specifier)) for it in requirements)
+    assert all(entry.url or re.fullmatch(r"==[0-9.]+", str(entry.specifier)) for entry in requirements)
     if framework == "jax":
         lock = (ROOT / "requirements-dev.txt").read_text()
-        for it in requirements:
+        for entry in requirements:
             assert re.search(
-                rf"^{it.name}{re.escape(str(it.specifier))}( ; python_full_version < '3.12')? ", lock, re.MULTILINE
+                rf"^{entry.name}{re.escape(str(entry.specifier))}( ; python_full_version < '3.12')? ",
+                lock,
+                re.MULTILINE,
             )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "templates" / "trainer").rglob("*.py")), ids=lambda path: path.name)
-def test_old_python_reads_what_it_may_have_to(path: Path) -> None:
-    """What runs on AI Platform Training is in the words of its Python 3.7."""
+def test_modules_are_valid_in_old_python(path: Path) -> None:
+    """Modules that run on AI Platform Training are valid in its Python 3.7."""
     if path.parent.name != "jax":
         ast.parse(path.read_text(), feature_version=(3, 7))
 
 
-def test_without_a_trainer_there_is_none(tmp_path: Path) -> None:
-    """A project that brings its own trainer gets no other, and no flags for it."""
+def test_project_without_a_trainer(tmp_path: Path) -> None:
+    """A project with its own trainer gets no other trainer and no flags for it."""
     assert run(["init", str(tmp_path / "mnist")]) == 0
 
     assert not (tmp_path / "mnist" / "trainer").exists()
@@ -142,7 +150,7 @@ def test_without_a_trainer_there_is_none(tmp_path: Path) -> None:
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file of the trainer that is there already stops all of it."""
+    """An existing file of the trainer stops the whole command."""
     (tmp_path / "trainer").mkdir()
     (tmp_path / "trainer" / "data.py").write_text("mine")
 
@@ -151,12 +159,12 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [path.name for path in tmp_path.rglob("*.*")] == ["data.py"]
 
 
-def test_trainer_that_the_target_does_not_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The two options have to go together, and the message says what would."""
+def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The two options have to match, and the message names a valid combination."""
     assert run(["init", str(tmp_path / "a"), "--target", "ai-platform", "--trainer", "jax"]) == 2
-    said = capsys.readouterr().err
-    assert "ai-platform does not run the trainer for jax, but that for tensorflow" in said
-    assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, gke" in said
+    message = capsys.readouterr().err
+    assert "ai-platform does not run the trainer for jax, but that for tensorflow" in message
+    assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, gke" in message
 
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2
     assert "there is no trainer for torch; there are: jax, tensorflow" in capsys.readouterr().err

@@ -9,17 +9,17 @@ import trainers
 from trainers import Run, Trainer
 
 SIZES: Final = ("v5litepod-4", "v5litepod-8")
-"""The ladder of the new project: one host each."""
+"""The new project's ladder: one host per rung."""
 BUCKET: Final = "my-project-dev-mnist-dev-us-central1"
 
 
 @pytest.fixture(scope="module")
 def trainer(tensorflow: str, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
-    """A new project, with digits where its bucket is mapped to."""
+    """A new project, with digits in the folder that its bucket is mapped to."""
     assert tensorflow
-    made = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
-    made.run([str(made.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
-    return made
+    project = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
+    project.run([str(project.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
+    return project
 
 
 def _flags(trainer: Trainer, size: str, *more: str) -> list[str]:
@@ -28,12 +28,12 @@ def _flags(trainer: Trainer, size: str, *more: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def rungs(trainer: Trainer) -> dict[str, Run]:
-    """Both rungs."""
+    """Runs of both rungs."""
     return {size: trainer.run(_flags(trainer, size)) for size in SIZES}
 
 
 def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
-    """With the flags of the configs, but for the bucket's address, both rungs see as many examples and learn them."""
+    """With the flags of the configs, except for the bucket's URL, both rungs see equally many examples."""
     for run in rungs.values():
         assert run.figures.keys() == {"accuracy", "examples_seen", "examples_per_second"}
         assert run.figures["examples_seen"] == 200 * 1024
@@ -41,7 +41,7 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
 
 
 def test_job_leaves_checkpoints_and_a_trace_in_its_folder(trainer: Trainer, rungs: dict[str, Run]) -> None:
-    """The job's folder holds its newest checkpoints and the profiler's trace, and nothing that is half written."""
+    """The job's folder contains its newest checkpoints and the profiler's trace, and no incomplete file."""
     assert rungs
     folder = trainer.folder / BUCKET / "jobs" / "mnist" / SIZES[0]
 
@@ -50,8 +50,8 @@ def test_job_leaves_checkpoints_and_a_trace_in_its_folder(trainer: Trainer, rung
     assert list((folder / "profile").rglob("*.pb"))
 
 
-def test_killed_run_goes_on_where_it_was(trainer: Trainer, rungs: dict[str, Run], tmp_path: Path) -> None:
-    """A run that is killed, and whose newest checkpoint is cut off, ends like the one that nobody disturbed."""
+def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], tmp_path: Path) -> None:
+    """A killed run with a truncated newest checkpoint ends with the result of an uninterrupted run."""
     flags = _flags(trainer, SIZES[0], f"--model_dir={tmp_path}", "--save_checkpoints_steps=20")
     process = trainer.start("trainer", flags)
     assert process.stdout
@@ -69,8 +69,8 @@ def test_killed_run_goes_on_where_it_was(trainer: Trainer, rungs: dict[str, Run]
     assert resumed.losses()["200"] == pytest.approx(rungs[SIZES[0]].losses()["200"], abs=1e-3)
 
 
-def test_several_hosts_are_refused(trainer: Trainer) -> None:
-    """A slice of several hosts, which this trainer would leave idle but for one, is refused before it trains."""
+def test_several_hosts_are_rejected(trainer: Trainer) -> None:
+    """A slice of several hosts, of which this trainer would use only one, is rejected before the training."""
     assert "--hosts=4: this trainer runs on the cores of one host" in trainer.refusal(
         _flags(trainer, SIZES[0], "--hosts=4")
     )
@@ -95,7 +95,7 @@ for replicas in (alone, both):
 
 
 def test_loss_does_not_depend_on_the_replicas(tensorflow: str, trainer: Trainer) -> None:
-    """Two replicas see half of each batch, and learn together what one learns from all of it."""
+    """Two replicas see half of each batch, and reach the loss of one replica with all of it."""
     command = [tensorflow, "-c", TWO_REPLICAS, str(trainer.folder / BUCKET / "data")]
     done = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
 

@@ -1,14 +1,14 @@
 """JSON Schemas of the messages that Google's discovery documents describe.
 
-A discovery document says of a field: its type, `readOnly`, its enum, and in words ("Required.") whether it must be
-there. Beyond that three decisions are ours, because the file is a request that creates something:
+For a field, a discovery document has the type, `readOnly`, the enum, and in prose ("Required.") if it is required.
+Three more decisions are made here, because the file is a request that creates a resource:
 
-- A field that only the service writes is not taken. Google's servers would ignore it, so it can only be a mistake.
+- A field that only the service writes is rejected. Google's servers would ignore it, so it can only be a mistake.
 - An enum loses the values that the document marks as deprecated and the zero value (`…_UNSPECIFIED`), which is how
-  protobuf writes "not set"; a file says that by leaving the field out.
-- Where a request must have a field that gcloud gives by a flag, the file need not have it (`NOT_REQUIRED`).
+    protobuf encodes "not set"; a file leaves the field out instead.
+- A required field that gcloud sets by a flag is optional in the file (`NOT_REQUIRED`).
 
-The documents are those of https://www.googleapis.com/discovery/v1/apis as google-api-python-client carries them.
+The documents are those of https://www.googleapis.com/discovery/v1/apis, as contained in google-api-python-client.
 """
 
 import json
@@ -25,13 +25,13 @@ PACKAGE = "google-api-python-client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """The message that a target's file holds."""
+    """The message in a target's file."""
 
     target: str
     api: str
     """The discovery document's name, e.g. `tpu.v2`."""
     prefix: str
-    """What the document puts in front of its message names."""
+    """Prefix of the document's message names."""
     message: str
     title: str
 
@@ -69,7 +69,7 @@ LEFT_OUT = {
     },
     "Node": {"health": "reported by the service, though the document does not mark it"},
 }
-"""Fields by message that the file does not take, and why."""
+"""Fields by message that the file must not have, with the reason."""
 
 NOT_REQUIRED = {
     "Job": {"jobId": "gcloud's positional argument"},
@@ -81,13 +81,13 @@ NOT_REQUIRED = {
     },
     "HyperparameterSpec": {"goal": 'its own description goes on "Defaults to MAXIMIZE"'},
 }
-"""Fields by message that are called "Required." and that a file may still leave out, and why.
+"""Fields by message that the document calls "Required." but a file may leave out, with the reason.
 
 The flags: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training
 """
 
 REQUIRED_TOO = {"Job": ["trainingInput"], "QueuedResource": ["tpu"], "Tpu": ["nodeSpec"]}
-"""Fields by message without which a file would ask for nothing."""
+"""Fields by message without which a file would request nothing."""
 
 # https://protobuf.dev/programming-guides/json/: a 64-bit integer is written as a string and read as either.
 FORMATS: Mapping[str, Schema] = {
@@ -98,11 +98,11 @@ FORMATS: Mapping[str, Schema] = {
         "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$",
     },
 }
-_SAID_PATTERN = re.compile(r"follow the `(\^[^`]+\$)` regex")
+_PATTERN_IN_PROSE = re.compile(r"follow the `(\^[^`]+\$)` regex")
 
 
 def message_schema(root: Root) -> Schema:
-    """Return the schema of a root message with the messages reachable from it as `$defs`."""
+    """Return the schema of a root message, with all reachable messages as `$defs`."""
     document = _document(root.api)
     messages: Mapping[str, Schema] = {
         name.removeprefix(root.prefix): message for name, message in document["schemas"].items()
@@ -148,15 +148,15 @@ def _message(name: str, message: Schema, prefix: str) -> Schema:
 
 
 def _is_output(field: Schema) -> bool:
-    # ml.v1 says it in words only; tpu.v2 says it both ways.
+    # ml.v1 has it in prose only; tpu.v2 has both.
     return bool(field.get("readOnly")) or field.get("description", "").startswith("Output only.")
 
 
 def _field(field: Schema, prefix: str) -> Schema:
     description = field.get("description", "")
     schema = described(_type(field, prefix), description)
-    if said := _SAID_PATTERN.search(description):
-        schema["pattern"] = said[1]
+    if match := _PATTERN_IN_PROSE.search(description):
+        schema["pattern"] = match[1]
     return {**schema, "deprecated": True} if field.get("deprecated") else schema
 
 

@@ -1,6 +1,6 @@
-"""The JSON Schema of a JobSet: its envelope here as a table, its jobs and pods after the models of `pod.py`.
+"""The JSON Schema of a JobSet: the envelope from a table, jobs and pods from the models of `pod.py`.
 
-The envelope is JobSet v0.10.1's, https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go,
+The envelope is that of JobSet v0.10.1, https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go,
 without `status`, which its controller writes. That release is built on Kubernetes 1.34, hence the pin of `kubernetes`.
 """
 
@@ -20,7 +20,7 @@ class Field:
     """`string`, `integer`, `boolean`, a message's name, or one of these in `[…]`."""
     description: str
     values: str = ""
-    """The values, separated by blanks, of an enum."""
+    """Values of an enum, separated by blanks."""
     required: bool = False
 
 
@@ -36,7 +36,7 @@ ENVELOPE = {
     ),
     "FailurePolicy": (
         Field("maxRestarts", "integer", "How often the whole set is started again before it fails."),
-        Field("restartStrategy", "string", "How the jobs are made anew at a restart.", "BlockingRecreate Recreate"),
+        Field("restartStrategy", "string", "How the jobs are recreated at a restart.", "BlockingRecreate Recreate"),
         Field("rules", "[FailurePolicyRule]", "What to do on which failure; the first rule that matches decides."),
     ),
     "FailurePolicyRule": (
@@ -57,14 +57,14 @@ ENVELOPE = {
         Field("failurePolicy", "FailurePolicy", "When the set has failed."),
         Field("managedBy", "string", "The controller that manages this set."),
         Field("network", "Network", "How the pods reach one another by name."),
-        # The API takes a set without jobs; a config that starts nothing is a mistake.
+        # The API accepts a set without jobs; a config that starts nothing is a mistake.
         Field("replicatedJobs", "[ReplicatedJob]", "The jobs that form the set.", required=True),
         Field("startupPolicy", "StartupPolicy", "Deprecated: In what order the jobs start; use dependsOn."),
         Field("successPolicy", "JobSetSuccessPolicy", "When the set has succeeded."),
         Field("suspend", "boolean", "Suspends all running jobs of the set; Kueue starts it suspended."),
         Field("ttlSecondsAfterFinished", "integer", "Seconds after its end at which the set is deleted."),
     ),
-    # A job has a SuccessPolicy of its own.
+    # A job has its own SuccessPolicy.
     "JobSetSuccessPolicy": (
         Field("operator", "string", "Whether all or any of the jobs must succeed.", "All Any", required=True),
         Field("targetReplicatedJobs", "[string]", "The replicated jobs that count; none means all."),
@@ -78,7 +78,7 @@ ENVELOPE = {
         Field("dependsOn", "[DependsOn]", "Earlier replicated jobs that this one waits for."),
         Field("groupName", "string", "Name of the group that this replicated job belongs to."),
         Field("name", "string", "Name of the entry, a part of its jobs' names.", required=True),
-        Field("replicas", "integer", "How many jobs are made from the template."),
+        Field("replicas", "integer", "Number of jobs created from the template."),
         Field("template", "JobTemplateSpec", "The job.", required=True),
     ),
     "StartupPolicy": (
@@ -102,7 +102,7 @@ def schema() -> Schema:
             {
                 "apiVersion": {"const": "jobset.x-k8s.io/v1alpha2", "description": "The API of the set."},
                 "kind": {"const": "JobSet", "description": "The kind of the object."},
-                # `kubectl apply`, which `tpucfg submit` prints, takes no object without a name.
+                # `kubectl apply`, which `tpucfg submit` prints, rejects an object without a name.
                 "metadata": {
                     "$ref": "#/$defs/ObjectMeta",
                     "description": "Name, namespace, labels and annotations of the set.",

@@ -1,10 +1,10 @@
-"""The patterns of the API schemas in words and by example: editors show `patternErrorMessage`, and tpucfg does."""
+"""Messages and examples for the patterns of the API schemas; editors and tpucfg show `patternErrorMessage`."""
 
 from typing import Any
 
 from apischema import Schema
 
-WORDS = {
+MESSAGES = {
     "^-?[0-9]+$": "a whole number is written in digits",
     r"^[0-9]+(\.[0-9]{1,9})?s$": "a duration is a number of seconds and an s: 3600s",
     "datetime": "a time is written as 2026-01-31T08:00:00Z is",
@@ -17,25 +17,25 @@ WORDS = {
     r"^SIG[A-Z0-9]+([+-][0-9]+)?$": "a signal is written as SIGTERM is",
 }
 EXAMPLES = dict(
-    zip(WORDS, ("1", "3600s", "2026-01-31T08:00:00Z", "1Gi", "a-1", "Memory", "Directory", "SIGTERM"), strict=True)
+    zip(MESSAGES, ("1", "3600s", "2026-01-31T08:00:00Z", "1Gi", "a-1", "Memory", "Directory", "SIGTERM"), strict=True)
 )
 _LONG = {"^[0-9]{4}-": "datetime", "^[+-]?(": "quantity"}
-"""Patterns that are too long to be a key, by how they begin."""
+"""Patterns that are too long for a key, by their start."""
 
 
-def worded(schema: Any) -> Any:
-    """Return the schema with each pattern's words and an example beside it.
+def with_messages(schema: Any) -> Any:
+    """Return the schema with a message and an example beside each pattern.
 
     Raises:
-        KeyError: A pattern has none.
+        KeyError: A pattern has no message.
     """
     if isinstance(schema, list):
-        return [worded(item) for item in schema]
+        return [with_messages(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made: Schema = {key: worded(value) for key, value in schema.items()}
+    result: Schema = {key: with_messages(value) for key, value in schema.items()}
     pattern = schema.get("pattern")
     if not isinstance(pattern, str):
-        return made
+        return result
     name = next((name for start, name in _LONG.items() if pattern.startswith(start)), pattern)
-    return {**made, "examples": [EXAMPLES[name]], "patternErrorMessage": WORDS[name]}
+    return {**result, "examples": [EXAMPLES[name]], "patternErrorMessage": MESSAGES[name]}

@@ -1,8 +1,8 @@
-"""JSON Schemas of the Kubernetes messages below a JobSet's jobs, after the models of the package `kubernetes`.
+"""JSON Schemas of the Kubernetes messages in a JobSet's jobs, from the models of the package `kubernetes`.
 
-A model says its fields (`attribute_map`), their types (`openapi_types`), their descriptions (docstrings) and, through
-the check in its setters, which of them must be there. What it does not say stands here as data: enums, which the
-models leave in prose, and which of the strings are quantities.
+A model has its fields (`attribute_map`), their types (`openapi_types`), their descriptions (docstrings) and, in
+the checks of its setters, the required fields. Everything else is data in this module: enums, which the
+models describe in prose, and the strings that are quantities.
 """
 
 import re
@@ -31,10 +31,10 @@ LEFT_OUT = {
     },
     "PodSpec": {"ephemeralContainers"},
 }
-"""Fields by message that a file does not take.
+"""Fields by message that a file must not have.
 
-Most of them only the system writes. `ephemeralContainers` cannot be given when a pod is created. `generateName` and
-`ownerReferences` are dropped from a template by JobSet's CustomResourceDefinition, and the set itself has a name.
+Only the system writes most of them. `ephemeralContainers` cannot be set when a pod is created. `generateName` and
+`ownerReferences` are removed from a template by JobSet's CustomResourceDefinition, and the set itself has a name.
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/ and …/workload-resources/pod-v1/
 """
 
@@ -44,7 +44,7 @@ _TERMINATION_MESSAGE = "FallbackToLogsOnError File"
 _INCLUSION = "Honor Ignore"
 _PROFILE = "Localhost RuntimeDefault Unconfined"
 
-# Written after the constants of k8s.io/api v0.34.1: https://github.com/kubernetes/api/blob/v0.34.1/core/v1/types.go,
+# Taken from the constants of k8s.io/api v0.34.1: https://github.com/kubernetes/api/blob/v0.34.1/core/v1/types.go,
 # …/batch/v1/types.go and https://github.com/kubernetes/apimachinery/blob/v0.34.1/pkg/apis/meta/v1/types.go.
 ENUMS = {
     "AppArmorProfile.type": _PROFILE,
@@ -86,14 +86,14 @@ ENUMS = {
     "VolumeMount.mountPropagation": "Bidirectional HostToContainer None",
     "VolumeMount.recursiveReadOnly": "Disabled Enabled IfPossible",
 }
-"""The values, separated by blanks, of a field that takes no other."""
+"""Values of a closed enum, separated by blanks."""
 
 PATTERNS = {
     "EmptyDirVolumeSource.medium": "^(|Memory|HugePages|HugePages-.+)$",
     "HostPathVolumeSource.type": "^(|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket)$",
     "Lifecycle.stopSignal": "^SIG[A-Z0-9]+([+-][0-9]+)?$",
 }
-"""Fields whose values form an enum with an open or an empty member."""
+"""Fields with an enum that is open or has an empty member."""
 
 QUANTITIES = {
     "EmptyDirVolumeSource.sizeLimit",
@@ -104,7 +104,7 @@ QUANTITIES = {
     "VolumeResourceRequirements.limits",
     "VolumeResourceRequirements.requests",
 }
-"""Fields that hold a Kubernetes quantity, or a map of them; the models call a quantity a string."""
+"""Fields with a Kubernetes quantity, or a map of quantities; the models declare them as strings."""
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
@@ -124,19 +124,19 @@ _DOCUMENTED = re.compile(r"\.  # noqa: E501\s+(?!\s|:return:)(.+?)  # noqa: E501
 
 
 def name_of(model: str) -> str:
-    """Return the message's name for that of its model: `PodSpec` for `V1PodSpec`."""
+    """Return the message's name for the name of its model: `PodSpec` for `V1PodSpec`."""
     return re.sub(r"^(Core)?V1(?=[A-Z])", "", model)
 
 
 def reachable(*roots: str) -> dict[str, Schema]:
-    """Return the schemas of these models' messages and of all below them, by message name."""
-    made: dict[str, Schema] = {}
+    """Return the schemas of these models' messages and of all messages below them, by name."""
+    schemas: dict[str, Schema] = {}
     waiting = list(roots)
     while waiting:
         model = waiting.pop()
-        if name_of(model) not in made:
-            made[name_of(model)] = _message(getattr(models, model), waiting)
-    return made
+        if name_of(model) not in schemas:
+            schemas[name_of(model)] = _message(getattr(models, model), waiting)
+    return schemas
 
 
 def _message(model: Any, waiting: list[str]) -> Schema:
@@ -152,15 +152,15 @@ def _message(model: Any, waiting: list[str]) -> Schema:
 
 
 def _required(model: Any) -> list[str]:
-    """Return the attributes whose setters refuse to be given nothing."""
+    """Return the attributes whose setters reject None."""
     unchecked, checked = Configuration(), Configuration()
     unchecked.client_side_validation = False
     blank = model(local_vars_configuration=unchecked)
     blank.local_vars_configuration = checked
-    return [attribute for attribute in model.attribute_map if _refuses_none(blank, attribute)]
+    return [attribute for attribute in model.attribute_map if _rejects_none(blank, attribute)]
 
 
-def _refuses_none(blank: object, attribute: str) -> bool:
+def _rejects_none(blank: object, attribute: str) -> bool:
     try:
         setattr(blank, attribute, None)
     except ValueError:
@@ -172,13 +172,13 @@ def _type(location: str, kind: str, waiting: list[str]) -> Schema:
     if container := _CONTAINER.match(kind):
         inner = _type(location, container[1], waiting)
         return {"type": "array", "items": inner} if kind.startswith("list") else map_of(inner)
-    if scalar := _said_here(location) or _SCALARS.get(kind):
+    if scalar := _declared_schema(location) or _SCALARS.get(kind):
         return dict(scalar)
     waiting.append(kind)
     return {"$ref": f"#/$defs/{name_of(kind)}"}
 
 
-def _said_here(location: str) -> Schema | None:
+def _declared_schema(location: str) -> Schema | None:
     if location in QUANTITIES:
         return QUANTITY
     if location in ENUMS:

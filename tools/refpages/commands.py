@@ -1,4 +1,4 @@
-"""docs/reference/commands.md: every command with its options, from the help that it prints."""
+"""docs/reference/commands.md: every command with its options, from its help."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -26,13 +26,13 @@ _STATUSES: Final = """\
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the page's text."""
     parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(), "\n", _STATUSES, *_statuses(), "\n"]
     return "".join([*parts, *(line for name in COMMANDS for line in _command(name))]).rstrip("\n") + "\n"
 
 
 def _contexts() -> dict[str, Any]:
-    """Each command's context, whose `command` knows its own help."""
+    """Return each command's context, whose `command` has its help."""
     group: Any = get_command(app)
     above = group.make_context("tpucfg", [], resilient_parsing=True)
     commands = {name: group.get_command(above, name) for name in COMMANDS}
@@ -58,7 +58,7 @@ def _command(name: str) -> Iterator[str]:
     yield f"```text\n{context.command.get_usage(context).removeprefix('Usage: ')}\n```\n\n"
     rows = [parameter.get_help_record(context) for parameter in context.command.params]
     if rows := [row for row in rows if row]:
-        yield from (f"- `{option}`: {prose(said)}\n" for option, said in rows)
+        yield from (f"- `{option}`: {prose(text)}\n" for option, text in rows)
         yield "\n"
     yield f"Exit status: {', '.join(map(str, _statuses_of(name)))}.\n\n"
 
@@ -68,7 +68,7 @@ def _paragraphs(context: Any) -> list[str]:
 
 
 def _statuses_of(name: str) -> Iterator[int]:
-    """Those that any command has, and that of differences where the command's module speaks of it."""
+    """Yield the exit statuses that every command has, and DIFFERENCES if the command's module uses it."""
     yield from (0, exits.ERRORS, exits.USAGE)
     if hasattr(import_module(f"tpucfg.cli.{name}"), "DIFFERENT"):
         yield exits.DIFFERENT

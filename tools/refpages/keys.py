@@ -1,4 +1,4 @@
-"""The keys that a schema lets somebody write, in its order, each with all that the schema says of it."""
+"""Keys that a schema allows, in its order, each with its resolved schema."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -18,33 +18,33 @@ CHOSEN: Final = {
     "flags": "figure",
     "<size>": "figure",
 }
-"""Below a mapping whose keys the writer chooses: what such a key is called here."""
+"""Placeholder for the keys of a mapping that the user names."""
 
 
 class Key(NamedTuple):
     """One key of the file."""
 
     path: tuple[str, ...]
-    """From the top; a key that the writer chooses stands in angle brackets."""
+    """Path from the top; a key that the user names is in angle brackets."""
     schema: Schema
-    """With what it refers to."""
+    """The schema with its reference resolved."""
     required: bool
     instances: tuple[str, ...]
-    """The path with an example in place of each chosen key."""
+    """The path with an example in place of each placeholder."""
 
     @property
     def dotted(self) -> str:
-        """As people write it: `environments.<env>.region`."""
+        """Return the path in dotted form: `environments.<env>.region`."""
         return ".".join(self.path)
 
     @property
     def anchor(self) -> str:
-        """What both readers of the page make of its heading: the letters without what stands between them."""
+        """Return the anchor that both renderers of the page derive from its heading, without punctuation."""
         return "".join(step.strip("<>") for step in self.path)
 
 
 def keys(schema: Schema) -> Iterator[Key]:
-    """Every key that the schema allows, from the top down."""
+    """Yield every key that the schema allows, from the top down."""
     yield from _below(schema, schema.get("$defs", {}), (), ())
 
 
@@ -62,7 +62,7 @@ def _below(schema: Schema, defs: Schema, path: tuple[str, ...], instances: tuple
 
 
 def _whole(schema: Schema, defs: Schema) -> Schema:
-    """The schema with what it refers to; what stands beside the reference counts."""
+    """Return the schema with its reference resolved; keywords beside the reference take precedence."""
     if "$ref" not in schema:
         return schema
     return {**defs[schema["$ref"].rpartition("/")[2]], **schema}

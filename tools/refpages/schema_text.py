@@ -1,4 +1,4 @@
-"""What a JSON Schema says of a value, in words: its type, its form and its bounds."""
+"""Description of a JSON Schema's values in prose: type, form and bounds."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -20,16 +20,16 @@ _BOUNDS: Final[dict[str, Callable[[Any], str]]] = {
     "exclusiveMinimum": lambda value: f"above {value:,}",
     "maximum": lambda value: f"at most {value:,}",
     "maxLength": lambda value: f"up to {value:,} characters",
-    "minItems": lambda value: f"at least {_counted(value, 'entry', 'entries')}",
-    "maxItems": lambda value: f"up to {_counted(value, 'entry', 'entries')}",
-    "minProperties": lambda value: f"at least {_counted(value, 'key', 'keys')}",
-    "maxProperties": lambda value: f"up to {_counted(value, 'key', 'keys')}",
+    "minItems": lambda value: f"at least {_count(value, 'entry', 'entries')}",
+    "maxItems": lambda value: f"up to {_count(value, 'entry', 'entries')}",
+    "minProperties": lambda value: f"at least {_count(value, 'key', 'keys')}",
+    "maxProperties": lambda value: f"up to {_count(value, 'key', 'keys')}",
 }
-"""`minLength` is not among them: an empty text is refused wherever a form is asked for."""
+"""Without `minLength`: an empty text is rejected wherever a form is required."""
 
 
 def type_of(schema: Schema) -> str:
-    """What kind of value it is, as a noun."""
+    """Return the type of the value, as a noun."""
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
@@ -40,7 +40,7 @@ def type_of(schema: Schema) -> str:
 
 
 def form_of(schema: Schema) -> Iterator[str]:
-    """Each thing that a value has to be besides, as a clause."""
+    """Yield each further requirement of a value, as a clause."""
     if "patternErrorMessage" in schema:
         yield schema["patternErrorMessage"]
     if "patternErrorMessage" in schema.get("propertyNames", {}):
@@ -48,14 +48,14 @@ def form_of(schema: Schema) -> Iterator[str]:
     yield from (words(schema[bound]) for bound, words in _BOUNDS.items() if bound in schema)
     for alternative, word in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):
         if alternative in schema:
-            choices = [" and ".join(f"`{name}`" for name in one["required"]) for one in schema[alternative]]
+            choices = [" and ".join(f"`{name}`" for name in option["required"]) for option in schema[alternative]]
             yield f"{word}: {', '.join(choices)}"
     for key, needed in schema.get("dependentRequired", {}).items():
         yield f"`{key}` goes with {' and '.join(f'`{name}`' for name in needed)}"
 
 
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def _written(value: object) -> str:

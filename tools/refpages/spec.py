@@ -34,24 +34,24 @@ _TOP: Final = "The project"
 
 
 def page(schema: Schema) -> str:
-    """The page's text."""
-    found = [*keys(schema)]
-    parts = (f"{GENERATED}\n\n", _INTRO, "\n", *_overview(found), "\n", *_sections(found), *_placeholders())
+    """Return the page's text."""
+    all_keys = [*keys(schema)]
+    parts = (f"{GENERATED}\n\n", _INTRO, "\n", *_overview(all_keys), "\n", *_sections(all_keys), *_placeholders())
     return "".join(parts)
 
 
-def _overview(found: Sequence[Key]) -> Iterator[str]:
+def _overview(all_keys: Sequence[Key]) -> Iterator[str]:
     yield "| key | | |\n|---|---|---|\n"
-    for key in found:
+    for key in all_keys:
         if len(key.path) == 1:
             need = "required" if key.required else ""
             yield f"| [`{key.dotted}`](#{key.anchor}) | {need} | {prose(key.schema['description'])} |\n"
 
 
-def _sections(found: Sequence[Key]) -> Iterator[str]:
-    """A section for each mapping at the top; what is no mapping stands together in the first."""
-    mappings = {key.path[0] for key in found if len(key.path) > 1}
-    for section, group in groupby(found, lambda key: key.path[0] if key.path[0] in mappings else _TOP):
+def _sections(all_keys: Sequence[Key]) -> Iterator[str]:
+    """Yield a section for each top-level mapping; all other top-level keys share the first section."""
+    mappings = {key.path[0] for key in all_keys if len(key.path) > 1}
+    for section, group in groupby(all_keys, lambda key: key.path[0] if key.path[0] in mappings else _TOP):
         if section == _TOP:
             yield f"## {_TOP}\n\n"
         for key in group:
@@ -62,8 +62,8 @@ def _entry(key: Key) -> Iterator[str]:
     section = len(key.path) == 1 and key.schema.get("type") == "object"
     yield f"{'##' if section else '###'} `{key.dotted}`\n\n"
     yield f"{prose(key.schema['description'])}\n\n"
-    for name, said in _facts(key):
-        yield f"- **{name}**: {said}\n"
+    for name, text in _facts(key):
+        yield f"- **{name}**: {text}\n"
     yield f"\n```yaml\n{_example(key)}```\n\n"
 
 
@@ -78,7 +78,7 @@ def _facts(key: Key) -> Iterator[tuple[str, str]]:
 
 
 def _example(key: Key) -> str:
-    """The schema's first example, where it stands in a spec."""
+    """Return the schema's first example, at its place in a spec."""
     *above, last = key.instances
     value: Any = key.schema["examples"][0]
     lines = [f"{'  ' * depth}{step}:" for depth, step in enumerate(above)]
@@ -91,7 +91,7 @@ def _example(key: Key) -> str:
 
 
 def _text(value: object) -> str:
-    """The value on one line, as YAML."""
+    """Return the value on one line, as YAML."""
     return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)).partition("\n")[0]
 
 

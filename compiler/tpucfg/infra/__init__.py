@@ -1,1 +1,1 @@
-"""The infrastructure as the compiler sees it: stack files, resources and their rules, outputs. Pulumi on demand."""
+"""Infrastructure of a spec: stack files, declared resources and their rules, stack outputs. Pulumi is optional."""

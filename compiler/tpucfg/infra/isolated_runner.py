@@ -1,6 +1,6 @@
-"""The stack programs of several specs, each in a process of its own, which it cannot leave to speak for another.
+"""Run each stack program in its own process, so it cannot forge another's output.
 
-A program may end its process, replace what is imported there, or go on for ever: none of that reaches who asks.
+A program may end its process, replace imported modules or loop forever; none of that affects the caller.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ from tpucfg.infra.stack_program import PackagesMissingError
 from tpucfg.spec.project import Project
 
 TIMEOUT_SECONDS: Final = 120.0
-"""Seconds for all environments of a spec: forty times what the import of Pulumi and sixteen environments take."""
+"""Timeout for all environments of a spec: forty times the time to import Pulumi and run sixteen environments."""
 MAX_OUTPUT_BYTES: Final = 32 * 2**20
-"""Of what a program declares: a thousand times what eight environments do."""
-_DEEPEST: Final = 64
-"""Levels of a resource's inputs; Google's deepest type has a dozen."""
-_SECRETIVE: Final = ("TOKEN", "SECRET", "PASSPHRASE", "PASSWORD", "CREDENTIAL", "PRIVATE_KEY", "API_KEY")
-"""What the name of a variable holds whose value is for nobody else."""
-_OF_THE_RUNNER: Final = (
+"""Size limit of a program's results: a thousand times the size of eight environments."""
+_MAX_INPUT_DEPTH: Final = 64
+"""Nesting limit of a resource's inputs; Google's deepest type has a dozen levels."""
+_SECRET_NAME_PARTS: Final = ("TOKEN", "SECRET", "PASSPHRASE", "PASSWORD", "CREDENTIAL", "PRIVATE_KEY", "API_KEY")
+"""Parts of a variable's name that mark its value as a secret."""
+_WORKFLOW_PREFIXES: Final = (
     "ACTIONS_",
     "INPUT_",
     "GITHUB_ENV",
@@ -37,18 +37,18 @@ _OF_THE_RUNNER: Final = (
     "GITHUB_STATE",
     "GITHUB_STEP_SUMMARY",
 )
-"""How names begin by which a step asks GitHub for an identity, or tells later steps what to do:
+"""Prefixes of variables with which a step requests an identity token from GitHub, or sets values for later steps:
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands#environment-files."""
 
 
 class ProgramFailure(NamedTuple):
-    """Why it is not known what a program declares for an environment."""
+    """The reason why the resources of an environment are unknown."""
 
     reason: str
 
 
 class ProgramRequest(NamedTuple):
-    """The environments of one spec."""
+    """The environments of one spec to run the stack program for."""
 
     spec: Path
     project: Project
@@ -58,132 +58,138 @@ class ProgramRequest(NamedTuple):
 ProgramResults = Mapping[str, EnvironmentResources | ProgramFailure]
 
 
-def run_isolated(asked: Sequence[ProgramRequest], limit: float = TIMEOUT_SECONDS) -> list[ProgramResults]:
-    """What the program of each spec declares for its environments, all of them run at the same time.
+def run_isolated(requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SECONDS) -> list[ProgramResults]:
+    """Run the stack program of each spec, all specs in parallel, and return the resources by environment.
 
     Raises:
-        PackagesMissingError: There is nothing to run one with.
+        PackagesMissingError: Pulumi's packages are not installed.
     """
-    with ThreadPoolExecutor(max(1, len(asked))) as pool:
-        return list(pool.map(lambda one: _answers(one, limit), asked))
+    with ThreadPoolExecutor(max(1, len(requests))) as pool:
+        return list(pool.map(lambda request: _run_request(request, timeout), requests))
 
 
 def worker_environment() -> dict[str, str]:
-    """The variables without those that give rights, or a word in later steps of a workflow."""
+    """Return the environment variables without secrets and without access to later steps of a workflow."""
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_OF_THE_RUNNER) and not any(word in name.upper() for word in _SECRETIVE)
+        if not name.startswith(_WORKFLOW_PREFIXES) and not any(part in name.upper() for part in _SECRET_NAME_PARTS)
     }
 
 
-def _answers(asked: ProgramRequest, limit: float) -> ProgramResults:
-    if not asked.names:
+def _run_request(request: ProgramRequest, timeout: float) -> ProgramResults:
+    if not request.names:
         return {}
-    said, why = _run(asked, limit)
-    answers: dict[str, EnvironmentResources | ProgramFailure] = {}
-    for name, line in zip(asked.names, _lines(said), strict=False):
-        answers[name] = _answer(asked, name, line)
-    return answers | {name: ProgramFailure(why) for name in asked.names if name not in answers}
+    output, failure = _run_worker(request, timeout)
+    results: dict[str, EnvironmentResources | ProgramFailure] = {}
+    # Fewer lines than names: the process ended early, and `failure` is the reason for the rest.
+    for name, line in zip(request.names, _complete_lines(output), strict=False):
+        results[name] = _parse_result(request, name, line)
+    return results | {name: ProgramFailure(failure) for name in request.names if name not in results}
 
 
-def _lines(said: bytes) -> Iterator[bytes]:
-    """The whole ones: what was cut off says nothing."""
-    return (line for line in said.splitlines(keepends=True) if line.endswith(b"\n"))
+def _complete_lines(output: bytes) -> Iterator[bytes]:
+    """Yield the lines with a line break: a line without one was cut off."""
+    return (line for line in output.splitlines(keepends=True) if line.endswith(b"\n"))
 
 
-def _run(asked: ProgramRequest, limit: float) -> tuple[bytes, str]:
-    """What the process wrote, and why there is no more of it."""
-    there, here = os.pipe()
+def _run_worker(request: ProgramRequest, timeout: float) -> tuple[bytes, str]:
+    """Return the output of the worker process, and the reason why it ended before its last line, if it did."""
+    read_end, write_end = os.pipe()
     try:
-        # -P: a module of the current folder is not taken for one of the tool's.
-        command = [sys.executable, "-P", "-m", "tpucfg.infra.worker", os.fspath(asked.spec), str(here), *asked.names]
+        # -P: no module of the current folder shadows one of tpucfg's.
+        command = [sys.executable, "-P", "-m", "tpucfg.infra.worker"]
         process = subprocess.Popen(
-            command,
+            [*command, os.fspath(request.spec), str(write_end), *request.names],
             stdin=subprocess.DEVNULL,
+            # The program's own prints must not mix with the command's output on stdout.
             stdout=2,
-            pass_fds=(here,),
+            pass_fds=(write_end,),
             env=worker_environment(),
+            # A process group of its own, so that _kill also ends processes that the program started.
             start_new_session=True,
         )
     except OSError as error:
-        os.close(there)
+        os.close(read_end)
         return b"", f"the stack program could not be started: {error.strerror or error}"
     finally:
-        os.close(here)
+        os.close(write_end)
     try:
-        said, why = _read(there, time.monotonic() + limit, limit)
-        if not why:
-            why = _ended(process)
-        return said, why
+        output, failure = _read_pipe(read_end, timeout)
+        return output, failure or _exit_reason(process)
     finally:
-        os.close(there)
+        os.close(read_end)
         _kill(process)
 
 
-def _read(pipe: int, end: float, limit: float) -> tuple[bytes, str]:
-    said = bytearray()
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(pipe, selectors.EVENT_READ)
+def _read_pipe(pipe: int, timeout: float) -> tuple[bytes, str]:
+    """Read until the end of the pipe; return the output, and the reason for stopping earlier, if any."""
+    deadline = time.monotonic() + timeout
+    output = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
         while True:
-            if not waiting.select(max(0.0, end - time.monotonic())):
-                return bytes(said), f"the stack program had not ended after {limit:g} seconds, and was stopped"
-            piece = os.read(pipe, 2**16)
-            if not piece:
-                return bytes(said), ""
-            said += piece
-            if len(said) > MAX_OUTPUT_BYTES:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                return bytes(output), f"the stack program was stopped after the timeout of {timeout:g} seconds"
+            chunk = os.read(pipe, 2**16)
+            if not chunk:
+                return bytes(output), ""
+            output += chunk
+            if len(output) > MAX_OUTPUT_BYTES:
                 return b"", f"the stack program declares more than {MAX_OUTPUT_BYTES // 2**20} MiB"
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> str:
+def _exit_reason(process: "subprocess.Popen[bytes]") -> str:
     try:
         status = process.wait(1.0)
     except subprocess.TimeoutExpired:
-        return "the stack program closed the pipe by which it is asked what it declares"
-    by = f"by the signal {-status}" if status < 0 else f"with status {status}"
-    return f"the stack program ended its process {by}, before it had said what it declares"
+        return "the stack program closed the pipe for its results"
+    cause = f"by signal {-status}" if status < 0 else f"with status {status}"
+    return f"the stack program ended its process {cause} before its results were complete"
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """It, and whatever it started and left behind."""
+    """Kill the process and every process that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _answer(asked: ProgramRequest, name: str, line: bytes) -> EnvironmentResources | ProgramFailure:
+def _parse_result(request: ProgramRequest, name: str, line: bytes) -> EnvironmentResources | ProgramFailure:
+    """Parse one line of the pipe, which the program could have written itself: every field is checked."""
     try:
-        told = json.loads(line, parse_constant=_refused)
-        if isinstance(told, dict) and told.get("environment") == name:
-            if set(told) == {"environment", "missing"}:
-                raise PackagesMissingError(str(told["missing"]))
-            if set(told) == {"environment", "error"}:
-                return ProgramFailure(str(told["error"]))
-            if set(told) == {"environment", "resources", "outputs"} and isinstance(told["outputs"], dict):
-                resources = tuple(sorted(map(_resource, told["resources"]), key=lambda it: (it.type, it.name)))
-                return EnvironmentResources(asked.project.environments[name], resources, told["outputs"])
+        result = json.loads(line, parse_constant=_reject_constant)
+        if isinstance(result, dict) and result.get("environment") == name:
+            if set(result) == {"environment", "missing"}:
+                raise PackagesMissingError(str(result["missing"]))
+            if set(result) == {"environment", "error"}:
+                return ProgramFailure(str(result["error"]))
+            if set(result) == {"environment", "resources", "outputs"} and isinstance(result["outputs"], dict):
+                # By type and name only: inputs of two resources with equal names do not compare.
+                resources = sorted(map(_parse_resource, result["resources"]), key=lambda item: (item.type, item.name))
+                return EnvironmentResources(request.project.environments[name], tuple(resources), result["outputs"])
     except (ValueError, TypeError, RecursionError):
         pass
-    return ProgramFailure("what the stack program's process says it declares is not in the form that was asked for")
+    return ProgramFailure("the result of the stack program's process is malformed")
 
 
-def _refused(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
+    """Reject NaN and infinities, which are not JSON."""
     raise ValueError(constant)
 
 
-def _resource(told: Any) -> Resource:
-    if not isinstance(told, dict) or set(told) != set(Resource._fields) or not isinstance(told["inputs"], dict):
+def _parse_resource(fields: Any) -> Resource:
+    if not isinstance(fields, dict) or set(fields) != set(Resource._fields) or not isinstance(fields["inputs"], dict):
         raise ValueError
-    words, marks = (told["type"], told["name"]), (told["protect"], told["retain"])
-    if not all(isinstance(it, str) for it in words) or not all(isinstance(it, bool) for it in marks):
+    texts, flags = (fields["type"], fields["name"]), (fields["protect"], fields["retain"])
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(flag, bool) for flag in flags):
         raise ValueError
-    _not_too_deep(told["inputs"], _DEEPEST)
-    return Resource(**told)
+    _check_depth(fields["inputs"], _MAX_INPUT_DEPTH)
+    return Resource(**fields)
 
 
-def _not_too_deep(value: Any, left: int) -> None:
-    if not left:
+def _check_depth(value: Any, levels_left: int) -> None:
+    if not levels_left:
         raise ValueError
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _not_too_deep(item, left - 1)
+        _check_depth(item, levels_left - 1)

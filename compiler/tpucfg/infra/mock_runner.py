@@ -1,6 +1,6 @@
-"""Runs the stack program under Pulumi's mocks: no engine, no cloud, no credentials.
+"""Run the stack program under Pulumi's mocks: no engine, no cloud, no credentials.
 
-Mocks are handed a resource's inputs only; what protects and retains it is read from the request around them.
+Pulumi passes only a resource's inputs to mocks; `protect` and `retainOnDelete` are read from the surrounding request.
 """
 
 import contextvars
@@ -21,27 +21,28 @@ if TYPE_CHECKING:
 
 
 class ProgramError(Exception):
-    """The program refused, or is not there; the message is for people."""
+    """The stack program failed or is missing; the message is shown to the user."""
 
 
 def run_program(
     program: Path, *, environment: Environment, project: str, config: Mapping[str, str], preview: bool = False
 ) -> EnvironmentResources:
-    """What the program declares for one environment.
+    """Return the resources that the program declares for one environment.
 
     Args:
-        program: its folder, which holds `__main__.py`.
-        environment: the spec's; its name is the stack's.
+        program: the program's folder, which contains `__main__.py`.
+        environment: an environment of the spec; its name is the stack's name.
         project: the Pulumi project's name.
         config: the stack's config by full key, as the engine passes it: lists as JSON.
-        preview: leave unknown what only Google can know.
+        preview: leave values unknown that only Google can provide.
 
     Raises:
-        ProgramError: The program refused to run.
+        ProgramError: The program raised `pulumi.RunError`.
         ImportError: Pulumi's packages are not installed.
     """
+    # The SDK keeps config and root resource in context variables: a copied context leaves the caller's untouched.
     context = contextvars.copy_context()
-    with _modules_of(program), _event_loop():
+    with _program_modules(program), _event_loop():
         return context.run(_run, program, environment, project, dict(config), preview)
 
 
@@ -55,69 +56,67 @@ def _run(
     outputs: dict[str, Any] = {}
     pulumi.runtime.settings.ROOT.set(None)
     set_all_config(config)
-    monitor = _monitor(environment, recorded)
+    monitor = _recording_monitor(environment, recorded)
     logger = logging.getLogger("tpucfg.program")
     pulumi.runtime.set_mocks(monitor.mocks, project, environment.name, preview, logger, monitor, "organization")
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator] # as the SDK has it
-    def whole() -> Any:
+    def run_main() -> Any:
         runpy.run_path(str(program), run_name="__main__")
         exported = getattr(pulumi.runtime.get_root_resource(), "outputs", {})
         return pulumi.Output.from_input(exported).apply(outputs.update)
 
     try:
-        whole()
+        run_main()
     except pulumi.RunError as error:
         raise ProgramError(str(error)) from None
     return EnvironmentResources(environment, tuple(sorted(recorded)), outputs)
 
 
-def _monitor(environment: Environment, recorded: list[Resource]) -> "MockMonitor":
+# Pulumi takes seconds to import, and only this function needs the classes: they are defined inside it.
+def _recording_monitor(environment: Environment, recorded: list[Resource]) -> "MockMonitor":
+    """Return a monitor that answers like Google with placeholders and appends each resource to `recorded`."""
     from pulumi.runtime import mocks, rpc
 
-    class Google(mocks.Mocks):
-        """Answers what is asked of it with a placeholder that says what it stands for."""
+    class GoogleMocks(mocks.Mocks):
+        """Answers look-ups with placeholders that name the value they replace."""
 
         def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
-            asked = str(args.args.get("projectId") or environment.project)
-            return {"id": asked, "projectId": asked, "number": f"[number of {asked}]"}, []
+            project_id = str(args.args.get("projectId") or environment.project)
+            return {"id": project_id, "projectId": project_id, "number": f"[number of {project_id}]"}, []
 
         def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
             return f"{args.name}-id", dict(args.inputs)
 
-    class Recorder(mocks.MockMonitor):
-        """Keeps each resource with its options."""
+    class RecordingMonitor(mocks.MockMonitor):
+        """Records each resource with its options."""
 
         def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
             if request.custom and not request.type.startswith("pulumi:"):
-                inputs = _whole_numbers(rpc.deserialize_properties(request.object))
+                inputs = _restore_integers(rpc.deserialize_properties(request.object))
                 options = {"protect": bool(request.protect), "retain": bool(request.retainOnDelete)}
                 recorded.append(Resource(request.type, request.name, inputs, **options))
             return super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
 
-    return Recorder(Google())
+    return RecordingMonitor(GoogleMocks())
 
 
-def _whole_numbers(value: Any) -> Any:
-    """The protocol has one kind of number, and 14 comes back as 14.0."""
+def _restore_integers(value: Any) -> Any:
+    """Return whole numbers as integers: the protocol has only floats, which turns 14 into 14.0."""
     if isinstance(value, dict):
-        return {key: _whole_numbers(item) for key, item in value.items()}
+        return {key: _restore_integers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_whole_numbers(item) for item in value]
+        return [_restore_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _say_once(_: Any, __: Any) -> None:
-    """What ends a program comes to whoever runs it; the loop would print it a second time, with its traceback."""
 
 
 @contextmanager
 def _event_loop() -> Iterator[None]:
-    """The SDK wants a loop of this thread, and who has used asyncio before may have taken it away."""
+    """Set an event loop for the SDK: earlier use of asyncio may have left this thread without one."""
     import asyncio
 
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_say_once)
+    loop.set_exception_handler(_ignore_exception)
     asyncio.set_event_loop(loop)
     try:
         yield
@@ -126,20 +125,25 @@ def _event_loop() -> Iterator[None]:
         asyncio.set_event_loop(None)
 
 
+def _ignore_exception(_: Any, __: Any) -> None:
+    """Print nothing: the caller receives the exception, and the loop would repeat it with a traceback."""
+
+
 @contextmanager
-def _modules_of(program: Path) -> Iterator[None]:
-    """The program's own modules are imported from its folder, and forgotten afterwards: others may have such names."""
+def _program_modules(program: Path) -> Iterator[None]:
+    """Import the program's modules from its folder and unload them afterwards, as other programs reuse their names."""
     names = {path.stem for path in program.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    # A folder with one of these names must not unload the packages that run the program.
     names -= {"__main__", "tpucfg", "pulumi", "pulumi_gcp"}
 
-    def set_aside() -> dict[str, ModuleType]:
+    def unload() -> dict[str, ModuleType]:
         return {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in names}
 
-    others = set_aside()
+    previous_modules = unload()
     sys.path.insert(0, str(program))
     try:
         yield
     finally:
         sys.path.remove(str(program))
-        set_aside()
-        sys.modules.update(others)
+        unload()
+        sys.modules.update(previous_modules)

@@ -1,4 +1,4 @@
-"""The resources of an environment as plain values."""
+"""The resources of an environment as plain values, without Pulumi."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,29 +6,30 @@ from typing import Any, NamedTuple
 from tpucfg.spec.project import Environment
 
 
+# A NamedTuple and not a dataclass: the worker sends `_asdict()` as JSON, and resources sort by type and name.
 class Resource(NamedTuple):
-    """One resource, as the program declares it."""
+    """One resource, as the stack program declares it."""
 
     type: str
     """Pulumi's type token: `gcp:storage/bucket:Bucket`."""
     name: str
     """The logical name."""
     inputs: Mapping[str, Any]
-    """In Pulumi's spelling: `uniformBucketLevelAccess`."""
+    """The inputs in Pulumi's spelling: `uniformBucketLevelAccess`."""
     protect: bool = False
-    """Pulumi refuses to delete or replace it."""
+    """Pulumi refuses to delete or replace the resource."""
     retain: bool = False
-    """A resource that the stack no longer wants is left behind."""
+    """Pulumi leaves the resource behind when the stack no longer declares it."""
 
     @property
     def kind(self) -> str:
-        """The type in short: `storage.Bucket`."""
+        """The short form of the type: `storage.Bucket`."""
         package, _, name = self.type.rpartition(":")
         return f"{package.removeprefix('gcp:').partition('/')[0]}.{name}"
 
 
 class EnvironmentResources(NamedTuple):
-    """Everything that one stack would have."""
+    """All resources and outputs of one environment's stack."""
 
     environment: Environment
     resources: tuple[Resource, ...]

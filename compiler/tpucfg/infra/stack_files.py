@@ -1,4 +1,4 @@
-"""Stack files, `Pulumi.<environment>.yaml`: closed by a schema, because Pulumi takes undeclared keys in silence."""
+"""Stack files, `Pulumi.<environment>.yaml`: checked against a closed schema, as Pulumi accepts any key silently."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from tpucfg.yamldoc.reader import read_file
 SCHEMA: Final = "stack"
 IDS: Final = RuleIds("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
 KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount")
-"""What the program reads, without the Pulumi project's name before it; a test holds that the schema has the same."""
-PULUMI: Final = "pulumi"
-"""The namespace that Pulumi keeps for itself."""
+"""Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
+PULUMI_NAMESPACE: Final = "pulumi"
+"""The namespace of Pulumi's own config keys."""
 
 
 class PulumiProject(NamedTuple):
-    """What a Pulumi.yaml says, as far as it matters here."""
+    """The parts of a Pulumi.yaml that tpucfg uses."""
 
     folder: Path
     name: str
@@ -35,7 +35,7 @@ class PulumiProject(NamedTuple):
 
 
 def pulumi_project(folder: Path) -> PulumiProject | None:
-    """The Pulumi project in a folder; None where there is none, or none that Pulumi could read."""
+    """Return the Pulumi project of a folder; None without a Pulumi.yaml that Pulumi could read."""
     document = read_file(folder / "Pulumi.yaml")
     data = document.data
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
@@ -45,52 +45,53 @@ def pulumi_project(folder: Path) -> PulumiProject | None:
 
 
 def effective_config(pulumi: PulumiProject, stack: str) -> dict[str, str]:
-    """The config of a stack as the engine passes it: full keys, lists as JSON. What is secret stays out."""
-    data = read_file(pulumi.stacks / f"Pulumi.{stack}.yaml").data
-    config = data.get("config") if isinstance(data, dict) else None
+    """Return the config of a stack as the engine passes it: full keys, lists as JSON, without encrypted values."""
+    config = _config_of(read_file(pulumi.stacks / f"Pulumi.{stack}.yaml"))
     return {
         key if ":" in key else f"{pulumi.name}:{key}": value if isinstance(value, str) else json.dumps(value)
-        for key, value in (config if isinstance(config, dict) else {}).items()
+        for key, value in config.items()
+        # An encrypted value is a mapping, {secure: …}; decrypting it would need the passphrase.
         if value is not None and not isinstance(value, dict)
     }
 
 
 def other_spec(spec: Path, stack: str) -> str:
-    """The spec that a stack's own config names, as it is written there, if that is another one; empty if it is not."""
+    """Return the spec in a stack's own config, as written there, if it differs from `spec`; otherwise empty."""
     pulumi = pulumi_project(spec.parent)
-    named = effective_config(pulumi, stack).get(f"{pulumi.name}:spec") if pulumi else None
-    if pulumi is None or not named or "\0" in named:
+    configured = effective_config(pulumi, stack).get(f"{pulumi.name}:spec") if pulumi else None
+    # A path with a NUL character raises ValueError when it is resolved.
+    if pulumi is None or not configured or "\0" in configured:
         return ""
-    return "" if (pulumi.folder / named).resolve() == spec.resolve() else printable(named)
+    return "" if (pulumi.folder / configured).resolve() == spec.resolve() else printable(configured)
 
 
 def is_known(key: str, namespace: str) -> bool:
-    """Whether anything reads this key of a stack's config."""
+    """Return True if the stack program or Pulumi itself reads this config key."""
     owner, _, name = key.rpartition(":")
-    return owner == PULUMI or (owner in {"", namespace} and name in KEYS)
+    return owner == PULUMI_NAMESPACE or (owner in {"", namespace} and name in KEYS)
 
 
 def stack_file_findings(
     spec: Path, project: Project | None, stacks: Sequence[str] = ()
 ) -> tuple[list[Finding], dict[str, str]]:
-    """What is wrong with the stack files beside a spec, all or those of some stacks, and their texts by name."""
+    """Return the findings of the stack files beside a spec (all, or those of `stacks`), and their texts by name."""
     pulumi = pulumi_project(spec.parent)
     if pulumi is None:
         return [], {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     sources = {}
     for path in sorted_glob(pulumi.stacks, "Pulumi.*.yaml"):
-        if stacks and _stack_of(path) not in stacks:
+        if stacks and _stack_name(path) not in stacks:
             continue
         document = read_file(path)
         sources[document.file] = document.text
-        found += document_findings(document, pulumi.name)
-        found += _owner_findings(document, path, pulumi, spec, project)
-    return found, sources
+        findings += document_findings(document, pulumi.name)
+        findings += _spec_findings(document, path, pulumi, spec, project)
+    return findings, sources
 
 
 def file_findings(path: Path, namespace: str, root: Path) -> tuple[list[Finding], dict[str, str]]:
-    """What is wrong with one stack file, named as seen from `root`, and its text; nothing where there is no file."""
+    """Return the findings of one stack file, named relative to `root`, and its text; nothing without a file."""
     if not is_file(path):
         return [], {}
     name = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
@@ -99,63 +100,48 @@ def file_findings(path: Path, namespace: str, root: Path) -> tuple[list[Finding]
 
 
 def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]:
-    """What the schema refuses, and keys that another program would read."""
+    """Return the schema errors of a stack file, its unknown keys and its duplicate keys."""
     if document.root is None or errors(document.findings):
-        # An empty file is what `pulumi stack init` may leave: no config is no mistake, whatever a comment says of it.
-        return collect(document.findings) if any(_says_something(row) for row in document.text.splitlines()) else ()
-    config = document.data.get("config") if isinstance(document.data, dict) else None
-    found = list(islice(_key_findings(document, namespace, config), MAX_FINDINGS)) if isinstance(config, dict) else []
-    found += _twice(document, namespace, config) if isinstance(config, dict) else []
-    refused = {finding.location for finding in found}
+        # An empty file is valid: `pulumi stack init` may leave one, with or without comments.
+        return collect(document.findings) if any(_has_content(line) for line in document.text.splitlines()) else ()
+    config = _config_of(document)
+    findings = [
+        *islice(_unknown_keys(document, namespace, config), MAX_FINDINGS),
+        *_duplicate_keys(document, namespace, config),
+    ]
+    reported = {finding.location for finding in findings}
+    # The quick check first: importing what explains schema errors takes longer than most commands run.
     if not schemas.is_valid(SCHEMA, document.data):
-        data = _without_unknown(document.data, namespace)
+        data = _without_unknown_keys(document.data, namespace)
         problems = (problem.finding_in(document) for problem in schemas.schema_problems(SCHEMA, data, IDS))
-        found += [finding for finding in problems if finding.location not in refused]
-    return collect([*document.findings, *found])
+        findings += [finding for finding in problems if finding.location not in reported]
+    return collect([*document.findings, *findings])
 
 
-def _says_something(row: str) -> bool:
-    return bool(row.strip()) and not row.lstrip().startswith("#")
+def _config_of(document: Document) -> Mapping[str, Any]:
+    config = document.data.get("config") if isinstance(document.data, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
-def _twice(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
-    """A key with and without the project's name before it: to Pulumi both are one, and one of the values is lost."""
-    for name in KEYS:
-        short, full = (("config", name), ("config", f"{namespace}:{name}"))
-        if short[-1] in config and full[-1] in config:
-            first, second = sorted((document.key_location(short), document.key_location(full)))
-            yield Finding.of(
-                "TPU003",
-                f"{name} and {namespace}:{name} are one key: Pulumi reads one of the two values, and not the other",
-                second,
-                help="delete one of the two",
-                related=((first, "the first one"),),
-            )
+def _has_content(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def _without_unknown(data: Any, namespace: str) -> Any:
-    """The document without the keys that were refused already."""
-    if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
-        return data
-    config = {key: value for key, value in data["config"].items() if is_known(key, namespace)}
-    return {**data, "config": config}
-
-
-def _key_findings(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
+def _unknown_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
     for key in config:
         if is_known(key, namespace):
             continue
         owner, _, name = key.rpartition(":")
         yield Finding.of(
             "TPU080",
-            f"config has no key {format_value(key, quoted=False)}: Pulumi takes it in silence, and nothing reads it",
+            f"config has no key {format_value(key, quoted=False)}: Pulumi accepts it silently, and nothing reads it",
             document.key_location(("config", key)),
-            help=_instead(owner, name, namespace),
+            help=_unknown_key_help(owner, name, namespace),
             details=(f"it takes: {', '.join(f'{namespace}:{known}' for known in KEYS)}",),
         )
 
 
-def _instead(owner: str, name: str, namespace: str) -> str:
+def _unknown_key_help(owner: str, name: str, namespace: str) -> str:
     if name in KEYS:
         return f"write {namespace}:{name}: this Pulumi project is called {namespace}"
     if owner == "gcp":
@@ -164,38 +150,60 @@ def _instead(owner: str, name: str, namespace: str) -> str:
     return f"did you mean {namespace}:{near}?" if near else "delete it"
 
 
-def _stack_of(path: Path) -> str:
+def _duplicate_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield keys given both with and without the project's name: Pulumi treats the two as one key."""
+    for name in KEYS:
+        short, full = (("config", name), ("config", f"{namespace}:{name}"))
+        if short[-1] in config and full[-1] in config:
+            first, second = sorted((document.key_location(short), document.key_location(full)))
+            yield Finding.of(
+                "TPU003",
+                f"{name} and {namespace}:{name} are the same key: Pulumi reads only one of the two values",
+                second,
+                help="delete one of the two",
+                related=((first, "the first one"),),
+            )
+
+
+def _without_unknown_keys(data: Any, namespace: str) -> Any:
+    """Return the document without the keys that `_unknown_keys` reports, so that the schema does not repeat them."""
+    if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
+        return data
+    config = {key: value for key, value in data["config"].items() if is_known(key, namespace)}
+    return {**data, "config": config}
+
+
+def _stack_name(path: Path) -> str:
     return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
 
 
-def _owner_findings(
+def _spec_findings(
     document: Document, path: Path, pulumi: PulumiProject, spec: Path, project: Project | None
 ) -> Iterator[Finding]:
-    """A stack without an environment, or without a spec."""
-    config = document.data.get("config") if isinstance(document.data, dict) else None
-    config = config if isinstance(config, dict) else {}
+    """Yield a finding for a stack whose spec is missing, or whose spec has no such environment."""
+    config = _config_of(document)
     key = next((key for key in (f"{pulumi.name}:spec", "spec") if isinstance(config.get(key), str)), None)
-    named = pulumi.folder / (config[key] if key else "tpucfg.yaml")
-    if not is_file(named):
+    configured = pulumi.folder / (config[key] if key else "tpucfg.yaml")
+    if not is_file(configured):
         yield Finding.of(
             "TPU083",
-            f"the spec of this stack is {format_value(str(named), quoted=False)}, and there is no such file",
+            f"the spec of this stack, {format_value(str(configured), quoted=False)}, does not exist",
             document.value_location(("config", key or "")),
-            help=f"write the spec's path as seen from {pulumi.folder}",
+            help=f"write the spec's path relative to {pulumi.folder}",
         )
-    elif project is not None and named.resolve() == spec.resolve():
+    elif project is not None and configured.resolve() == spec.resolve():
         yield from _environment_findings(document, path, spec, project)
 
 
 def _environment_findings(document: Document, path: Path, spec: Path, project: Project) -> Iterator[Finding]:
-    stack = _stack_of(path)
+    stack = _stack_name(path)
     if stack in project.environments:
         return
     near = nearest(stack, tuple(project.environments))
     fix = f"rename the file to Pulumi.{near}.yaml" if near else f"delete {path}"
     yield Finding.of(
         "TPU082",
-        f"{path.name} is the file of a stack {stack}, and {spec} has no environment of that name",
+        f"{path.name} configures the stack {stack}, but {spec} has no environment of that name",
         document.value_location(()),
         help=f"{fix}, or add environments.{stack} to the spec",
         details=(f"environments: {', '.join(project.environments)}",),

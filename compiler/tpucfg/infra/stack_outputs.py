@@ -1,4 +1,4 @@
-"""The outputs of a stack beside what the spec says: where reality and spec differ."""
+"""Comparison of a stack's outputs, `pulumi stack output --json`, with the spec."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,16 +10,16 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
 
-AGENT: Final = "tpuAgent"
-"""The one output that the spec does not foretell whole: Google gives the project its number."""
-_AGENTS: Final = {"ai-platform": re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")}
-"""By target, what an agent is called; the service of this one says a name of its own."""
-_AGENT: Final = re.compile(r"service-[0-9]+@cloud-tpu\.iam\.gserviceaccount\.com")
+SERVICE_AGENT: Final = "tpuAgent"
+"""The output with the TPU service agent. The spec determines only its form: Google assigns the project's number."""
+_AGENT_PATTERN: Final = re.compile(r"service-[0-9]+@cloud-tpu\.iam\.gserviceaccount\.com")
 """https://cloud.google.com/iam/docs/service-agents."""
+_AGENT_PATTERN_BY_TARGET: Final = {"ai-platform": re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")}
+"""The form on targets whose service chooses the account's name."""
 
 
 def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[str, KeyPath]]:
-    """Each output that the spec foretells, with the path of the spec that decides it."""
+    """Return each output that the spec determines, with the spec path that it follows from."""
     bucket, path = bucket_of(project, environment), environment.path
     bucket_path: KeyPath = (*path, "bucket" if environment.bucket else "region")
     return {
@@ -32,7 +32,10 @@ def expected_outputs(project: Project, environment: Environment) -> Mapping[str,
 
 
 def environment_of(document: Document, project: Project) -> Environment | None:
-    """The environment whose stack has these outputs, found by what no two environments share; None where none is."""
+    """Return the environment whose bucket or account is in the outputs; None if no environment matches.
+
+    Bucket and account are unique to an environment; a region or project may be shared.
+    """
     outputs = document.data if isinstance(document.data, dict) else {}
     for key in ("bucket", "workloadServiceAccount"):
         for environment in project.environments.values():
@@ -42,53 +45,59 @@ def environment_of(document: Document, project: Project) -> Environment | None:
 
 
 def unreadable_outputs(document: Document) -> tuple[Finding, ...]:
-    """Why the text cannot be outputs at all; nothing where it can."""
+    """Return the findings of a file that does not contain outputs at all."""
     fix = "write it anew: pulumi stack output --json --stack ENV > FILE"
     if document.root is None:
         return tuple(finding._replace(help=fix) for finding in document.findings)
     if isinstance(document.data, dict):
         return ()
-    message = f"{document.file} is not what pulumi stack output --json prints: a mapping of outputs"
+    message = f"{document.file} is not a mapping of outputs, as pulumi stack output --json prints it"
     return (Finding.of("TPU084", message, document.value_location(()), help=fix),)
 
 
 def output_findings(document: Document, project: Project, environment: Environment) -> tuple[Finding, ...]:
-    """Where the outputs, from `pulumi stack output --json`, differ from the spec."""
+    """Return the differences between a stack's outputs and the spec."""
     return collect([*document.findings, *_differences(document, document.data, project, environment)])
 
 
 def _differences(
     document: Document, outputs: Mapping[str, Any], project: Project, environment: Environment
 ) -> Iterator[Finding]:
-    wanted = expected_outputs(project, environment)
-    yield from _agent(document, outputs, environment)
-    for key in (*wanted, AGENT):
+    expected = expected_outputs(project, environment)
+    yield from _service_agent(document, outputs, environment)
+    for key in (*expected, SERVICE_AGENT):
         if key not in outputs:
-            message = f"the stack {environment.name} has no output {key}: it was never made to its end, or long ago"
-            yield Finding.of("TPU084", message, document.key_location((key,)), help=_up(environment))
-    for key, (value, path) in wanted.items():
+            message = f"the stack {environment.name} has no output {key}: its last update is incomplete or outdated"
+            yield Finding.of("TPU084", message, document.key_location((key,)), help=_update_command(environment))
+    for key, (value, path) in expected.items():
         if key in outputs and outputs[key] != value:
+            actual = format_value(outputs[key], quoted=False)
             yield Finding.of(
                 "TPU084",
-                f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}, and the spec says "
-                f"{value}: jobs would look for what is not there",
+                f"the stack {environment.name} has {key} {actual}, but the spec requires {value}: jobs would use "
+                "a resource that does not exist",
                 document.value_location((key,)),
-                help=f"{_up(environment)}; or take the change of the spec back",
-                related=((project.document.value_location(path), f"makes {key} {value}"),),
+                help=f"{_update_command(environment)}; or revert the change of the spec",
+                related=((project.document.value_location(path), f"requires {key} {value}"),),
             )
 
 
-def _agent(document: Document, outputs: Mapping[str, Any], environment: Environment) -> Iterator[Finding]:
-    found = outputs.get(AGENT, "")
-    wanted = _AGENTS.get(environment.target, _AGENT)
-    if AGENT in outputs and not (isinstance(found, str) and wanted.fullmatch(found)):
+def _service_agent(document: Document, outputs: Mapping[str, Any], environment: Environment) -> Iterator[Finding]:
+    account = outputs.get(SERVICE_AGENT, "")
+    pattern = _AGENT_PATTERN_BY_TARGET.get(environment.target, _AGENT_PATTERN)
+    if SERVICE_AGENT in outputs and not (isinstance(account, str) and pattern.fullmatch(account)):
         message = (
-            f"the stack {environment.name} has {AGENT} {format_value(found, quoted=False)}, which is no agent of Google's "
-            f"TPUs: jobs on {environment.target} would find the bucket closed"
+            f"the stack {environment.name} has {SERVICE_AGENT} {format_value(account, quoted=False)}, which is not a "
+            f"TPU service agent: jobs on {environment.target} would be denied access to the bucket"
         )
-        details = ("Google calls it service-NUMBER@cloud-tpu.iam.gserviceaccount.com, by the project's number",)
-        yield Finding.of("TPU084", message, document.value_location((AGENT,)), help=_up(environment), details=details)
+        yield Finding.of(
+            "TPU084",
+            message,
+            document.value_location((SERVICE_AGENT,)),
+            help=_update_command(environment),
+            details=("the form is service-NUMBER@cloud-tpu.iam.gserviceaccount.com, with the project's number",),
+        )
 
 
-def _up(environment: Environment) -> str:
+def _update_command(environment: Environment) -> str:
     return f"bring the stack up to date: pulumi up --stack {environment.name}"

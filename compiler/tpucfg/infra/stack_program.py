@@ -1,4 +1,4 @@
-"""What the stack program beside a spec declares, or the one that the package carries."""
+"""The stack program of a spec: the project's own, beside the spec, or the one bundled with the package."""
 
 import os
 import sys
@@ -19,63 +19,63 @@ _PACKAGES: Final = ("pulumi", "pulumi_gcp")
 
 
 class PackagesMissingError(Exception):
-    """Pulumi's packages are not installed; the message is for people, and INSTALL has the command."""
+    """Pulumi's packages are not installed; the message is shown to the user, and INSTALL is the command."""
 
 
 class StackProgram(NamedTuple):
-    """The program that would be run for a spec."""
+    """The stack program to run for a spec."""
 
-    data_folder: Path
+    folder: Path
     namespace: str
     """The Pulumi project's name, which is the namespace of the stacks' config."""
     is_own: bool
-    """Whether it lies beside the spec; the package carries the other."""
+    """True for a program beside the spec, False for the bundled one."""
     has_project: bool
-    """Whether there is a Pulumi.yaml beside the spec."""
+    """True if there is a Pulumi.yaml beside the spec."""
     shown: str
-    """Where it lies, as seen from the spec's folder."""
+    """The path of `__main__.py`, relative to the spec's folder."""
 
 
 def find_program(spec: Path) -> StackProgram:
-    """The program beside a spec, or the one that the package carries."""
+    """Return the program beside a spec, or the bundled one."""
     pulumi = stack_files.pulumi_project(spec.parent)
-    own = pulumi is not None and is_file(pulumi.program / "__main__.py")
-    folder_ = pulumi.program if pulumi and own else data_folder("stacks")
-    shown = os.path.relpath(folder_ / "__main__.py", spec.parent) if own else "stacks/__main__.py"
-    return StackProgram(folder_.resolve(), pulumi.name if pulumi else "tpucfg", own, pulumi is not None, shown)
+    is_own = pulumi is not None and is_file(pulumi.program / "__main__.py")
+    folder = pulumi.program if pulumi and is_own else data_folder("stacks")
+    shown = os.path.relpath(folder / "__main__.py", spec.parent) if is_own else "stacks/__main__.py"
+    return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, pulumi is not None, shown)
 
 
 def declared_resources(spec: Path, project: Project, name: str) -> EnvironmentResources:
-    """The resources of one environment. What the program prints goes to stderr.
+    """Return the resources of one environment; the program's prints go to stderr.
 
     Raises:
-        ProgramError: The program refused, or failed.
-        PackagesMissingError: There is nothing to run it with.
+        ProgramError: The program failed.
+        PackagesMissingError: Pulumi's packages are not installed.
     """
     pulumi = stack_files.pulumi_project(spec.parent)
-    program, namespace, *_ = find_program(spec)
+    program = find_program(spec)
     if other := stack_files.other_spec(spec, name):
-        raise ProgramError(f"the stack {name} reads {other}, which is not looked at here: give it with --spec {other}")
+        raise ProgramError(f"the stack {name} reads another spec, {other}: select it with --spec {other}")
     config = stack_files.effective_config(pulumi, name) if pulumi else {}
-    config[f"{namespace}:spec"] = str(spec.resolve())
+    config[f"{program.namespace}:spec"] = str(spec.resolve())
+    environment = project.environments[name]
     try:
         with redirect_stdout(sys.stderr), _without_bytecode():
-            return run_program(program, environment=project.environments[name], project=namespace, config=config)
+            return run_program(program.folder, environment=environment, project=program.namespace, config=config)
     except ProgramError:
         raise
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _PACKAGES:
-            raise PackagesMissingError(
-                f"the stack program needs the package {error.name}, which is not installed"
-            ) from None
-        raise ProgramError(_said(error, program)) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody's program, which may do anything
-        raise ProgramError(_said(error, program)) from None
+            message = f"the stack program needs the package {error.name}, which is not installed"
+            raise PackagesMissingError(message) from None
+        raise ProgramError(_failure_message(error, program.folder)) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a project's own program may raise anything
+        raise ProgramError(_failure_message(error, program.folder)) from None
 
 
 @contextmanager
 def _without_bytecode() -> Iterator[None]:
-    """A look at the program leaves no `__pycache__` beside it."""
+    """Write no `__pycache__` into the program's folder, which may be a user's work tree."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
@@ -83,14 +83,13 @@ def _without_bytecode() -> Iterator[None]:
         sys.dont_write_bytecode = before
 
 
-def _said(error: BaseException, program: Path) -> str:
-    """What happened, and the line of the program where it did."""
-    lines = []
+def _failure_message(error: BaseException, program: Path) -> str:
+    """Return the exception with the innermost line of the program in its traceback."""
+    location = ""
     trace = error.__traceback__
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)
         if path.is_relative_to(program):
-            lines.append(f"{path.relative_to(program.parent)}:{trace.tb_lineno}")
+            location = f"{path.relative_to(program.parent)}:{trace.tb_lineno}: "
         trace = trace.tb_next
-    where = f"{lines[-1]}: " if lines else ""
-    return f"the stack program failed: {where}{type(error).__name__}: {error}"
+    return f"the stack program failed: {location}{type(error).__name__}: {error}"

@@ -1,6 +1,7 @@
-"""One side's stack program in a process of its own: `python -m tpucfg.infra.worker SPEC PIPE ENVIRONMENT...`.
+"""Worker process that runs one spec's stack program: `python -m tpucfg.infra.worker SPEC PIPE ENVIRONMENT...`.
 
-Each environment is one line of JSON on the pipe, in the order asked; what the program prints goes elsewhere.
+Writes one line of JSON per environment to the pipe, in the order of the arguments. The program's own output stays out
+of the pipe.
 """
 
 import json
@@ -16,39 +17,40 @@ from tpucfg.spec.project import Project
 from tpucfg.yamldoc.reader import read_file
 
 
-def main(spec: str, pipe: str, *names: str) -> None:
-    """Run the program for each environment and say what it declares."""
+def main(spec: str, pipe: str, *environment_names: str) -> None:
+    """Run the stack program once per environment and write each result to the pipe."""
     project = parse_project(read_file(Path(spec))).project
-    with os.fdopen(int(pipe), "w", encoding="utf-8") as answers:
-        for name in names:
-            answers.write(f"{_answer(Path(spec), project, name)}\n")
-            answers.flush()
+    with os.fdopen(int(pipe), "w", encoding="utf-8") as results:
+        for name in environment_names:
+            results.write(f"{_result_line(Path(spec), project, name)}\n")
+            # A program that ends the process takes down only the environments after this one.
+            results.flush()
 
 
-def _answer(spec: Path, project: Project | None, name: str) -> str:
+def _result_line(spec: Path, project: Project | None, name: str) -> str:
     if project is None or name not in project.environments:
         return json.dumps({"environment": name, "error": f"the spec has no environment {name}"})
     try:
-        made = declared_resources(spec, project, name)
-        resources = [resource._asdict() for resource in made.resources]
-        told = {"environment": name, "resources": resources, "outputs": dict(made.outputs)}
-        return json.dumps(told, default=_plain)
+        declared = declared_resources(spec, project, name)
+        resources = [resource._asdict() for resource in declared.resources]
+        result = {"environment": name, "resources": resources, "outputs": dict(declared.outputs)}
+        return json.dumps(result, default=_asset_fields)
     except ProgramError as error:
         return json.dumps({"environment": name, "error": str(error)})
     except PackagesMissingError as error:
         return json.dumps({"environment": name, "missing": str(error)})
     except (RecursionError, TypeError, ValueError) as error:
-        said = f"the stack program declares what cannot be told: {type(error).__name__}: {error}"
-        return json.dumps({"environment": name, "error": said})
+        message = f"the stack program declares a value without a JSON form: {type(error).__name__}: {error}"
+        return json.dumps({"environment": name, "error": message})
 
 
-def _plain(value: Any) -> Any:
-    """An asset or an archive by what it holds, so that two that hold the same are equal."""
+def _asset_fields(value: Any) -> Any:
+    """Return an asset or archive as its fields, so that two with equal content compare equal."""
     return {type(value).__name__: vars(value)}
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
     sys.stdout.flush()
-    # Nothing is left to be done, and what the SDK left open would complain on the way out.
+    # Skip interpreter shutdown: the SDK leaves gRPC channels and event loops open, which print warnings there.
     os._exit(0)

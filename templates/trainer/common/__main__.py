@@ -1,4 +1,4 @@
-"""`python -m trainer`: what the image runs."""
+"""`python -m trainer`: entry point of the image."""
 
 import sys
 
@@ -6,6 +6,7 @@ from trainer.flags import parse
 
 if __name__ == "__main__":
     FLAGS = parse(sys.argv[1:])
-    from trainer.train import train  # after the flags, so that a wrong one is said at once and not when a TPU is there
+    # Imported after parsing, so that an invalid flag is reported before the slow import.
+    from trainer.train import train
 
     train(FLAGS)

@@ -1,4 +1,4 @@
-"""Checkpoints: one file each, written beside its place and then moved there, so that a file with its name is whole."""
+"""Checkpoints: one file each, written under a temporary name and then renamed, so that it is always complete."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEEP = 3
-"""The newest checkpoints that stay."""
+"""Number of checkpoints to keep."""
 
 _NAME = re.compile(r"step-[0-9]{9}\.npz")
 _BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile)
-"""What numpy raises for a file that is not whole."""
+"""Exceptions that numpy raises for an incomplete file."""
 
 
 class Checkpoint(NamedTuple):
-    """The state after a number of steps."""
+    """Training state after a number of steps."""
 
     step: int
     arrays: dict[str, NDArray[Any]]
 
 
 def save(folder: str, step: int, arrays: Mapping[str, Any]) -> None:
-    """Write a checkpoint, and remove what it makes superfluous."""
+    """Write a checkpoint and remove outdated ones."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     storage.write(f"{folder}/step-{step:09}.npz", buffer.getvalue())
     names = storage.names(folder)
     kept = sorted(filter(_NAME.fullmatch, names))[-KEEP:]
     for name in names:
-        if name not in kept:  # an older one, or what a run that was killed had not yet moved
+        if name not in kept:  # an older one, or a temporary file of a killed run
             storage.remove(f"{folder}/{name}")
 
 
 def newest(folder: str) -> Checkpoint | None:
-    """The newest checkpoint that is whole; None where there is none."""
+    """Return the newest complete checkpoint; None if there is none."""
     for name in sorted(filter(_NAME.fullmatch, storage.names(folder)), reverse=True):
         arrays = _arrays(f"{folder}/{name}")
         if arrays is not None:

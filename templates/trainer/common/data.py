@@ -1,4 +1,4 @@
-"""MNIST, read from `data_dir` in one of the forms that it comes in, and the order in which its examples are seen."""
+"""MNIST, read from `data_dir` in one of its published formats, and the order of its examples."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 CLASSES = 10
 SIDE = 28
-"""Pixels of an image's side."""
+"""Width and height of an image in pixels."""
 NPZ = "mnist.npz"
-"""The file that Keras hands out, https://keras.io/api/datasets/mnist/, with the arrays named so:"""
+"""The file of Keras, https://keras.io/api/datasets/mnist/, with these names of the arrays:"""
 NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-"""The four files as they were published, in the same order; each of them also with `.gz`."""
+"""The four files as originally published, in the order of the arrays; each of them may end in `.gz`."""
 
 _GZIP = b"\x1f\x8b"
 _SEED = 7
 
 
 class Examples(NamedTuple):
-    """Images of one byte a pixel, and the digit that each of them shows."""
+    """Images with one byte per pixel, and the digit of each image."""
 
     images: NDArray[np.uint8]
     labels: NDArray[np.int32]
 
 
 def load(folder: str) -> tuple[Examples, Examples]:
-    """The examples to learn from, and those that are held out for the test."""
+    """Return the training examples and the test examples."""
     names = storage.names(folder)
-    files = [next((it for it in (name, f"{name}.gz") if it in names), "") for name in IDX]
+    files = [next((file for file in (name, f"{name}.gz") if file in names), "") for name in IDX]
     if NPZ in names:
         with np.load(io.BytesIO(storage.read(f"{folder}/{NPZ}"))) as file:
             arrays = [file[name] for name in NPZ_ARRAYS]
@@ -52,7 +52,7 @@ def load(folder: str) -> tuple[Examples, Examples]:
 
 
 def _idx(data: bytes) -> NDArray[Any]:
-    """An array as http://yann.lecun.com/exdb/mnist/ has it: a magic number, the sizes, and the bytes."""
+    """Parse the format of http://yann.lecun.com/exdb/mnist/: a magic number, the sizes, and the bytes."""
     if data.startswith(_GZIP):
         data = gzip.decompress(data)
     sizes = np.frombuffer(data, ">u4", count=data[3], offset=4)
@@ -66,10 +66,10 @@ def _examples(folder: str, images: NDArray[Any], labels: NDArray[Any]) -> Exampl
 
 
 def rows(first: int, count: int, size: int) -> NDArray[np.int64]:
-    """Which examples come at the places from `first` on: each of them once an epoch, in an order of the epoch's own.
+    """Return the indices of the examples at `count` positions from `first` on: a different permutation in each epoch.
 
-    It depends on the place alone. So all hosts agree without a word between them, a run that was interrupted goes on
-    where it was, and two rungs see the same examples, whatever their batches.
+    The order depends only on the position. All hosts therefore agree without communication, an interrupted run resumes
+    with the next example, and two rungs see equal examples with any batch sizes.
     """
     parts = []
     while count:

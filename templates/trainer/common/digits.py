@@ -1,4 +1,4 @@
-"""Generated digits in the form of MNIST, to try the trainer without a download: `python -m trainer.digits FOLDER`."""
+"""Generated digits in the format of MNIST, to try the trainer without a download: `python -m trainer.digits FOLDER`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FONT = (
 )
 """The digits from 0 to 9, five dots wide and seven high."""
 _DOT = 3
-"""Pixels of a dot's side."""
+"""Width of a dot in pixels."""
 
 
 def generated(count: int, seed: int) -> Examples:
-    """Digits of random brightness in noise, up to two pixels off the middle."""
+    """Return digits of random brightness with noise, up to two pixels off the center."""
     random = np.random.default_rng(seed)
     glyphs = [_glyph(rows) for rows in FONT]
     labels = random.integers(CLASSES, size=count)

@@ -1,4 +1,4 @@
-"""The flags of the trainer: those that the configs carry, and no others."""
+"""Flags of the trainer: exactly those in the configs."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import NamedTuple, Sequence
 
 
 class Flags(NamedTuple):
-    """What a config tells its trainer."""
+    """Values of the flags."""
 
     data_dir: str
-    """Where the examples are: a folder or a `gs://` address, like those below."""
+    """Folder of the examples: a path or a `gs://` URL, like the folders below."""
     model_dir: str
-    """The job's own folder, for the checkpoints."""
+    """Folder of the job, for the checkpoints."""
     batch_size: int
-    """Global: the examples of one step on all cores together."""
+    """Global batch size: examples of one step on all cores together."""
     train_steps: int | None
-    """Either this or epochs."""
+    """Number of steps; None if `epochs` is set."""
     epochs: Fraction | None
-    """Passes over the examples, as exactly as they are written; they may end within one."""
+    """Passes over the examples, exact and possibly fractional; None if `train_steps` is set."""
     learning_rate: float
-    """At its highest, after the warm-up."""
+    """Maximum learning rate, after the warm-up."""
     warmup_steps: int
     save_checkpoints_steps: int
     profile_dir: str | None
-    """Where the profiler's trace of a few steps goes; None for no trace."""
+    """Folder for the profiler's trace of a few steps; None for no trace."""
     hosts: int
-    """Machines of the slice; each of them runs this program."""
+    """Number of hosts of the slice; each of them runs this program."""
 
     def steps(self, examples: int) -> int:
-        """Steps of the whole run over so many examples: the fewest that see at least what the epochs ask for."""
+        """Return the steps of the whole run: for epochs, the minimum that sees all of their examples."""
         return self.train_steps or math.ceil((self.epochs or Fraction(1)) * examples / self.batch_size)
 
 
 def parse(arguments: Sequence[str]) -> Flags:
-    """Read the flags; a wrong one ends the program with status 2 and a word about it."""
+    """Parse the flags; an invalid one ends the program with status 2 and a message."""
     parser = argparse.ArgumentParser(prog="python -m trainer", description="Train on MNIST.", allow_abbrev=False)
     add = parser.add_argument
     add("--data_dir", required=True, type=_folder, help="where mnist.npz or the four idx files are; gs:// or a folder")
@@ -60,7 +60,7 @@ def parse(arguments: Sequence[str]) -> Flags:
 
 
 def _folder(text: str) -> str:
-    return text.rstrip("/") or text  # in a bucket, a name with two slashes is another name
+    return text.rstrip("/") or text  # in a bucket, `data//x` is another object than `data/x`
 
 
 def _count(text: str) -> int:
@@ -71,14 +71,14 @@ def _count_or_none(text: str) -> int:
     return _whole(text, 0)
 
 
-def _whole(text: str, least: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of {least} or more")
+def _whole(text: str, minimum: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < minimum:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of {minimum} or more")
     return int(text)
 
 
 def _passes(text: str) -> Fraction:
-    """Exactly what is written: 1.1 as a float is a little more, which may be one step too many."""
+    """Parse the exact decimal: the float 1.1 is slightly larger, which may add a step."""
     if re.fullmatch(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?0*[0-9]{1,3})?", text):
         value = Fraction(text)
         if value > 0:

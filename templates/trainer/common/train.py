@@ -1,4 +1,4 @@
-"""The loop: steps, and between some of them a look at the loss, a checkpoint, or the profiler."""
+"""Training loop: steps, logging of the loss, checkpoints and profiling."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from trainer.flags import Flags
 
 PROFILED = range(10, 15)
-"""The steps of a run that are traced; the first ones compile and fill caches."""
+"""Steps to trace, after the first ones, which compile and fill caches."""
 REPORTS = 20
-"""About how many lines a run prints."""
+"""Approximate number of lines that a run prints."""
 
 
 def train(flags: Flags) -> None:
-    """Train to the end, from the newest checkpoint where there is one, and print the figures as the last line."""
+    """Train to the end, from the newest checkpoint if there is one, and print the metrics as the last line."""
     replicas = Replicas(flags.hosts)
     examples, held_out = data.load(flags.data_dir)
     steps = flags.steps(len(examples.labels))
@@ -35,11 +35,11 @@ def train(flags: Flags) -> None:
             for step in range(start, stop):
                 places = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
                 replicas.step(examples, places, rate(flags, step, steps))
-            loss = replicas.loss()  # waits for the steps: until here they were only sent off
+            loss = replicas.loss()  # waits for the steps, which were only dispatched so far
             took = time.perf_counter() - began
         if not math.isfinite(loss):
             raise SystemExit(f"the loss is {loss} after step {stop}: lower --learning_rate, or raise --warmup_steps")
-        if start > first and not profiled:  # the first step is mostly compilation
+        if start > first and not profiled:  # the first step mostly compiles
             measured, seconds = measured + (stop - start) * flags.batch_size, seconds + took
         if replicas.is_first:
             print(f"step {stop:,} of {steps:,}: loss {loss:.4f}", flush=True)
@@ -50,11 +50,11 @@ def train(flags: Flags) -> None:
         figures["examples_per_second"] = round(measured / seconds, 1)
     if replicas.is_first:
         print(json.dumps(figures), flush=True)
-    _refuse_the_end(flags, first, steps)
+    _exit_if_finished(flags, first, steps)
 
 
-def _refuse_the_end(flags: Flags, first: int, steps: int) -> None:
-    """A run that had nothing to do measured no speed, and its end must not look like that of one that did."""
+def _exit_if_finished(flags: Flags, first: int, steps: int) -> None:
+    """End the program if no step is left: it cannot measure a speed, and must not look like a successful run."""
     if first >= steps:
         raise SystemExit(
             f"nothing is left to train: step {first:,} of {steps:,} is in {flags.model_dir}\n"
@@ -63,7 +63,7 @@ def _refuse_the_end(flags: Flags, first: int, steps: int) -> None:
 
 
 def rate(flags: Flags, step: int, steps: int) -> float:
-    """The learning rate of a step: up in a line, and down to nothing along half a cosine."""
+    """Return the learning rate of a step: linear warm-up, then cosine decay to zero."""
     warm_up = min(1.0, (step + 1) / (flags.warmup_steps + 1))
     return flags.learning_rate * warm_up * (1 + math.cos(math.pi * step / steps)) / 2
 
@@ -73,24 +73,24 @@ def _folder(flags: Flags) -> str:
 
 
 def _resumed(flags: Flags, replicas: Replicas) -> int:
-    """The step to go on with."""
-    found = checkpoint.newest(_folder(flags))
-    replicas.agree(found.step if found else 0)
-    if found is None:
+    """Restore the newest checkpoint and return the next step."""
+    newest = checkpoint.newest(_folder(flags))
+    replicas.agree(newest.step if newest else 0)
+    if newest is None:
         return 0
-    batch_size = int(found.arrays.pop("batch_size"))
+    batch_size = int(newest.arrays.pop("batch_size"))
     if batch_size != flags.batch_size:
         raise SystemExit(
             f"{_folder(flags)} was made with a batch of {batch_size:,}, and this job has {flags.batch_size:,}\n"
             "help: give the job a folder of its own, with tpucfg submit --run ID"
         )
-    replicas.restore(found.arrays)
-    print(f"resumed after step {found.step:,}", flush=True)
-    return found.step
+    replicas.restore(newest.arrays)
+    print(f"resumed after step {newest.step:,}", flush=True)
+    return newest.step
 
 
 def _spans(flags: Flags, first: int, steps: int) -> Sequence[tuple[int, int]]:
-    """The steps in pieces, each of which ends where something has to be done: first the one that compiles."""
+    """Split the steps into spans that end where an action is due; the first span compiles."""
     every = (flags.save_checkpoints_steps, max(1, steps // REPORTS))
     ends = {first, first + 1, steps, *(step for size in every for step in range(size, steps, size))}
     if flags.profile_dir:

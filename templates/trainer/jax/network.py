@@ -8,11 +8,11 @@ from trainer.data import CLASSES, SIDE
 Parameters = dict[str, jax.Array]
 HIDDEN = 128
 MEAN, DEVIATION = 0.1307, 0.3081
-"""Of the pixels of MNIST, from 0 to 1."""
+"""Mean and standard deviation of MNIST's pixels, scaled to 0 to 1."""
 
 
 def parameters(key: jax.Array) -> Parameters:
-    """Where the training begins."""
+    """Return the initial parameters."""
     inner, outer = jax.random.split(key)
     return {
         "hidden/weights": jax.random.normal(inner, (SIDE * SIDE, HIDDEN)) * (2 / SIDE**2) ** 0.5,
@@ -22,19 +22,19 @@ def parameters(key: jax.Array) -> Parameters:
     }
 
 
-def logits(it: Parameters, images: jax.Array) -> jax.Array:
-    """How much each image looks like each digit."""
+def logits(weights: Parameters, images: jax.Array) -> jax.Array:
+    """Return the score of each digit for each image."""
     pixels = (images.reshape(len(images), -1) / 255 - MEAN) / DEVIATION
-    hidden = jax.nn.relu(pixels @ it["hidden/weights"] + it["hidden/bias"])
-    return hidden @ it["output/weights"] + it["output/bias"]
+    hidden = jax.nn.relu(pixels @ weights["hidden/weights"] + weights["hidden/bias"])
+    return hidden @ weights["output/weights"] + weights["output/bias"]
 
 
-def loss(it: Parameters, images: jax.Array, labels: jax.Array) -> jax.Array:
-    """The mean over the whole batch, whichever devices it lies on."""
-    likelihoods = jax.nn.log_softmax(logits(it, images))
+def loss(weights: Parameters, images: jax.Array, labels: jax.Array) -> jax.Array:
+    """Return the mean loss over the whole batch, on all devices."""
+    likelihoods = jax.nn.log_softmax(logits(weights, images))
     return -jnp.take_along_axis(likelihoods, labels[:, None], axis=1).mean()
 
 
-def update(it: Parameters, gradients: Parameters, rate: jax.Array) -> Parameters:
-    """One step of the plainest optimizer."""
-    return {name: value - rate * gradients[name] for name, value in it.items()}
+def update(weights: Parameters, gradients: Parameters, rate: jax.Array) -> Parameters:
+    """Return the parameters after one step of gradient descent."""
+    return {name: value - rate * gradients[name] for name, value in weights.items()}

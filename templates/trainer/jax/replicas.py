@@ -1,4 +1,4 @@
-"""The model on all devices: the same parameters on each of them, and of every batch a part."""
+"""The model on all devices: each has a copy of the parameters and a part of every batch."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ from trainer.data import Examples
 
 SEED = 0
 EVALUATED = 1000
-"""Examples that are evaluated at once, or as many more as the devices divide."""
+"""Batch size of the evaluation, rounded up to a multiple of the devices."""
 
 
 class Replicas:
-    """What the loop trains; `step` sends the work off, and `loss` waits for it."""
+    """The model's state during training; `step` dispatches work, and `loss` waits for it."""
 
     def __init__(self, hosts: int) -> None:
         tpu.join(hosts)
@@ -35,22 +35,22 @@ class Replicas:
         self._loss = jnp.zeros(())
 
     def step(self, examples: Examples, places: NDArray[np.int64], rate: float) -> None:
-        """Learn from the examples at these places, which are one global batch."""
+        """Train on one global batch: the examples with these indices."""
         images, labels = self._placed(examples.images, places), self._placed(examples.labels, places)
         self._parameters, self._loss = _step(self._parameters, images, labels, rate)
 
     def _placed(self, values: NDArray[Any], places: NDArray[np.int64]) -> jax.Array:
-        """The rows at these places, spread over all devices; a host takes up those of its own devices only."""
+        """Return the rows with these indices, sharded over all devices; a host loads only its own devices' rows."""
         shape = (len(places), *values.shape[1:])
         every = (slice(None),)
         return jax.make_array_from_callback(shape, self._shared, lambda part: values[places[(part or every)[0]]])
 
     def loss(self) -> float:
-        """The last step's."""
+        """Return the loss of the last step."""
         return float(self._loss)
 
     def accuracy(self, examples: Examples) -> float:
-        """The share of the examples that is recognized."""
+        """Return the share of examples that are classified correctly."""
         total, size, correct = len(examples.labels), -(-EVALUATED // self.count) * self.count, 0
         for start in range(0, total, size):
             places = np.arange(start, start + size)
@@ -60,25 +60,27 @@ class Replicas:
         return correct / total
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The state, for a checkpoint."""
+        """Return the state for a checkpoint."""
         return {name: np.asarray(value) for name, value in self._parameters.items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a checkpoint."""
-        if {name: it.shape for name, it in arrays.items()} != {name: it.shape for name, it in self._parameters.items()}:
+        """Restore the state from a checkpoint."""
+        if {name: value.shape for name, value in arrays.items()} != {
+            name: value.shape for name, value in self._parameters.items()
+        }:
             raise SystemExit("the checkpoint is of another network: give the job a folder of its own")
         self._parameters = jax.device_put(dict(arrays), self._whole)
 
     def agree(self, step: int) -> None:
-        """End the program unless all hosts are at the same step: a folder that they do not share would part them."""
+        """End the program unless all hosts are at the same step: without a shared folder, their checkpoints differ."""
         steps = np.asarray(multihost_utils.process_allgather(np.int32(step))).reshape(-1)
         if len(set(steps.tolist())) > 1:
-            said = f"the hosts have checkpoints of different steps: {', '.join(map(str, steps))}"
-            raise SystemExit(f"{said}\nhelp: give a model_dir that all of them see, such as a folder in a bucket")
+            message = f"the hosts have checkpoints of different steps: {', '.join(map(str, steps))}"
+            raise SystemExit(f"{message}\nhelp: give a model_dir that all of them see, such as a folder in a bucket")
 
     @contextmanager
     def trace(self, folder: str | None) -> Iterator[None]:
-        """Profile what happens inside, where a folder is given."""
+        """Profile the block, if a folder is given."""
         if folder is None:
             yield
             return

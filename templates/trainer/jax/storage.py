@@ -1,4 +1,4 @@
-"""Files in a folder or in a bucket: a path, or an address like `gs://bucket/path`."""
+"""Files in a folder or in a bucket: a path, or a URL like `gs://bucket/path`."""
 
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ def _client() -> Client:
 
 
 def _object(path: str) -> tuple[Bucket, str]:
-    """The bucket, and the name inside it."""
+    """Return the bucket and the object's name."""
     bucket, _, name = path[len(_SCHEME) :].partition("/")
     return _client().bucket(bucket), name
 
@@ -25,24 +25,24 @@ def _blob(path: str) -> Blob:
 
 
 def names(folder: str) -> list[str]:
-    """The names of the files in the folder; none where there is no such folder."""
+    """Return the names of the files in the folder; an empty list if it does not exist."""
     if folder.startswith(_SCHEME):
         bucket, name = _object(folder)
-        found = bucket.list_blobs(prefix=f"{name}/", delimiter="/")
-        return [blob.name.rpartition("/")[2] for blob in found]
+        blobs = bucket.list_blobs(prefix=f"{name}/", delimiter="/")
+        return [blob.name.rpartition("/")[2] for blob in blobs]
     return [path.name for path in Path(folder).glob("*") if path.is_file()]
 
 
 def read(path: str) -> bytes:
-    """The whole file."""
+    """Return the content of a file."""
     if path.startswith(_SCHEME):
         return bytes(_blob(path).download_as_bytes())
     return Path(path).read_bytes()
 
 
 def write(path: str, data: bytes) -> None:
-    """Put the file in its place at once: whoever reads it has the old one or the new one."""
-    if path.startswith(_SCHEME):  # an object is there when all of it is
+    """Write the file atomically: readers see the old or the new content."""
+    if path.startswith(_SCHEME):  # an object appears only when it is complete
         _blob(path).upload_from_string(data, content_type="application/octet-stream")
         return
     place = Path(path)

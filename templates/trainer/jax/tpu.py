@@ -1,4 +1,4 @@
-"""The TPU: on a slice of several hosts, each of them runs this program, and they have to find each other first."""
+"""TPU of the job: the hosts of a slice run this program together and have to connect first."""
 
 import jax
 
@@ -6,13 +6,13 @@ HELP = "help: to try it on one machine, give --hosts=1"
 
 
 def join(hosts: int) -> None:
-    """Make one machine out of all hosts of the slice.
+    """Connect all hosts of the slice.
 
-    On a TPU, JAX learns where the others are from the machine itself:
+    On a TPU, JAX reads the addresses of the hosts from the machine's metadata:
     https://docs.jax.dev/en/latest/multi_process.html
 
     Raises:
-        SystemExit: The slice has another number of hosts than the config was made for.
+        SystemExit: The slice does not have the config's number of hosts.
     """
     needed = f"--hosts={hosts} needs a slice of {hosts} hosts"
     if hosts > 1:

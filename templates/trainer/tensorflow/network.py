@@ -11,11 +11,11 @@ from trainer.data import CLASSES, SIDE
 Parameters = Dict[str, tf.Variable]
 HIDDEN = 128
 MEAN, DEVIATION = 0.1307, 0.3081
-"""Of the pixels of MNIST, from 0 to 1."""
+"""Mean and standard deviation of MNIST's pixels, scaled to 0 to 1."""
 
 
 def parameters(seed: int) -> Parameters:
-    """Where the training begins."""
+    """Return the initial parameters."""
     return {
         "hidden/weights": _variable(_normal((SIDE * SIDE, HIDDEN), seed)),
         "hidden/bias": _variable(tf.zeros(HIDDEN)),
@@ -29,23 +29,23 @@ def _normal(shape: tuple[int, int], seed: int) -> tf.Tensor:
 
 
 def _variable(value: tf.Tensor) -> tf.Variable:
-    # All replicas write the same value, which is the sum over all of them already.
+    # All replicas assign an equal value: it is already the sum over all replicas.
     return tf.Variable(value, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
 
-def logits(it: Parameters, images: tf.Tensor) -> tf.Tensor:
-    """How much each image looks like each digit."""
+def logits(weights: Parameters, images: tf.Tensor) -> tf.Tensor:
+    """Return the score of each digit for each image."""
     pixels = tf.cast(tf.reshape(images, (-1, SIDE * SIDE)), tf.float32) / 255
-    hidden = tf.nn.relu((pixels - MEAN) / DEVIATION @ it["hidden/weights"] + it["hidden/bias"])
-    return hidden @ it["output/weights"] + it["output/bias"]
+    hidden = tf.nn.relu((pixels - MEAN) / DEVIATION @ weights["hidden/weights"] + weights["hidden/bias"])
+    return hidden @ weights["output/weights"] + weights["output/bias"]
 
 
-def losses(it: Parameters, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Of each example."""
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits(it, images))
+def losses(weights: Parameters, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Return the loss of each example."""
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits(weights, images))
 
 
-def update(it: Parameters, gradients: dict[str, Any], rate: tf.Tensor) -> None:
-    """One step of the plainest optimizer."""
-    for name, value in it.items():
+def update(weights: Parameters, gradients: dict[str, Any], rate: tf.Tensor) -> None:
+    """Apply one step of gradient descent."""
+    for name, value in weights.items():
         value.assign_sub(rate * gradients[name])

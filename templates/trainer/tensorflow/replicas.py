@@ -1,4 +1,4 @@
-"""The model on all cores: the same parameters on each of them, and of every batch a part."""
+"""The model on all cores: each has a copy of the parameters and a part of every batch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 SEED = 1
 EVALUATED = 1000
-"""Examples that are evaluated at once, or as many more as the cores divide."""
+"""Batch size of the evaluation, rounded up to a multiple of the cores."""
 
 
 class Replicas:
-    """What the loop trains; `step` sends the work off, and `loss` waits for it."""
+    """The model's state during training; `step` dispatches work, and `loss` waits for it."""
 
     is_first = True
 
@@ -36,7 +36,7 @@ class Replicas:
         print(f"replicas: {self.count} ({type(self._strategy).__name__})", flush=True)
 
     def step(self, examples: Examples, places: NDArray[np.int64], rate: float) -> None:
-        """Learn from the examples at these places, which are one global batch."""
+        """Train on one global batch: the examples with these indices."""
         images, labels = self._placed(examples.images, places), self._placed(examples.labels, places)
         self._loss = self._step(images, labels, tf.constant(rate, tf.float32), tf.constant(len(places), tf.float32))
 
@@ -54,18 +54,18 @@ class Replicas:
         return self._strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
 
     def _placed(self, values: NDArray[Any], places: NDArray[np.int64]) -> Any:
-        """The rows at these places, an equal part of them for each replica."""
+        """Return the rows with these indices, divided equally among the replicas."""
         parts = np.split(places, self.count)
         return self._strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(values[parts[int(context.replica_id_in_sync_group)]])
         )
 
     def loss(self) -> float:
-        """The last step's."""
+        """Return the loss of the last step."""
         return float(self._loss)
 
     def accuracy(self, examples: Examples) -> float:
-        """The share of the examples that is recognized."""
+        """Return the share of examples that are classified correctly."""
         total, size, correct = len(examples.labels), -(-EVALUATED // self.count) * self.count, 0
         for start in range(0, total, size):
             places = np.arange(start, start + size)
@@ -80,26 +80,28 @@ class Replicas:
             guesses = tf.argmax(network.logits(self._parameters, images), axis=1, output_type=tf.int32)
             return tf.reduce_sum(tf.cast(guesses == labels, tf.int32))
 
-        found = self._strategy.run(replica, args=(images, labels))
-        return self._strategy.reduce(tf.distribute.ReduceOp.SUM, found, axis=None)
+        counts = self._strategy.run(replica, args=(images, labels))
+        return self._strategy.reduce(tf.distribute.ReduceOp.SUM, counts, axis=None)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The state, for a checkpoint."""
+        """Return the state for a checkpoint."""
         return {name: value.numpy() for name, value in self._parameters.items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a checkpoint."""
-        if {name: it.shape for name, it in arrays.items()} != {name: it.shape for name, it in self._parameters.items()}:
+        """Restore the state from a checkpoint."""
+        if {name: value.shape for name, value in arrays.items()} != {
+            name: value.shape for name, value in self._parameters.items()
+        }:
             raise SystemExit("the checkpoint is of another network: give the job a folder of its own")
         for name, value in self._parameters.items():
             value.assign(arrays[name])
 
     def agree(self, step: int) -> None:
-        """There is one host, which agrees with itself."""
+        """Do nothing: there is only one host."""
 
     @contextmanager
     def trace(self, folder: str | None) -> Iterator[None]:
-        """Profile what happens inside, where a folder is given."""
+        """Profile the block, if a folder is given."""
         if folder is None:
             yield
             return
@@ -111,7 +113,7 @@ class Replicas:
 
 
 def _strategy() -> tf.distribute.Strategy:
-    """On a TPU that had to be waited for, on one that is part of this machine, or on neither."""
+    """Return the strategy for AI Platform's TPU, for a TPU of this machine, or for neither."""
     resolver = tpu.wait()
     if resolver is not None:
         tf.config.experimental_connect_to_cluster(resolver)
@@ -120,4 +122,4 @@ def _strategy() -> tf.distribute.Strategy:
     else:
         return tf.distribute.MirroredStrategy()
     tf.tpu.experimental.initialize_tpu_system(resolver)
-    return tf.distribute.experimental.TPUStrategy(resolver)  # the name that TensorFlow 2.2 knows too
+    return tf.distribute.experimental.TPUStrategy(resolver)  # the name in TensorFlow 2.2 too

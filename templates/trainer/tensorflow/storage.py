@@ -1,4 +1,4 @@
-"""Files in a folder or in a bucket: whatever address TensorFlow knows, `gs://` among them."""
+"""Files in a folder or in a bucket: any path or URL that TensorFlow supports, such as `gs://`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def names(folder: str) -> list[str]:
-    """The names of what is in the folder; none where there is no such folder."""
+    """Return the names in the folder; an empty list if it does not exist."""
     try:
         return [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
     except tf.errors.NotFoundError:
@@ -16,13 +16,13 @@ def names(folder: str) -> list[str]:
 
 
 def read(path: str) -> bytes:
-    """The whole file."""
+    """Return the content of a file."""
     with tf.io.gfile.GFile(path, "rb") as file:
         return cast(bytes, file.read())
 
 
 def write(path: str, data: bytes) -> None:
-    """Write the file beside its place and move it there: whoever reads it has the old one or the new one."""
+    """Write the file under a temporary name and rename it, so that readers see the old or the new content."""
     tf.io.gfile.makedirs(path.rpartition("/")[0] or ".")
     with tf.io.gfile.GFile(f"{path}.partial", "wb") as file:
         file.write(data)

@@ -1,9 +1,9 @@
-"""The TPU: waiting for one that another machine has, and finding one that this machine has.
+"""TPU of the job: waiting for a remote one, and detection of a local one.
 
-AI Platform Training starts the program while its TPU is still being made, and says in `TPU_CONFIG` which one that is. A
-runtime version of the service waits by itself; a program in a container of one's own has to:
-https://cloud.google.com/ai-platform/training/docs/using-tpus. On Cloud TPU VMs, Vertex AI and GKE the TPU is part of
-the machine, `TPU_CONFIG` is not set, and there is nothing to wait for.
+AI Platform Training starts the program while its TPU is still being created, and names it in `TPU_CONFIG`. A runtime
+version of the service waits for it; a program in a custom container has to wait itself:
+https://cloud.google.com/ai-platform/training/docs/using-tpus. On Cloud TPU VMs, Vertex AI and GKE, the TPU is part of
+the machine, `TPU_CONFIG` is not set, and no wait is needed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Callable
 TRIES = 40
 PAUSE_SECONDS = 10
 JOB = "worker"
-"""What the TPU's hosts are called in the cluster."""
+"""Job name of the TPU's hosts in the cluster."""
 CONTAINER = "TRAINER_CONTAINER"
-"""The variable by which the Dockerfile says that this is a container of one's own. The service itself sets nothing that
-would tell it from a runtime version."""
+"""Variable that the Dockerfile sets to mark a custom container. The service itself sets none that distinguishes it
+from a runtime version."""
 
 
 def wait(
@@ -29,16 +29,16 @@ def wait(
     make_resolver: Callable[..., Any] | None = None,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Any:
-    """The resolver of the job's TPU when that is there; None where the job has none.
+    """Wait for the job's TPU and return its resolver; None if the job has no remote TPU.
 
     Args:
-        custom_container: Whether the program runs in a container of one's own; None to ask the environment.
-        make_resolver: What makes a resolver; None for TensorFlow's `TPUClusterResolver`.
-        sleep: What passes the time between two tries.
+        custom_container: True in a custom container; None to read the environment variable.
+        make_resolver: Function that creates a resolver; None for TensorFlow's `TPUClusterResolver`.
+        sleep: Function that waits between two tries.
 
     Raises:
         ValueError: `TPU_CONFIG` does not name a TPU.
-        RuntimeError: The TPU was not there after the last try.
+        RuntimeError: The TPU was not available after the last try.
     """
     text = os.environ.get("TPU_CONFIG")
     if not text:
@@ -60,7 +60,7 @@ def wait(
         try:
             resolver = make_resolver(job_name=JOB, **node)
             cluster = resolver.cluster_spec().as_dict()
-        except Exception as error:  # noqa: BLE001 - whatever the client or the network raises, the next try may pass
+        except Exception as error:  # noqa: BLE001 - the next try may succeed after any error of client or network
             cause = f"{type(error).__name__}: {error}"
             continue
         if JOB in cluster:
@@ -70,15 +70,15 @@ def wait(
 
 
 def _node(text: str) -> dict[str, Any]:
-    """What the resolver is given, out of TPU_CONFIG."""
+    """Return the resolver's arguments from TPU_CONFIG."""
     try:
         config = json.loads(text)
         return {"tpu": config["tpu_node_name"], "zone": config["zone"], "project": config["project"]}
     except (ValueError, TypeError, KeyError) as error:
-        wanted = "JSON with tpu_node_name, zone and project"
-        raise ValueError(f"TPU_CONFIG is not {wanted} ({type(error).__name__}: {error}): {text}") from None
+        expected = "JSON with tpu_node_name, zone and project"
+        raise ValueError(f"TPU_CONFIG is not {expected} ({type(error).__name__}: {error}): {text}") from None
 
 
 def attached(devices: Path = Path("/dev")) -> bool:
-    """Whether the machine has TPU chips of its own."""
+    """Return True if the machine has local TPU chips."""
     return any(devices.glob("accel[0-9]*")) or any(devices.glob("vfio/[0-9]*"))

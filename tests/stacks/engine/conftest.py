@@ -1,4 +1,4 @@
-"""The real Pulumi engine for tests, and a cloud to run it against."""
+"""Fixtures: the real Pulumi engine, and a stand-in cloud for it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 from standin import projects
 from standin.cloud import Cloud
-from standin.engine import NewStack, Program, Stack, collect_refused_programs, create_stack
+from standin.engine import NewStack, Program, Stack, collect_abandoned_programs, create_stack
 from standin.projects import World
 
 PLUGIN = "plugin"
 REQUIRE_ENGINE, REQUIRE_PLUGIN = "TPUCFG_REQUIRE_ENGINE", "TPUCFG_REQUIRE_PLUGIN"
-"""Set to 1 where a missing engine, a missing plugin, is a failure and not a reason to skip."""
+"""Variables that turn a missing engine or plugin from a reason to skip into a failure, if set to 1."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs an engine or a plugin that is not there, in one line for all of a file."""
+    """Skip tests whose engine or plugin is missing, with one reason per file."""
     for item in items:
-        reason = _lacks(item)
+        reason = _skip_reason(item)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def _lacks(item: pytest.Item) -> str:
-    # A stack asks for its world only while it is made, so that the world's own needs do not show here.
+def _skip_reason(item: pytest.Item) -> str:
+    # `new_stack` requests its world at run time, so `fixturenames` may not contain it.
     if {"engine", "new_stack"}.isdisjoint(getattr(item, "fixturenames", ())):
         return ""
     path, reason = projects.find_engine()
@@ -32,13 +32,13 @@ def _lacks(item: pytest.Item) -> str:
         return reason
     callspec = getattr(item, "callspec", None)
     plugins, reason = projects.find_plugin()
-    wanted = callspec is not None and callspec.params.get("world") == PLUGIN
-    return reason if wanted and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
+    needs_plugin = callspec is not None and callspec.params.get("world") == PLUGIN
+    return reason if needs_plugin and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Path]:
-    """The `pulumi` that the tests run, first on the PATH."""
+    """The `pulumi` binary of the tests, put first on the PATH."""
     path, reason = projects.find_engine()
     assert path, reason
     with pytest.MonkeyPatch.context() as patch:
@@ -48,34 +48,34 @@ def engine() -> Iterator[Path]:
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """A Google with one empty project."""
+    """A cloud with one empty project."""
     return Cloud({"acme-dev": 123456789012})
 
 
 @pytest.fixture(params=["standin", PLUGIN])
 def world(request: pytest.FixtureRequest, cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]:
-    """The cloud behind the stand-in of the gcp plugin, and once more behind the plugin itself where it is installed."""
+    """The cloud behind the stand-in of the gcp plugin, and behind the real plugin if it is installed."""
     folder = tmp_path / "pulumi"
     if request.param != PLUGIN:
-        with projects.standin_world(cloud, folder, engine) as made:
-            yield made
+        with projects.standin_world(cloud, folder, engine) as world:
+            yield world
         return
     plugins, reason = projects.find_plugin()
     assert plugins, reason
-    with projects.plugin_world(cloud, folder, engine, plugins) as made:
-        yield made
+    with projects.plugin_world(cloud, folder, engine, plugins) as world:
+        yield world
 
 
 @pytest.fixture
 def standin_world(cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]:
     """The cloud behind the stand-in of the gcp plugin only."""
-    with projects.standin_world(cloud, tmp_path / "pulumi", engine) as made:
-        yield made
+    with projects.standin_world(cloud, tmp_path / "pulumi", engine) as world:
+        yield world
 
 
 @pytest.fixture
 def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStack]:
-    """Makes stacks in the world that the test asked for."""
+    """Return a function that creates stacks in the world of the test."""
     name = "world" if "world" in request.fixturenames else "standin_world"
     world: World = request.getfixturevalue(name)
 
@@ -91,4 +91,4 @@ def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewSta
         return create_stack(program, folder=folder, environment=world.environment, name=name, config=config)
 
     yield make
-    collect_refused_programs()
+    collect_abandoned_programs()

@@ -1,7 +1,7 @@
-"""Previews as `pulumi preview --json` prints them, in both of its forms, for what a pull request may do to a stack.
+"""Scenarios of `pulumi preview --json` for the review, in both of its output formats.
 
-The engine, the CLI and the program are real; behind them stands the stand-in of the gcp plugin. Run as a program it
-writes what it took to `tests/review/previews/`, where the tests of the review read it without an engine.
+Engine, CLI and program are real; the gcp plugin is a stand-in. Run as a program, the module writes the previews to
+`tests/review/previews/`, where the tests of the review read them without an engine.
 """
 
 import json
@@ -27,14 +27,14 @@ _TIMES: Final = ("timestamp", "duration", "durationSeconds")
 
 
 class Scenario(NamedTuple):
-    """What was brought up before, and what the pull request makes of it."""
+    """A deployed environment, and its change in the pull request."""
 
     before: Mapping[str, Any] | None
-    """The environment in the spec that is up; None where the stack is empty."""
+    """The deployed environment of the spec; None for an empty stack."""
     after: Mapping[str, Any]
-    """The same in the pull request."""
+    """The environment of the spec in the pull request."""
     config: Mapping[str, Any] = {}
-    """The stack's file of the pull request, without the project's namespace."""
+    """The stack file of the pull request, without the project's namespace."""
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
@@ -54,7 +54,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 
 
 class Project:
-    """A project on disk with the stack `dev`, and `pulumi` in it."""
+    """A project on disk with the stack `dev`."""
 
     def __init__(self, folder: Path, world: World) -> None:
         self._folder, self._world = folder, world
@@ -65,17 +65,17 @@ class Project:
         (folder / ".venv").symlink_to(sys.prefix)
 
     def write(self, environment: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-        """Write the spec and the stack's file."""
+        """Write the spec and the stack file."""
         specs.write(self._folder, specs.spec(dict(environment)))
         file = self._folder / "stacks" / "Pulumi.dev.yaml"
         file.write_text(json.dumps({"config": {f"tpucfg:{key}": value for key, value in config.items()}}))
 
-    def pulumi(self, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
-        """Run it, as a workflow does."""
+    def pulumi(self, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """Run `pulumi` in the project."""
         return subprocess.run(
             ["pulumi", "--non-interactive", *arguments, "--stack", "dev"],
             cwd=self._folder,
-            env={**os.environ, **self._environment, **more},
+            env={**os.environ, **self._environment, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -84,41 +84,41 @@ class Project:
 
 
 def take(scenario: Scenario, folder: Path, world: World) -> tuple[str, str]:
-    """What `pulumi preview --json` writes, stdout and stderr together: as one document, and as a stream."""
+    """Return stdout and stderr of `pulumi preview --json`, in both formats: one document, and a stream of events."""
     project = Project(folder, world)
     project.write(scenario.before or {}, {})
-    _passes(project.pulumi("stack", "init"))
+    _check_status(project.pulumi("stack", "init"))
     if scenario.before is not None:
-        _passes(project.pulumi("up", "--yes", "--skip-preview"))
+        _check_status(project.pulumi("up", "--yes", "--skip-preview"))
     project.write(scenario.after, scenario.config)
     whole = project.pulumi("preview", "--json").stdout
     return whole, project.pulumi("preview", "--json", **STREAM).stdout
 
 
-def settled(text: str, folder: Path) -> str:
-    """The same without what differs from machine to machine: where the program's lines are, folders, times."""
+def normalize(text: str, folder: Path) -> str:
+    """Return a preview without machine-dependent values: the program's line numbers, folders and times."""
     text = text.replace(str(folder), "/project")
     text = re.sub(r"^warning: using pulumi-language-python from .*\n", "", text, flags=re.MULTILINE)
     start = text.find("{\n")
     if start != -1:
         document, end = json.JSONDecoder().raw_decode(text, start)
-        return text[:start] + json.dumps(_settled(document), indent=1, ensure_ascii=False) + text[end:]
+        return text[:start] + json.dumps(_normalize_value(document), indent=1, ensure_ascii=False) + text[end:]
     lines = (
-        json.dumps(_settled(json.loads(line)), ensure_ascii=False) if line.startswith("{") else line
+        json.dumps(_normalize_value(json.loads(line)), ensure_ascii=False) if line.startswith("{") else line
         for line in text.splitlines()
     )
     return "".join(f"{line}\n" for line in lines)
 
 
-def _settled(value: Any) -> Any:
+def _normalize_value(value: Any) -> Any:
     if isinstance(value, dict):
         kept = {key: item for key, item in value.items() if key not in _OF_THE_MACHINE}
-        return {key: 0 if key in _TIMES else _settled(item) for key, item in kept.items()}
-    return [_settled(item) for item in value] if isinstance(value, list) else value
+        return {key: 0 if key in _TIMES else _normalize_value(item) for key, item in kept.items()}
+    return [_normalize_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _passes(done: "subprocess.CompletedProcess[str]") -> None:
-    assert done.returncode == 0, done.stdout
+def _check_status(process: "subprocess.CompletedProcess[str]") -> None:
+    assert process.returncode == 0, process.stdout
 
 
 if __name__ == "__main__":
@@ -131,4 +131,4 @@ if __name__ == "__main__":
             with projects.standin_world(cloud, Path(folder) / "pulumi", engine) as world:
                 taken = take(SCENARIOS[name], Path(folder) / "project", world)
             for text, suffix in zip(taken, ("json", "jsonl"), strict=True):
-                (RECORDED / f"{name}.{suffix}").write_text(settled(text, Path(folder)))
+                (RECORDED / f"{name}.{suffix}").write_text(normalize(text, Path(folder)))

@@ -1,4 +1,4 @@
-"""The stack program itself, run inline by the Automation API, with a spec that a test may change between two runs."""
+"""The stack program, run inline by the Automation API, with a spec that a test may change between two runs."""
 
 import runpy
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 @dataclass(slots=True)
 class RealProgram:
-    """The program; called anew by each operation, it reads the spec anew."""
+    """The stack program; each operation calls it again, and it reads the spec again."""
 
     folder: Path
     environment: dict[str, Any] = field(default_factory=dict)
-    """What the environment of the spec has besides its project and region."""
+    """Additional keys of the spec's environment."""
     top: dict[str, Any] = field(default_factory=dict)
-    """What the spec has besides the smallest."""
+    """Top-level keys that replace those of the minimal spec."""
 
     @property
     def spec(self) -> Path:
-        """Where the spec is."""
+        """Path of the spec."""
         return self.folder / "tpucfg.yaml"
 
     def __call__(self) -> None:

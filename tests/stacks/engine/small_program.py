@@ -1,4 +1,4 @@
-"""A program with one of each thing that matters: a bucket, an agent, and the agent's grant."""
+"""A small program with a bucket, a service agent and a grant to the agent."""
 
 from dataclasses import dataclass, field
 
@@ -12,14 +12,14 @@ MEMBER = f"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"
 
 @dataclass(slots=True)
 class SmallProgram:
-    """The program; its fields are what a test changes between two runs."""
+    """The program; a test changes its fields between two runs."""
 
     region: str = "us-central1"
     protect: bool = False
     retain: bool = False
     tmp_days: int = 14
     retried: list[str] = field(default_factory=list)
-    """What the error hook was told."""
+    """Errors that the error hook received."""
 
     def __call__(self) -> None:
         """Declare the resources."""
@@ -28,7 +28,7 @@ class SmallProgram:
         _Environment(self, options)
 
     async def retry(self, args: pulumi.ErrorHookArgs) -> bool:
-        """Try again while IAM does not see the agent."""
+        """Retry while IAM does not see the service agent."""
         self.retried.append(args.errors[0])
         return "does not exist" in args.errors[0]
 

@@ -1,4 +1,4 @@
-"""Previews of the real engine today are read as the recorded ones are, on which the tests of the review stand."""
+"""Previews of the real engine parse like the recorded ones that the tests of the review use."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ TAKEN = ("create", "update", "region-move", "protection-lifted", "protected-repl
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("name", TAKEN)
-def test_preview_is_read_as_the_recorded_one(name: str, standin_world: World, tmp_path: Path) -> None:
-    """Both forms say the same as when they were recorded, and where the engine refused, nothing else."""
+def test_preview_equals_the_recorded_one(name: str, standin_world: World, tmp_path: Path) -> None:
+    """Both output formats equal the recorded ones, also for a failed preview."""
     texts = take(SCENARIOS[name], tmp_path / "project", standin_world)
 
     for text, form in zip(texts, ("json", "jsonl"), strict=True):
@@ -22,7 +22,7 @@ def test_preview_is_read_as_the_recorded_one(name: str, standin_world: World, tm
         if not then.failure:
             assert now == then
             continue
-        # How far the engine gets before it heeds a refusal is a matter of chance.
+        # The number of steps before the engine stops at an error varies.
         assert now.failure
         assert now.failure.reason == then.failure.reason
         assert set(now.failure.lines) <= set(then.failure.lines)
@@ -30,8 +30,8 @@ def test_preview_is_read_as_the_recorded_one(name: str, standin_world: World, tm
 
 
 @pytest.mark.usefixtures("engine")
-def test_secret_is_not_read(standin_world: World, tmp_path: Path) -> None:
-    """What the engine marks as a secret is in neither form, and its change is told all the same."""
+def test_secret_value_is_omitted(standin_world: World, tmp_path: Path) -> None:
+    """A value that the engine marks as secret is in neither format, but its change is reported."""
     project = Project(tmp_path / "project", standin_world)
     program = tmp_path / "project" / "stacks" / "__main__.py"
 

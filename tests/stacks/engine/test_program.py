@@ -1,6 +1,6 @@
-"""The stack program on the real engine: what is made, what is left alone, and what a refusal says.
+"""The stack program on the real engine: created resources, kept resources and explanations of errors.
 
-Each test runs behind the stand-in of the gcp plugin, and behind the plugin itself where that is installed.
+Each test runs behind the stand-in of the gcp plugin, and behind the real plugin if it is installed.
 """
 
 from collections.abc import Callable
@@ -22,28 +22,28 @@ BUCKET = f"{PROJECT}-mnist-dev-us-central1"
 MOVED = f"{PROJECT}-mnist-dev-europe-west4"
 USER = "roles/storage.objectUser"
 
-Make = Callable[..., Stack]
+CreateStack = Callable[..., Stack]
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> RealProgram:
-    """The program with the smallest spec."""
+    """The stack program with a minimal spec."""
     return RealProgram(tmp_path)
 
 
 @pytest.fixture
-def make(new_stack: NewStack, program: RealProgram) -> Make:
-    """Makes the stack `dev` of the program, with config."""
+def create(new_stack: NewStack, program: RealProgram) -> CreateStack:
+    """Return a function that creates the stack `dev` of the program with some config."""
 
-    def made(**config: object) -> Stack:
+    def create_stack(**config: object) -> Stack:
         return new_stack(program, config={"spec": str(program.spec), **config})
 
-    return made
+    return create_stack
 
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds for which the program would have waited; it does not."""
+    """The seconds that the program would have waited, instead of waiting."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -53,20 +53,20 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-def test_first_preview_shows_the_whole_member_of_each_grant(world: World, make: Make) -> None:
-    """Before anything exists every grant shows to whom it goes, and nothing was asked of Google."""
-    previewed = make().preview()
+def test_first_preview_shows_the_member_of_each_grant(world: World, create: CreateStack) -> None:
+    """Before any resource exists, a preview shows the member of each grant, and sends no mutating call."""
+    previewed = create().preview()
 
     assert previewed.step("tpu-agent-on-data-us-central1").new["member"] == AGENT
     assert previewed.step("workload-on-data-us-central1").new["member"] == ACCOUNT
     assert not world.cloud.calls
 
 
-def test_up_makes_the_environment(world: World, make: Make) -> None:
-    """The bucket is where the TPUs are, agent and account may use its objects, and the outputs are the compiler's."""
-    made = make().up()
+def test_up_creates_the_environment(world: World, create: CreateStack) -> None:
+    """The bucket is in the TPUs' region, agent and account have access, and the outputs equal the compiler's."""
+    outcome = create().up()
 
-    assert made.outputs == {
+    assert outcome.outputs == {
         "bucket": BUCKET,
         "bucketUrl": f"gs://{BUCKET}",
         "region": "us-central1",
@@ -85,9 +85,9 @@ def test_up_makes_the_environment(world: World, make: Make) -> None:
     assert not world.cloud.grants.get(f"projects/{PROJECT}")
 
 
-def test_nothing_is_left_to_do(world: World, make: Make) -> None:
-    """After `up` neither preview, nor refresh, nor a second `up` finds a difference, and no mutating call is made."""
-    stack = make()
+def test_second_run_finds_no_difference(world: World, create: CreateStack) -> None:
+    """After `up`, neither preview, refresh nor a second `up` finds a difference, and no mutating call is made."""
+    stack = create()
     stack.up()
     world.cloud.calls.clear()
 
@@ -98,9 +98,9 @@ def test_nothing_is_left_to_do(world: World, make: Make) -> None:
     assert not world.cloud.calls
 
 
-def test_move_leaves_the_old_bucket_behind(world: World, make: Make, program: RealProgram) -> None:
-    """A new region has a new bucket; the old one stays with its objects, out of the state, open to nobody of ours."""
-    stack = make()
+def test_move_leaves_the_old_bucket_behind(world: World, create: CreateStack, program: RealProgram) -> None:
+    """A move creates a new bucket; the old one keeps its objects, leaves the state and loses the stack's grants."""
+    stack = create()
     stack.up()
     world.cloud.buckets[BUCKET].objects.add("jobs/mnist/v2-8/ckpt-1")
     program.environment = {"region": "europe-west4"}
@@ -115,10 +115,10 @@ def test_move_leaves_the_old_bucket_behind(world: World, make: Make, program: Re
     assert "bucket.delete" not in world.cloud.operations
 
 
-def test_data_that_need_not_be_kept_goes(world: World, make: Make, program: RealProgram) -> None:
-    """With `keep_data: false` a move deletes the old bucket and what is in it."""
+def test_move_deletes_data_that_need_not_be_kept(world: World, create: CreateStack, program: RealProgram) -> None:
+    """With `keep_data: false`, a move deletes the old bucket with its objects."""
     program.environment = {"keep_data": False}
-    stack = make()
+    stack = create()
     stack.up()
     world.cloud.buckets[BUCKET].objects.add("tmp/1")
     program.environment = {"keep_data": False, "region": "europe-west4"}
@@ -128,9 +128,9 @@ def test_data_that_need_not_be_kept_goes(world: World, make: Make, program: Real
     assert set(world.cloud.buckets) == {MOVED}
 
 
-def test_renamed_bucket_is_not_lost(world: World, make: Make, program: RealProgram) -> None:
-    """Another name in one region is a replacement, and the old bucket stays with its objects all the same."""
-    stack = make()
+def test_renaming_the_bucket_keeps_the_old_one(world: World, create: CreateStack, program: RealProgram) -> None:
+    """Another bucket name in the same region is a replacement, and the old bucket keeps its objects."""
+    stack = create()
     stack.up()
     world.cloud.buckets[BUCKET].objects.add("data/1")
     program.environment = {"bucket": "acme-other"}
@@ -141,26 +141,26 @@ def test_renamed_bucket_is_not_lost(world: World, make: Make, program: RealProgr
     assert world.cloud.members("b/acme-other", USER) == {AGENT, ACCOUNT}
 
 
-def test_protection_stops_everything_at_preview(world: World, make: Make, program: RealProgram) -> None:
-    """With `protect` a move, a renaming and a destroy end at the preview, and Google is asked for nothing."""
+def test_protected_environment_fails_at_preview(world: World, create: CreateStack, program: RealProgram) -> None:
+    """With `protect`, a move, a new bucket name and a destroy fail at the preview, without a call to Google."""
     program.environment = {"protect": True}
-    stack = make()
+    stack = create()
     stack.up()
     world.cloud.calls.clear()
 
-    refusals = [stack.destroy(preview_only=True, fails=True), stack.destroy(fails=True)]
+    failures = [stack.destroy(preview_only=True, fails=True), stack.destroy(fails=True)]
     for change in ({"region": "europe-west4"}, {"bucket": "acme-other"}):
         program.environment = {"protect": True, **change}
-        refusals.append(stack.preview(fails=True))
+        failures.append(stack.preview(fails=True))
 
-    assert all(any("protect" in message for message in refused.errors) for refused in refusals)
+    assert all(any("protect" in message for message in failed.errors) for failed in failures)
     assert not world.cloud.calls
 
 
-def test_protection_is_lifted_in_a_step_of_its_own(world: World, make: Make, program: RealProgram) -> None:
-    """First an update that only lifts the protection, then the move; both at once is refused."""
+def test_protection_is_removed_in_a_separate_step(world: World, create: CreateStack, program: RealProgram) -> None:
+    """An update that only removes the protection has to precede the move; both at once fail."""
     program.environment = {"protect": True}
-    stack = make()
+    stack = create()
     stack.up()
 
     program.environment = {"region": "europe-west4"}
@@ -173,10 +173,10 @@ def test_protection_is_lifted_in_a_step_of_its_own(world: World, make: Make, pro
     assert MOVED in world.cloud.buckets
 
 
-def test_access_of_a_member_can_be_taken_while_protected(
+def test_member_of_a_protected_environment_can_be_removed(
     world: World, new_stack: NewStack, program: RealProgram
 ) -> None:
-    """A member of stack config loses the access in one step, also where everything else is protected."""
+    """A member in stack config loses access in one step, even if the environment is protected."""
     program.environment = {"protect": True}
     stack = new_stack(program, config={"spec": str(program.spec), "bucketMembers": ["group:team@example.com"]})
     stack.up()
@@ -188,9 +188,9 @@ def test_access_of_a_member_can_be_taken_while_protected(
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, ACCOUNT}
 
 
-def test_destroy_leaves_data_and_apis(world: World, make: Make) -> None:
-    """A destroyed environment leaves its bucket behind and its APIs on, and takes its grants and account along."""
-    stack = make()
+def test_destroy_leaves_data_and_apis(world: World, create: CreateStack) -> None:
+    """A destroy leaves the bucket and the enabled APIs behind, and deletes grants and account."""
+    stack = create()
     stack.up()
 
     stack.destroy()
@@ -201,10 +201,10 @@ def test_destroy_leaves_data_and_apis(world: World, make: Make) -> None:
     assert "storage.googleapis.com" in world.cloud.services[PROJECT]
 
 
-def test_agent_without_email_has_its_grants(world: World, make: Make) -> None:
-    """An identity that answers without an e-mail is granted all the same, and the next preview is quiet."""
+def test_service_agent_without_email_gets_its_grants(world: World, create: CreateStack) -> None:
+    """A service identity without an e-mail in the answer gets its grants, and the next preview finds no change."""
     world.cloud.agents_answer_without_email = True
-    stack = make()
+    stack = create()
 
     stack.up()
 
@@ -212,65 +212,65 @@ def test_agent_without_email_has_its_grants(world: World, make: Make) -> None:
     assert not stack.preview(expect_no_changes=True).changes
 
 
-def test_fresh_agent_is_waited_for(world: World, make: Make, waits: list[float]) -> None:
-    """Members that IAM does not see yet are tried again after 5 seconds, then 10."""
+def test_grants_of_a_new_agent_are_retried(world: World, create: CreateStack, waits: list[float]) -> None:
+    """Grants for members that IAM does not see yet are retried after 5 and 10 seconds."""
     world.cloud.invisible_for = 2
 
-    make().up()
+    create().up()
 
     assert sorted(waits) == [5, 5, 10, 10]
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, ACCOUNT}
 
 
-def test_fresh_api_is_waited_for(standin_world: World, make: Make, waits: list[float]) -> None:
-    """An API that is enabled and not usable yet is tried again."""
+def test_calls_to_a_new_api_are_retried(standin_world: World, create: CreateStack, waits: list[float]) -> None:
+    """A call to an enabled API that is not usable yet is retried."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
     standin_world.cloud.fail("identity.generate", refusal, times=2)
 
-    make().up()
+    create().up()
 
     assert waits == [5, 10]
 
 
-def test_waiting_ends_after_five_minutes(standin_world: World, make: Make, waits: list[float]) -> None:
-    """An API that stays closed fails the update after 300 seconds, and the message has the command that opens it."""
+def test_retries_end_after_five_minutes(standin_world: World, create: CreateStack, waits: list[float]) -> None:
+    """An API that stays disabled fails the update after 300 seconds, and the message has the fix."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
     standin_world.cloud.fail("identity.generate", refusal, times=100)
 
-    failed = make().up(fails=True)
+    failed = create().up(fails=True)
 
     assert waits == [5, 10, 20, 40, 80, 145]
-    assert any(f"gcloud services enable tpu.googleapis.com --project {PROJECT}" in it for it in failed.errors)
+    assert any(f"gcloud services enable tpu.googleapis.com --project {PROJECT}" in message for message in failed.errors)
 
 
-def test_taken_bucket_name_is_explained(world: World, make: Make, waits: list[float]) -> None:
-    """A name that somebody else has: the message names it, says that no bucket was made, and where to name another."""
+def test_taken_bucket_name_is_explained(world: World, create: CreateStack, waits: list[float]) -> None:
+    """For a bucket name of another owner, the message has the name, the consequence and the key to change."""
     world.cloud.taken.add(BUCKET)
 
-    failed = make().up(fails=True)
+    failed = create().up(fails=True)
 
-    [said] = [message for message in failed.errors if "help:" in message]
-    assert f"the bucket name {BUCKET} belongs to somebody else" in said
-    assert "environments.dev.bucket" in said
-    assert "pulumi up --stack dev" in said
+    [explanation] = [message for message in failed.errors if "help:" in message]
+    assert f"the bucket name {BUCKET} belongs to another owner" in explanation
+    assert "environments.dev.bucket" in explanation
+    assert "pulumi up --stack dev" in explanation
     assert not waits
 
 
-def test_missing_permission_is_explained(world: World, make: Make) -> None:
-    """A caller without a permission reads which one, and the command that gives the role which holds it."""
+def test_missing_permission_is_explained(world: World, create: CreateStack) -> None:
+    """For a missing permission, the message has the permission and the command that grants a role with it."""
     world.cloud.fail("bucket.create", errors.forbidden("storage.buckets.create"), times=100)
 
-    failed = make().up(fails=True)
+    failed = create().up(fails=True)
 
-    [said] = [message for message in failed.errors if "help:" in message]
-    assert "storage.buckets.create" in said
-    assert f"gcloud projects add-iam-policy-binding {PROJECT}" in said
-    assert "--role=roles/storage.admin" in said
+    [explanation] = [message for message in failed.errors if "help:" in message]
+    assert "storage.buckets.create" in explanation
+    assert f"gcloud projects add-iam-policy-binding {PROJECT}" in explanation
+    assert "--role=roles/storage.admin" in explanation
 
 
-def test_bucket_left_behind_is_explained(make: Make, program: RealProgram) -> None:
-    """Going back to a region finds its old bucket there: the message says how to take it back."""
-    stack = make()
+def test_bucket_left_behind_is_explained(create: CreateStack, program: RealProgram) -> None:
+    """Moving back to a region finds its old bucket, and the message explains how to import it."""
+    stack = create()
     stack.up()
     program.environment = {"region": "europe-west4"}
     stack.up()
@@ -281,99 +281,99 @@ def test_bucket_left_behind_is_explained(make: Make, program: RealProgram) -> No
     assert any(f"the bucket {BUCKET} exists in your project" in message for message in failed.errors)
 
 
-def test_a_policy_of_the_organization_is_explained(world: World, make: Make, waits: list[float]) -> None:
-    """What no role ends is not taken for a missing one: the message names the policy and how to see what it allows."""
+def test_organization_policy_is_explained(world: World, create: CreateStack, waits: list[float]) -> None:
+    """A policy of the organization is not reported as a missing role: the message names the policy."""
     world.cloud.fail("bucket.create", errors.location_refused("US-CENTRAL1"), times=100)
 
-    failed = make().up(fails=True)
+    failed = create().up(fails=True)
 
-    [said] = [message for message in failed.errors if "help:" in message]
-    assert f"gcloud org-policies describe gcp.resourceLocations --project={PROJECT} --effective" in said
-    assert "environments.dev.region" in said
+    [explanation] = [message for message in failed.errors if "help:" in message]
+    assert f"gcloud org-policies describe gcp.resourceLocations --project={PROJECT} --effective" in explanation
+    assert "environments.dev.region" in explanation
     assert not waits
 
 
-def test_an_account_that_nobody_made_is_explained(make: Make, program: RealProgram, waits: list[float]) -> None:
-    """A name with a mistake is waited for like a fresh account, and then said, with the command that makes it."""
+def test_missing_account_is_explained(create: CreateStack, program: RealProgram, waits: list[float]) -> None:
+    """A misspelt account is retried like a new one, and then explained with the command that creates it."""
     program.top = {"targets": {"vertex-ai": {"service_account": f"mien@{PROJECT}.iam.gserviceaccount.com"}}}
 
-    failed = make().up(fails=True)
+    failed = create().up(fails=True)
 
     assert sum(waits) == 300
-    [said] = [message for message in failed.errors if "help:" in message]
-    assert f"mien@{PROJECT}.iam.gserviceaccount.com does not exist" in said
-    assert f"gcloud iam service-accounts create mien --project={PROJECT}; then: pulumi up --stack dev" in said
+    [explanation] = [message for message in failed.errors if "help:" in message]
+    assert f"mien@{PROJECT}.iam.gserviceaccount.com does not exist" in explanation
+    assert f"gcloud iam service-accounts create mien --project={PROJECT}; then: pulumi up --stack dev" in explanation
 
 
-def test_what_is_not_deleted_is_explained(world: World, make: Make, program: RealProgram) -> None:
-    """Who may not delete reads that it is still there, from `up`, and from a `destroy` that runs the program."""
-    stack = make()
+def test_failed_deletion_is_explained(world: World, create: CreateStack, program: RealProgram) -> None:
+    """A failed deletion is reported as such, by `up` and by a `destroy` that runs the program."""
+    stack = create()
     stack.up()
     world.cloud.create_account(PROJECT, "mine", {})
     program.top = {"targets": {"vertex-ai": {"service_account": f"mine@{PROJECT}.iam.gserviceaccount.com"}}}
     world.cloud.fail("account.delete", errors.forbidden("iam.serviceAccounts.delete"), times=100)
 
     for failed in (stack.up(fails=True), stack.destroy(fails=True, run_program=True)):
-        [said] = [message for message in failed.errors if "help:" in message]
-        assert "workload is still there" in said
-        assert "--role=roles/iam.serviceAccountAdmin" in said
+        [explanation] = [message for message in failed.errors if "help:" in message]
+        assert "workload still exists" in explanation
+        assert "--role=roles/iam.serviceAccountAdmin" in explanation
 
 
-def test_wrong_region_stops_before_anything_is_made(world: World, make: Make, program: RealProgram) -> None:
-    """A region without the rung ends the preview with the compiler's finding, and no traceback."""
+def test_wrong_region_fails_before_any_change(world: World, create: CreateStack, program: RealProgram) -> None:
+    """A region without the spec's TPUs ends the preview with the compiler's finding and no traceback."""
     program.environment = {"region": "us-west4"}
 
-    refused = make().preview(fails=True)
+    failed = create().preview(fails=True)
 
-    assert "error[TPU021]: v2-8 is not offered in us-west4" in refused.text
-    assert "help: set environments.dev.region to" in refused.text
-    assert "Traceback" not in refused.text
+    assert "error[TPU021]: v2-8 is not offered in us-west4" in failed.text
+    assert "help: set environments.dev.region to" in failed.text
+    assert "Traceback" not in failed.text
     assert not world.cloud.calls
 
 
-def test_another_environments_mistake_does_not_stop_this_one(world: World, make: Make, program: RealProgram) -> None:
+def test_error_of_another_environment_is_ignored(world: World, create: CreateStack, program: RealProgram) -> None:
     """A stack checks only its own environment."""
     own = {"project": PROJECT, "region": "us-central1"}
     program.top = {"environments": {"dev": own, "prod": {"project": "acme-prod", "region": "us-west4"}}}
 
-    make().up()
+    create().up()
 
     assert set(world.cloud.buckets) == {BUCKET}
 
 
-def test_stack_without_an_environment_is_refused(new_stack: NewStack, program: RealProgram) -> None:
-    """A stack whose name is no environment's is told which there are."""
-    refused = new_stack(program, name="test", config={"spec": str(program.spec)}).preview(fails=True)
+def test_stack_without_an_environment_is_rejected(new_stack: NewStack, program: RealProgram) -> None:
+    """For a stack without an environment, the message lists the environments."""
+    failed = new_stack(program, name="test", config={"spec": str(program.spec)}).preview(fails=True)
 
-    assert "has no environment test" in refused.text
-    assert "pulumi stack select dev" in refused.text
-    assert "Traceback" not in refused.text
-
-
-def test_missing_spec_is_refused(new_stack: NewStack, program: RealProgram) -> None:
-    """A stack whose spec is not there is told the command that names another."""
-    refused = new_stack(program, config={"spec": "elsewhere.yaml"}).preview(fails=True)
-
-    assert "elsewhere.yaml cannot be read" in refused.text
-    assert "pulumi config set spec PATH --stack dev" in refused.text
-    assert "Traceback" not in refused.text
+    assert "has no environment test" in failed.text
+    assert "pulumi stack select dev" in failed.text
+    assert "Traceback" not in failed.text
 
 
-def test_unknown_config_is_refused(world: World, make: Make) -> None:
-    """A key that the program does not read is refused with the command that deletes it: Pulumi would be silent."""
-    refused = make(bucketMember=["group:team@example.com"]).preview(fails=True)
+def test_missing_spec_is_rejected(new_stack: NewStack, program: RealProgram) -> None:
+    """For a missing spec, the message has the command that sets another path."""
+    failed = new_stack(program, config={"spec": "elsewhere.yaml"}).preview(fails=True)
 
-    assert "tpucfg:bucketMember, which the program does not read" in refused.text
-    assert "pulumi config rm tpucfg:bucketMember --stack dev" in refused.text
+    assert "elsewhere.yaml cannot be read" in failed.text
+    assert "pulumi config set spec PATH --stack dev" in failed.text
+    assert "Traceback" not in failed.text
+
+
+def test_unknown_config_is_rejected(world: World, create: CreateStack) -> None:
+    """An unknown key, which Pulumi would ignore, is rejected with the command that deletes it."""
+    failed = create(bucketMember=["group:team@example.com"]).preview(fails=True)
+
+    assert "tpucfg:bucketMember, which the program does not read" in failed.text
+    assert "pulumi config rm tpucfg:bucketMember --stack dev" in failed.text
     assert not world.cloud.calls
 
 
-def test_pods_may_act_as_the_account(world: World, make: Make, program: RealProgram) -> None:
-    """On gke the Kubernetes service account that the config names acts as the jobs' account."""
+def test_pods_act_as_the_account_by_workload_identity(world: World, create: CreateStack, program: RealProgram) -> None:
+    """On gke, the config's Kubernetes service account may act as the jobs' account."""
     program.environment = {"target": "gke"}
     program.top = {"sizes": ["v5litepod-4"], "training": {"tuned_on": "v5litepod-4", "batch_size": 8, "train_steps": 9}}
 
-    make().up()
+    create().up()
 
     resource = f"serviceAccounts/tpu-mnist-dev@{PROJECT}.iam.gserviceaccount.com"
     member = f"serviceAccount:{PROJECT}.svc.id.goog[default/tpu-mnist-dev]"
@@ -381,22 +381,22 @@ def test_pods_may_act_as_the_account(world: World, make: Make, program: RealProg
     assert "container.googleapis.com" in world.cloud.services[PROJECT]
 
 
-def test_account_of_ones_own_is_used(world: World, make: Make, program: RealProgram) -> None:
-    """Where the spec names an account, none is made, and that one has the access."""
-    own = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+def test_account_named_in_the_spec_is_used(world: World, create: CreateStack, program: RealProgram) -> None:
+    """If the spec names an account, the stack creates none and grants access to the named one."""
+    account = f"trainer@{PROJECT}.iam.gserviceaccount.com"
     world.cloud.create_account(PROJECT, "trainer", {})
-    program.top = {"targets": {"vertex-ai": {"service_account": own}}}
+    program.top = {"targets": {"vertex-ai": {"service_account": account}}}
 
-    made = make().up()
+    outcome = create().up()
 
-    assert made.outputs["workloadServiceAccount"] == own
-    assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, f"serviceAccount:{own}"}
-    assert set(world.cloud.accounts) == {own}
+    assert outcome.outputs["workloadServiceAccount"] == account
+    assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, f"serviceAccount:{account}"}
+    assert set(world.cloud.accounts) == {account}
 
 
 @pytest.fixture
 def ai_platform(program: RealProgram, cloud: Cloud) -> Cloud:
-    """A project whose jobs go to ai-platform, and the service's own project beside it."""
+    """A project with jobs on ai-platform, beside the service's tenant project."""
     program.environment = {"target": "ai-platform"}
     program.top = {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}
     cloud.projects["tenant-tp"] = 987654321098
@@ -408,51 +408,51 @@ TENANT = "service-987654321098@cloud-tpu.iam.gserviceaccount.com"
 
 
 @pytest.mark.parametrize("slash", ["/", ""])
-def test_ai_platform_is_asked_for_its_account(
-    world: World, make: Make, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch, slash: str
+def test_account_of_ai_platform_is_looked_up(
+    world: World, create: CreateStack, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch, slash: str
 ) -> None:
-    """The guide's way: getConfig names project and account, the identity is made there, and both grants are given.
+    """`getConfig` returns project and account; the identity is generated there, and both grants are given.
 
-    The address that stands in for Google's may end in a slash, as the provider's own have to, or not.
+    The endpoint may end in a slash, as the provider's endpoints have to, or not.
     """
     ai_platform.ml_config = {"serviceAccountProject": "987654321098", "config": {"tpuServiceAccount": TENANT}}
     with google_api.serving(ai_platform) as api:
         for name in ("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "GOOGLE_OAUTH_ACCESS_TOKEN"):
             monkeypatch.setenv(name, api.environment[name].rstrip("/") + slash * name.endswith("ENDPOINT"))
-        made = make().up()
+        outcome = create().up()
         assert f"GET /v1/projects/{PROJECT}:getConfig" in api.requests
 
-    assert made.outputs["tpuAgent"] == TENANT
+    assert outcome.outputs["tpuAgent"] == TENANT
     assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
     assert f"serviceAccount:{TENANT}" in world.cloud.members(f"b/{BUCKET}", USER)
     assert Call("identity.generate", "987654321098 tpu.googleapis.com") in world.cloud.calls
 
 
-def test_ai_platform_that_is_gone_names_the_config_instead(
-    world: World, make: Make, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch
+def test_unavailable_ai_platform_is_replaced_by_config(
+    world: World, create: CreateStack, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service is shut down: the refusal says so and names the two keys, and with them the stack is made."""
+    """If the service is unavailable, the message names the two config keys, with which the stack is created."""
     with google_api.serving(ai_platform) as api:
         for name in ("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "GOOGLE_OAUTH_ACCESS_TOKEN"):
             monkeypatch.setenv(name, api.environment[name])
-        refused = make().preview(fails=True)
+        failed = create().preview(fails=True)
 
-    assert "pulumi config set serviceAccountProject NUMBER --stack dev" in refused.text
-    assert "pulumi config set tpuServiceAccount EMAIL --stack dev" in refused.text
-    assert "Traceback" not in refused.text
+    assert "pulumi config set serviceAccountProject NUMBER --stack dev" in failed.text
+    assert "pulumi config set tpuServiceAccount EMAIL --stack dev" in failed.text
+    assert "Traceback" not in failed.text
     assert not world.cloud.calls
 
-    make(serviceAccountProject="987654321098", tpuServiceAccount=TENANT).up()
+    create(serviceAccountProject="987654321098", tpuServiceAccount=TENANT).up()
 
     assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
 
 
-def test_lookup_that_is_refused_is_explained(make: Make, program: RealProgram) -> None:
-    """A project that cannot be read names the config that makes the look-up unnecessary."""
+def test_failed_project_lookup_is_explained(create: CreateStack, program: RealProgram) -> None:
+    """If the project cannot be looked up, the message names the config that replaces the look-up."""
     program.environment = {"project": "acme-gone"}
 
-    refused = make().preview(fails=True)
+    failed = create().preview(fails=True)
 
-    assert "acme-gone" in refused.text
-    assert "pulumi config set projectNumber NUMBER --stack dev" in refused.text
-    assert "Traceback" not in refused.text
+    assert "acme-gone" in failed.text
+    assert "pulumi config set projectNumber NUMBER --stack dev" in failed.text
+    assert "Traceback" not in failed.text

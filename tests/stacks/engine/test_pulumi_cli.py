@@ -1,4 +1,4 @@
-"""`pulumi` itself, on a project on disk, as a user runs it."""
+"""The `pulumi` command on a project on disk."""
 
 import json
 import os
@@ -42,7 +42,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with its stack file and its modules in a folder of their own, and its virtual environment."""
+    """A Pulumi project with a stack file, a program of two modules and a virtual environment."""
     for name, text in FILES.items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(standin_world: World, project: Path, tmp_path: Path) -> Run:
-    """Runs `pulumi` in the project."""
+    """Return a function that runs `pulumi` in the project."""
     environment = projects.with_language_host(standin_world.environment, tmp_path / "host")
 
     def pulumi(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -66,7 +66,7 @@ def run(standin_world: World, project: Path, tmp_path: Path) -> Run:
 
 
 def test_up_runs_the_program_on_disk(run: Run, standin_world: World) -> None:
-    """`pulumi up` finds program, modules and stack file where Pulumi.yaml says, and makes what the program declares."""
+    """`pulumi up` uses the folders in Pulumi.yaml and creates the resources that the program declares."""
     run("stack", "init", "dev")
 
     up = run("up", "--yes", "--stack", "dev")
@@ -79,7 +79,7 @@ def test_up_runs_the_program_on_disk(run: Run, standin_world: World) -> None:
 
 
 def test_failing_program_fails_the_command(run: Run, project: Path) -> None:
-    """A program that raises ends `pulumi preview` with a failure and its message."""
+    """An exception of the program fails `pulumi preview` with its message."""
     run("stack", "init", "dev")
     (project / "stacks" / "names.py").write_text("raise ValueError('no such environment')\n")
 
@@ -89,8 +89,8 @@ def test_failing_program_fails_the_command(run: Run, project: Path) -> None:
     assert "no such environment" in preview.stdout
 
 
-def test_value_of_the_wrong_type_is_refused(run: Run, project: Path) -> None:
-    """A stack file that breaks the types of Pulumi.yaml is refused by the engine, before the program runs."""
+def test_value_of_the_wrong_type_is_rejected(run: Run, project: Path) -> None:
+    """The engine rejects a stack file that breaks the types of Pulumi.yaml before it runs the program."""
     run("stack", "init", "dev")
     (project / "stacks" / "Pulumi.dev.yaml").write_text("config:\n  tpucfg:extraMembers: 7\n")
 
@@ -101,8 +101,8 @@ def test_value_of_the_wrong_type_is_refused(run: Run, project: Path) -> None:
     assert "array" in preview.stderr
 
 
-def test_inline_program_takes_the_project_on_disk(new_stack: NewStack, project: Path) -> None:
-    """A stack made in a folder with a Pulumi.yaml has that project's types, defaults and stack files."""
+def test_inline_program_uses_the_project_on_disk(new_stack: NewStack, project: Path) -> None:
+    """A stack created in a folder with a Pulumi.yaml uses that project's types, defaults and stack files."""
     read: dict[str, object] = {}
 
     def program() -> None:

@@ -1,4 +1,4 @@
-"""The workflow with credentials: its previews are those of the real engine, and the comment tells them."""
+"""The review workflow with credentials: the comment contains the previews of the real engine."""
 
 import shutil
 import subprocess
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """The projects that a new spec names."""
+    """The projects of a new spec."""
     return Cloud({"my-project-dev": 123456789012, "my-project-prod": 210987654321})
 
 
 def bring_up(proposal: Proposal, stack: str, engine: Mapping[str, str]) -> None:
-    """What `pulumi up` once made of the base."""
+    """Run `pulumi up` for the base revision."""
     (proposal.folder / ".venv").symlink_to(sys.prefix)
     for command in (["stack", "init", stack], ["up", "--yes", "--skip-preview", "--stack", stack]):
         done = subprocess.run(
@@ -44,7 +44,7 @@ def bring_up(proposal: Proposal, stack: str, engine: Mapping[str, str]) -> None:
 
 @pytest.mark.usefixtures("engine")
 def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> None:
-    """What Pulumi says of each environment, and of the one without a stack that there is none."""
+    """The comment has the steps of each environment's preview, and a note for an environment without a stack."""
     proposal = Proposal(tmp_path / "mnist")
     engine = projects.with_language_host(standin_world.environment, tmp_path / "host")
     bring_up(proposal, "dev", engine)

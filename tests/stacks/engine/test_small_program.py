@@ -1,6 +1,6 @@
-"""What the real engine does with a small program: the ground that the tests of the stack stand on.
+"""Behaviour of the real engine with a small program, on which the tests of the stack program rely.
 
-Each runs behind the stand-in of the gcp plugin, and behind the plugin itself where that is installed.
+Each test runs behind the stand-in of the gcp plugin, and behind the real plugin if it is installed.
 """
 
 import pytest
@@ -14,12 +14,12 @@ ROLE = "roles/ml.serviceAgent"
 
 @pytest.fixture
 def program() -> SmallProgram:
-    """The program before any change."""
+    """The small program before any change."""
     return SmallProgram()
 
 
-def test_first_preview_shows_the_whole_grant(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """Before anything exists, a preview names the member that will be granted, and changes nothing."""
+def test_first_preview_shows_the_member(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """Before any resource exists, a preview shows the member of the grant and changes nothing."""
     previewed = new_stack(program).preview()
 
     assert previewed.step("grant").new["member"] == MEMBER
@@ -27,12 +27,12 @@ def test_first_preview_shows_the_whole_grant(world: World, new_stack: NewStack, 
     assert not world.cloud.calls
 
 
-def test_up_makes_each_thing_and_then_rests(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """After `up` neither a preview, nor a refresh, nor a second `up` finds anything to do."""
+def test_second_run_finds_no_difference(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """After `up`, neither preview, refresh nor a second `up` finds a difference."""
     stack = new_stack(program)
-    made = stack.up()
+    outcome = stack.up()
 
-    assert made.outputs == {"url": "gs://acme-dev-us-central1"}
+    assert outcome.outputs == {"url": "gs://acme-dev-us-central1"}
     assert world.cloud.buckets["acme-dev-us-central1"].body["location"] == "US-CENTRAL1"
     assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
 
@@ -44,7 +44,7 @@ def test_up_makes_each_thing_and_then_rests(world: World, new_stack: NewStack, p
 
 
 def test_update_names_the_field(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """A change in place is an update of that bucket, and its old and new inputs differ in that value."""
+    """A change in place is an update of that bucket, and old and new inputs differ in that value."""
     stack = new_stack(program)
     stack.up()
     program.tmp_days = 30
@@ -58,7 +58,7 @@ def test_update_names_the_field(world: World, new_stack: NewStack, program: Smal
     assert world.cloud.operations.count("bucket.update") == 1
 
 
-def test_region_move_makes_the_new_bucket_first(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_move_creates_the_new_bucket_first(world: World, new_stack: NewStack, program: SmallProgram) -> None:
     """With the region in the logical name, a move creates the new bucket before it deletes the old one."""
     stack = new_stack(program)
     stack.up()
@@ -72,7 +72,7 @@ def test_region_move_makes_the_new_bucket_first(world: World, new_stack: NewStac
 
 
 def test_retained_bucket_keeps_its_objects(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """With `retain_on_delete` a move leaves the old bucket behind, with its objects and out of the state."""
+    """With `retain_on_delete`, a move leaves the old bucket behind, with its objects and out of the state."""
     program.retain = True
     stack = new_stack(program)
     stack.up()
@@ -88,7 +88,7 @@ def test_retained_bucket_keeps_its_objects(world: World, new_stack: NewStack, pr
 def test_protection_stops_a_move_and_a_destroy_at_preview(
     world: World, new_stack: NewStack, program: SmallProgram
 ) -> None:
-    """With `protect` on the component, preview refuses both, and nothing at Google was asked for."""
+    """With `protect` on the component, the previews of a move and of a destroy fail without a call to Google."""
     program.protect = True
     stack = new_stack(program)
     stack.up()
@@ -103,8 +103,8 @@ def test_protection_stops_a_move_and_a_destroy_at_preview(
     assert not world.cloud.calls
 
 
-def test_hook_retries_a_fresh_agent(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """An agent that IAM does not see yet costs tries, told to the error hook, and not the update."""
+def test_hook_retries_a_new_service_agent(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """A service agent that IAM does not see yet causes retries by the error hook, but no failure."""
     world.cloud.invisible_for = 2
 
     new_stack(program).up()
@@ -115,7 +115,7 @@ def test_hook_retries_a_fresh_agent(world: World, new_stack: NewStack, program: 
 
 
 def test_grant_survives_an_identity_without_email(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """An agent whose name Google does not tell is granted all the same, and the next preview is quiet."""
+    """A service agent without an e-mail in the answer gets its grant, and the next preview finds no change."""
     world.cloud.agents_answer_without_email = True
     stack = new_stack(program)
 
@@ -125,8 +125,8 @@ def test_grant_survives_an_identity_without_email(world: World, new_stack: NewSt
     assert not stack.preview(expect_no_changes=True).changes
 
 
-def test_taken_name_fails_in_googles_words(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """A bucket name that somebody else has fails the update, and the message names it as such."""
+def test_taken_name_fails_with_googles_message(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """A bucket name of another owner fails the update with Google's message."""
     world.cloud.taken.add("acme-dev-us-central1")
 
     failed = new_stack(program).up(fails=True)
@@ -134,10 +134,8 @@ def test_taken_name_fails_in_googles_words(world: World, new_stack: NewStack, pr
     assert any("The requested bucket name is not available" in message for message in failed.errors)
 
 
-def test_refresh_finds_what_is_gone_and_up_brings_it_back(
-    world: World, new_stack: NewStack, program: SmallProgram
-) -> None:
-    """A grant that somebody took away is missed by refresh and given again by `up`."""
+def test_refresh_and_up_restore_a_removed_grant(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """A refresh notices a grant that was removed outside the stack, and `up` grants it again."""
     stack = new_stack(program)
     stack.up()
     world.cloud.grants[f"projects/{PROJECT}"].clear()
@@ -149,10 +147,8 @@ def test_refresh_finds_what_is_gone_and_up_brings_it_back(
     assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
 
 
-def test_fault_on_destroy_leaves_the_bucket_in_the_state(
-    world: World, new_stack: NewStack, program: SmallProgram
-) -> None:
-    """A bucket with objects is not destroyed: the engine says so and still knows it."""
+def test_failed_destroy_keeps_the_bucket_in_the_state(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """A bucket with objects is not destroyed, and stays in the state."""
     stack = new_stack(program)
     stack.up()
     world.cloud.buckets["acme-dev-us-central1"].objects.add("data/1")
@@ -163,8 +159,8 @@ def test_fault_on_destroy_leaves_the_bucket_in_the_state(
     assert "data-us-central1" in stack.resources()
 
 
-def test_missing_permission_is_told(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """A caller without the permission reads which permission it was."""
+def test_missing_permission_is_reported(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+    """A failure for lack of a permission names the permission."""
     world.cloud.fail("bucket.create", errors.forbidden("storage.buckets.create"), times=100)
 
     failed = new_stack(program).up(fails=True)

@@ -1,4 +1,4 @@
-"""The stand-in of the gcp plugin, where it has to behave as the plugin was seen to behave."""
+"""The stand-in of the gcp plugin, compared with the observed behaviour of the real one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ from standin.projects import World
 
 PROJECT = "acme-dev"
 MARK = "4dabf18193072939515e22adb298388d"
-"""What marks a secret in a state: https://www.pulumi.com/docs/iac/concepts/secrets/"""
+"""Key that marks a secret in a state: https://www.pulumi.com/docs/iac/concepts/secrets/"""
 
 
 def bucket_program(**arguments: Any) -> Callable[[], None]:
-    """Return a program of one bucket with further arguments."""
+    """Return a program of one bucket with additional arguments."""
 
     def program() -> None:
         gcp.storage.Bucket("data", **{"name": "acme", "project": PROJECT, "location": "us-central1", **arguments})
@@ -23,8 +23,8 @@ def bucket_program(**arguments: Any) -> Callable[[], None]:
     return program
 
 
-def test_bucket_named_by_hand_is_deleted_before_it_is_replaced(standin_world: World, new_stack: NewStack) -> None:
-    """One logical name, another region: the old bucket goes first, even though the new one has another name."""
+def test_bucket_with_an_explicit_name_is_deleted_before_replacement(standin_world: World, new_stack: NewStack) -> None:
+    """With one logical name and another region, the old bucket is deleted first, although the new name differs."""
     stack = new_stack(bucket_program())
     stack.up()
     stack.change_program(bucket_program(name="acme-west", location="europe-west4"))
@@ -37,8 +37,8 @@ def test_bucket_named_by_hand_is_deleted_before_it_is_replaced(standin_world: Wo
     assert operations == ["bucket.create", "bucket.delete", "bucket.create"]
 
 
-def test_location_is_read_in_any_case(new_stack: NewStack) -> None:
-    """Google keeps a location in capitals; writing it small is no difference."""
+def test_case_of_the_location_is_no_difference(new_stack: NewStack) -> None:
+    """Google stores a location in upper case; lower case in the program is no difference."""
     stack = new_stack(bucket_program(location="us-central1"))
     stack.up()
     stack.change_program(bucket_program(location="US-CENTRAL1"))
@@ -46,8 +46,8 @@ def test_location_is_read_in_any_case(new_stack: NewStack) -> None:
     assert not stack.preview(expect_no_changes=True).changes
 
 
-def test_dropped_soft_delete_policy_is_no_difference(new_stack: NewStack) -> None:
-    """Leaving the soft delete policy out later changes nothing; taking labels away does."""
+def test_removed_soft_delete_policy_is_no_difference(new_stack: NewStack) -> None:
+    """Removing the soft delete policy is no difference; removing labels is one."""
     kept, dropped = {"soft_delete_policy": {"retention_duration_seconds": 0}}, {"labels": {"team": "vision"}}
     stack = new_stack(bucket_program(**kept, **dropped))
     stack.up()
@@ -59,7 +59,7 @@ def test_dropped_soft_delete_policy_is_no_difference(new_stack: NewStack) -> Non
 
 
 def test_labels_that_the_provider_adds_are_secret(new_stack: NewStack) -> None:
-    """What the provider works out of labels is a secret in the state; the labels of the bucket are not."""
+    """Values that the provider derives from labels are secret in the state; the labels are not."""
     stack = new_stack(bucket_program(labels={"team": "vision"}))
     stack.up()
 
@@ -68,8 +68,8 @@ def test_labels_that_the_provider_adds_are_secret(new_stack: NewStack) -> None:
     assert MARK in outputs["effectiveLabels"]
 
 
-def test_missing_argument_is_refused_at_preview(new_stack: NewStack) -> None:
-    """A grant to nobody is refused before anything is made."""
+def test_missing_argument_fails_at_preview(new_stack: NewStack) -> None:
+    """A grant without a member fails before any change."""
 
     def program() -> None:
         gcp.storage.Bucket("data", name="acme", project=PROJECT, location="us-central1")
@@ -81,7 +81,7 @@ def test_missing_argument_is_refused_at_preview(new_stack: NewStack) -> None:
 
 
 def test_type_without_a_standin_is_named(new_stack: NewStack) -> None:
-    """A resource that the stand-in does not know fails the test that uses it, by name."""
+    """A resource type without a stand-in fails the test that uses it, by name."""
 
     def program() -> None:
         gcp.pubsub.Topic("topic", project=PROJECT)
@@ -92,7 +92,7 @@ def test_type_without_a_standin_is_named(new_stack: NewStack) -> None:
 
 
 def test_project_number_is_known_at_preview(new_stack: NewStack) -> None:
-    """The look-up of a project answers during a preview too."""
+    """The look-up of a project returns its number in a preview too."""
 
     def program() -> None:
         number = gcp.organizations.get_project_output(project_id=PROJECT).number
@@ -104,7 +104,7 @@ def test_project_number_is_known_at_preview(new_stack: NewStack) -> None:
 
 
 def access_program() -> None:
-    """Declare an API, an account, its access to a bucket, and who may act as it."""
+    """Declare an API, an account, its access to a bucket, and the grant to act as it."""
     api = gcp.projects.Service("api", project=PROJECT, service="tpu.googleapis.com", disable_on_destroy=False)
     bucket = gcp.storage.Bucket("data", name="acme", project=PROJECT, location="us-central1")
     account = gcp.serviceaccount.Account(
@@ -119,8 +119,8 @@ def access_program() -> None:
     )
 
 
-def test_accounts_and_their_grants_come_and_go(standin_world: World, new_stack: NewStack) -> None:
-    """Account, bucket grant and workload identity are made, are stable, and are gone after `destroy`."""
+def test_accounts_and_their_grants_are_created_and_deleted(standin_world: World, new_stack: NewStack) -> None:
+    """Account, bucket grant and workload identity are created, show no difference, and are deleted by `destroy`."""
     cloud = standin_world.cloud
     email = f"tpu-mnist-dev@{PROJECT}.iam.gserviceaccount.com"
     stack = new_stack(access_program)

@@ -1,4 +1,4 @@
-"""`pulumi up` itself, in a copy of this repository, as its reader would type it."""
+"""`pulumi up` in a copy of this repository, with the documented commands."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def cloud() -> Cloud:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What a fresh clone holds for `pulumi up`, with the virtual environment that set-up makes."""
+    """The files of a fresh clone that `pulumi up` needs, with a virtual environment."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
@@ -39,11 +39,11 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pulumi(world: World, clone: Path, tmp_path: Path) -> Run:
-    """Runs `pulumi` in the clone; a command that fails although it should pass is the test's failure."""
+    """Return a function that runs `pulumi` in the clone and checks its exit status."""
     environment = projects.with_language_host(world.environment, tmp_path / "host")
 
     def run(*arguments: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
-        ended = subprocess.run(
+        process = subprocess.run(
             ["pulumi", "--non-interactive", *arguments],
             cwd=clone,
             env={**os.environ, **environment},
@@ -51,16 +51,16 @@ def pulumi(world: World, clone: Path, tmp_path: Path) -> Run:
             text=True,
             check=False,
         )
-        assert (ended.returncode != 0) == fails, ended.stdout + ended.stderr
-        assert "Traceback" not in ended.stdout
-        return ended
+        assert (process.returncode != 0) == fails, process.stdout + process.stderr
+        assert "Traceback" not in process.stdout
+        return process
 
     run("stack", "init", "dev")
     return run
 
 
 def edit(clone: Path, old: str, new: str) -> None:
-    """Change the spec where it first says something."""
+    """Replace the first occurrence of a text in the spec."""
     spec = clone / "tpucfg.yaml"
     text = spec.read_text()
     assert old in text
@@ -68,7 +68,7 @@ def edit(clone: Path, old: str, new: str) -> None:
 
 
 def test_up_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
-    """The documented commands make the environment, a second `up` changes nothing, and the outputs are the spec's."""
+    """The documented commands create the environment, a second `up` is empty, and the outputs equal the spec's."""
     preview = pulumi("preview", "--stack", "dev", "--diff").stdout
     assert f'"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"' in preview
     assert '"serviceAccount:tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"' in preview
@@ -88,7 +88,7 @@ def test_up_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
 
 
 def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
-    """What Pulumi itself writes into a stack file is taken by our check."""
+    """The keys that Pulumi itself writes into a stack file are valid."""
     pulumi("config", "set", "projectNumber", str(NUMBER), "--stack", "dev")
     pulumi("config", "set", "--path", "bucketMembers[0]", "group:team@example.com", "--stack", "dev")
     assert "encryptionsalt" in (clone / "stacks" / "Pulumi.dev.yaml").read_text()
@@ -101,16 +101,16 @@ def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
     assert '"group:team@example.com"' in pulumi("preview", "--stack", "dev", "--diff").stdout
 
 
-def test_old_bucket_is_taken_back(pulumi: Run, world: World, clone: Path) -> None:
-    """Back in a region, `up` prints the command that takes its old bucket in; after it, `up` goes on with its data."""
+def test_old_bucket_is_imported(pulumi: Run, world: World, clone: Path) -> None:
+    """Back in a region, `up` prints the command that imports its old bucket; then `up` continues with its data."""
     pulumi("up", "--yes", "--stack", "dev")
     world.cloud.buckets[BUCKET].objects.add("data/1")
     edit(clone, "region: us-central1 ", "region: europe-west4 ")
     pulumi("up", "--yes", "--stack", "dev")
     edit(clone, "region: europe-west4 ", "region: us-central1 ")
 
-    said = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
-    [command] = {line.strip() for line in said.splitlines() if line.strip().startswith("pulumi import")}
+    text = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
+    [command] = {line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")}
     pulumi(*command.split()[1:], "--yes")
     pulumi("up", "--yes", "--stack", "dev")
 
@@ -119,21 +119,21 @@ def test_old_bucket_is_taken_back(pulumi: Run, world: World, clone: Path) -> Non
     pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
 
 
-def test_account_left_behind_is_taken_in(pulumi: Run, world: World) -> None:
-    """Where the account is there already, `up` prints the command that takes it in; after it, `up` goes on."""
+def test_existing_account_is_imported(pulumi: Run, world: World) -> None:
+    """If the account exists, `up` prints the command that imports it; then `up` continues."""
     world.cloud.create_account("my-project-dev", "tpu-mnist-dev", {"accountId": "tpu-mnist-dev"})
 
-    said = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
-    assert "the account tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com exists" in said
-    [command] = {line.strip() for line in said.splitlines() if line.strip().startswith("pulumi import")}
+    text = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
+    assert "the account tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com exists" in text
+    [command] = {line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")}
     pulumi(*command.split()[1:], "--yes")
     pulumi("up", "--yes", "--stack", "dev")
 
     pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
 
 
-def test_protected_environment_is_left_alone(pulumi: Run, world: World, clone: Path) -> None:
-    """With `protect`, `pulumi destroy` and a move end before anything is touched, and say how the protection ends."""
+def test_protected_environment_is_unchanged(pulumi: Run, world: World, clone: Path) -> None:
+    """With `protect`, `pulumi destroy` and a move fail before any change, and name the protection."""
     edit(clone, "    region: us-central1 ", "    protect: true\n    region: us-central1 ")
     pulumi("up", "--yes", "--stack", "dev")
     world.cloud.calls.clear()
@@ -148,17 +148,17 @@ def test_protected_environment_is_left_alone(pulumi: Run, world: World, clone: P
 
 
 def test_spec_without_the_environment_is_explained(pulumi: Run) -> None:
-    """A stack that no environment is called after is told which there are and how to take one."""
+    """For a stack without an environment, the message lists the environments and the command to select one."""
     pulumi("stack", "init", "test")
 
-    refused = pulumi("preview", "--stack", "test", fails=True).stdout
+    text = pulumi("preview", "--stack", "test", fails=True).stdout
 
-    assert "tpucfg.yaml has no environment test" in refused
-    assert "pulumi stack select dev" in refused
+    assert "tpucfg.yaml has no environment test" in text
+    assert "pulumi stack select dev" in text
 
 
-def test_new_project_is_made_like_this_one(pulumi: Run, clone: Path, world: World) -> None:
-    """What `tpucfg init` writes is made by the same commands, under the new project's own name."""
+def test_new_project_works_like_this_one(pulumi: Run, clone: Path, world: World) -> None:
+    """The documented commands create the resources of a new project too, under its own name."""
     shutil.rmtree(clone / "stacks")
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
         (clone / name).unlink()

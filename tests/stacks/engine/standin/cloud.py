@@ -1,4 +1,4 @@
-"""Google's side of a stack in memory: what exists, what was asked of it, and the faults that a test asks for."""
+"""An in-memory Google Cloud for a stack: its resources, the calls that changed them, and injected faults."""
 
 import hashlib
 import threading
@@ -12,7 +12,7 @@ from standin.errors import ApiError
 
 TPU = "tpu.googleapis.com"
 AGENT_DOMAINS = {TPU: "cloud-tpu", "aiplatform.googleapis.com": "gcp-sa-aiplatform", "ml.googleapis.com": "cloud-ml"}
-"""The domain of the agent that `generateServiceIdentity` answers with.
+"""The domain of the service agent that `generateServiceIdentity` returns.
 
 Source: https://github.com/GoogleCloudPlatform/cloud-foundation-fabric (modules/project/service-agents.yaml)
 """
@@ -20,24 +20,24 @@ Source: https://github.com/GoogleCloudPlatform/cloud-foundation-fabric (modules/
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One change that was asked for."""
+    """One mutating call."""
 
     operation: str
-    """What was asked, such as `bucket.create` or `iam.grant`."""
+    """The operation, such as `bucket.create` or `iam.grant`."""
     target: str
-    """Of what: the bucket's name, or resource, role and member of a grant."""
+    """The bucket's name, or resource, role and member of a grant."""
     error: ApiError | None = None
-    """Why it was refused; None where it was done."""
+    """The error, or None after success."""
 
 
 @dataclass(slots=True)
 class Bucket:
-    """A bucket, described in the words of the door that it was made through."""
+    """A bucket, with the body in the format of the API that created it."""
 
     project: str
     body: dict[str, Any]
     objects: set[str] = field(default_factory=set)
-    """The names of its objects; a bucket that has any is not deleted without force."""
+    """Names of its objects; a bucket with objects is deleted only by force."""
 
 
 @dataclass(slots=True)
@@ -49,50 +49,50 @@ class _Fault:
 
 
 class Cloud:
-    """What exists at Google, for one test."""
+    """The resources of one test."""
 
     def __init__(self, projects: Mapping[str, int]) -> None:
         self.projects = dict(projects)
         """Number by project id."""
         self.buckets: dict[str, Bucket] = {}
         self.taken: set[str] = set()
-        """Names of buckets that belong to somebody else."""
+        """Bucket names of other owners."""
         self.services: dict[str, set[str]] = {project: set() for project in projects}
-        """The enabled services by project id."""
+        """Enabled services by project id."""
         self.accounts: dict[str, dict[str, Any]] = {}
         """Service accounts by e-mail."""
         self.agents: set[str] = set()
-        """The e-mails of Google's own agents that exist."""
+        """E-mails of existing service agents."""
         self.grants: dict[str, set[tuple[str, str]]] = {}
         """Roles and members by resource: `projects/P`, `b/BUCKET`, `serviceAccounts/EMAIL`."""
         self.ml_config: dict[str, Any] | None = None
-        """What ai-platform's `getConfig` answers; None: the service is shut down."""
+        """The answer of ai-platform's `getConfig`; None if the service is shut down."""
         self.agents_answer_without_email = False
-        """`generateServiceIdentity` makes the agent and does not say how it is called."""
+        """`generateServiceIdentity` creates the agent but returns no e-mail."""
         self.invisible_for = 0
-        """How many grants IAM refuses each new agent and account, because it does not see it yet."""
+        """Number of grants that IAM rejects for each new agent and account, as if it did not see it yet."""
         self.calls: list[Call] = []
-        """Every change that was asked for, in order."""
+        """Every mutating call, in order."""
         self._faults: list[_Fault] = []
         self._unseen: dict[str, int] = {}
         self._lock = threading.RLock()
 
     def fail(self, operation: str, error: ApiError, *, times: int = 1, target: str = "") -> None:
-        """Refuse the next calls of an operation whose target contains a text."""
+        """Fail the next calls of an operation whose target contains a text."""
         self._faults.append(_Fault(operation, error, times, target))
 
     @property
     def changes(self) -> list[Call]:
-        """The calls that were done, without those that were refused."""
+        """The successful calls."""
         return [call for call in self.calls if call.error is None]
 
     @property
     def operations(self) -> list[str]:
-        """The names of `changes`, sorted: the engine works in parallel, so their order is no claim."""
+        """The operations of `changes`, sorted: the engine works in parallel, so their order varies."""
         return sorted(call.operation for call in self.changes)
 
     def create_bucket(self, project: str, name: str, body: dict[str, Any]) -> Bucket:
-        """Make a bucket; names are shared by everybody in the world."""
+        """Create a bucket; names are global."""
         with self._change("bucket.create", name):
             if name in self.taken:
                 raise errors.bucket_taken()
@@ -102,7 +102,7 @@ class Cloud:
             return self.buckets[name]
 
     def bucket(self, name: str) -> Bucket:
-        """Return a bucket, or refuse with 404."""
+        """Return a bucket, or raise 404."""
         if name not in self.buckets:
             raise errors.not_found("The specified bucket")
         return self.buckets[name]
@@ -114,7 +114,7 @@ class Cloud:
             return self.bucket(name)
 
     def delete_bucket(self, name: str, *, force: bool = False) -> None:
-        """Delete a bucket; one with objects only by force."""
+        """Delete a bucket; with objects only by force."""
         with self._change("bucket.delete", name):
             if self.bucket(name).objects and not force:
                 raise errors.bucket_not_empty()
@@ -132,7 +132,7 @@ class Cloud:
             self.services[self.project_id(project)].discard(service)
 
     def generate_identity(self, project: str, service: str) -> str | None:
-        """Make a service's agent in a project and return its e-mail, if the answer tells it."""
+        """Create a service's agent in a project and return its e-mail, if the answer has one."""
         with self._change("identity.generate", f"{project} {service}"):
             domain = AGENT_DOMAINS.get(service, "gcp-sa-" + service.partition(".")[0])
             email = f"service-{self.number(project)}@{domain}.iam.gserviceaccount.com"
@@ -142,7 +142,7 @@ class Cloud:
             return None if self.agents_answer_without_email else email
 
     def create_account(self, project: str, account_id: str, body: dict[str, Any]) -> str:
-        """Make a service account and return its e-mail."""
+        """Create a service account and return its e-mail."""
         email = f"{account_id}@{self.project_id(project)}.iam.gserviceaccount.com"
         with self._change("account.create", email):
             if email in self.accounts:
@@ -159,7 +159,7 @@ class Cloud:
             self.account(email).update(body)
 
     def account(self, email: str) -> dict[str, Any]:
-        """Return a service account, or refuse with 404."""
+        """Return a service account, or raise 404."""
         if email not in self.accounts:
             raise errors.not_found(f"Service account {email}")
         return self.accounts[email]
@@ -171,22 +171,22 @@ class Cloud:
             del self.accounts[email]
 
     def grant(self, resource: str, role: str, member: str) -> None:
-        """Give a role to a member, who must exist."""
+        """Grant a role to a member, which must exist."""
         with self._change("iam.grant", f"{resource} {role} {member}"):
             self._check_member(member)
             self.grants.setdefault(resource, set()).add((role, member))
 
     def revoke(self, resource: str, role: str, member: str) -> None:
-        """Take a role from a member."""
+        """Revoke a role from a member."""
         with self._change("iam.revoke", f"{resource} {role} {member}"):
             self.grants.get(resource, set()).discard((role, member))
 
     def members(self, resource: str, role: str) -> set[str]:
-        """Return who has a role."""
-        return {member for given, member in self.grants.get(resource, set()) if given == role}
+        """Return the members of a role."""
+        return {member for granted, member in self.grants.get(resource, set()) if granted == role}
 
     def etag(self, resource: str) -> str:
-        """Return the mark of a resource's policy, which changes whenever the policy does."""
+        """Return the etag of a resource's policy, which changes with every change of the policy."""
         return hashlib.sha256(repr(sorted(self.grants.get(resource, set()))).encode()).hexdigest()[:12]
 
     def number(self, project: str) -> int:

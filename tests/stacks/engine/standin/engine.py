@@ -1,7 +1,7 @@
-"""Run a Pulumi program on the real engine, in this process, and say what happened.
+"""Run a Pulumi program on the real engine, in this process, and return the outcome.
 
-The Automation API takes the program inline, so that nothing but the `pulumi` binary is needed: no language host, no
-project on disk, no account. State is a folder. Source: https://www.pulumi.com/docs/iac/automation-api/
+The Automation API runs the program inline and needs only the `pulumi` binary: no language host, no project on disk, no
+account. The state is in a folder. Source: https://www.pulumi.com/docs/iac/automation-api/
 """
 
 import gc
@@ -20,22 +20,22 @@ from pulumi.automation import events
 from pulumi.automation._server import LanguageServer
 from pulumi.automation.errors import CommandError
 
-# The SDK's server reports there that the engine went away, as engines do; the records would keep the program alive.
+# The SDK's server logs there that the engine disconnected; the log records would keep the program's objects alive.
 logging.getLogger("grpc._server").setLevel(logging.CRITICAL)
 
 Program = Callable[[], None]
-"""Declares resources; what it returns is not looked at."""
+"""Declares resources; the return value is ignored."""
 
 STEPS_OF_A_REPLACEMENT = {"create-replacement", "delete-replaced", "discard-replaced", "remove-pending-replace"}
 
 
 class UnexpectedOutcomeError(AssertionError):
-    """An operation failed that should pass, or the other way round; the message holds the engine's own words."""
+    """An operation failed unexpectedly, or passed unexpectedly; the message has the engine's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the engine did, or would do, with one resource."""
+    """The engine's operation on one resource, done or planned."""
 
     operation: str
     """`create`, `update`, `replace`, `delete`, `same`, `refresh`, ..."""
@@ -55,118 +55,118 @@ class Outcome:
     """One `up`, `preview`, `refresh` or `destroy`."""
 
     events: list[events.EngineEvent]
-    """Everything that the engine said, typed."""
+    """All events of the engine."""
     text: str
-    """What a user would see."""
+    """The printed output."""
     outputs: dict[str, Any]
-    """The stack's outputs; empty where the operation has none."""
+    """The stack's outputs; empty if the operation has none."""
 
     @property
     def steps(self) -> list[Step]:
         """Each resource once, sorted by type and name; a replacement counts as `replace`, not as its three parts."""
-        found = [_step(event.resource_pre_event.metadata) for event in self.events if event.resource_pre_event]
-        own = [step for step in found if step.operation not in STEPS_OF_A_REPLACEMENT]
+        steps = [_step(event.resource_pre_event.metadata) for event in self.events if event.resource_pre_event]
+        own = [step for step in steps if step.operation not in STEPS_OF_A_REPLACEMENT]
         return sorted(own, key=lambda step: (step.type, step.name))
 
     @property
     def changes(self) -> dict[str, str]:
-        """Operation by logical name, without what stays the same."""
+        """Operation by logical name, without unchanged resources."""
         return {step.name: step.operation for step in self.steps if step.operation not in {"same", "refresh", "read"}}
 
     def step(self, name: str) -> Step:
-        """Return what was done with the resource of that logical name."""
+        """Return the step of the resource with that logical name."""
         return next(step for step in self.steps if step.name == name)
 
     @property
     def order(self) -> list[tuple[str, str]]:
-        """Operation and logical name of every step, as the engine began them, with replacements in parts."""
+        """Operation and logical name of every step, in the order of their start, with replacements in parts."""
         steps = [_step(event.resource_pre_event.metadata) for event in self.events if event.resource_pre_event]
         return [(step.operation, step.name) for step in steps if step.operation not in {"same", "read"}]
 
     @property
     def errors(self) -> list[str]:
         """The texts of the error messages."""
-        said = [event.diagnostic_event for event in self.events if event.diagnostic_event]
-        return [message.message for message in said if message.severity == "error"]
+        diagnostics = [event.diagnostic_event for event in self.events if event.diagnostic_event]
+        return [message.message for message in diagnostics if message.severity == "error"]
 
 
 class Options(TypedDict, total=False):
-    """Options of the operations, those of the Automation API; not every operation knows every one."""
+    """Options of the Automation API; not every operation has every option."""
 
     expect_no_changes: bool
-    """Fail where there is anything to do."""
+    """Fail if there is any change."""
     preview_only: bool
-    """Of `destroy` and `refresh`: only say what they would do."""
+    """Of `destroy` and `refresh`: only preview."""
     run_program: bool
-    """Of `destroy`: run the program, whose error hooks are there only then."""
+    """Of `destroy`: run the program, which registers the error hooks."""
     refresh: bool
     """Of `up`, `preview` and `destroy`: refresh first."""
     replace: list[str]
     """Of `up` and `preview`: URNs to replace."""
     target: list[str]
-    """URNs to leave it at."""
+    """URNs to limit the operation to."""
 
 
 class Stack:
-    """A stack that lives in a folder, and the program that it is made from."""
+    """A stack with its state in a folder, and its program."""
 
     def __init__(self, stack: automation.Stack) -> None:
         self.automation = stack
-        """The Automation API's own handle, for what this class leaves out."""
+        """The Automation API's object, for operations that this class does not wrap."""
 
     def up(self, *, fails: bool = False, **options: Unpack[Options]) -> Outcome:
-        """Make it so."""
+        """Run `pulumi up`."""
         return self._run(self.automation.up, fails, options)
 
     def preview(self, *, fails: bool = False, **options: Unpack[Options]) -> Outcome:
-        """Say what `up` would do."""
+        """Run `pulumi preview`."""
         return self._run(self.automation.preview, fails, options)
 
     def refresh(self, *, fails: bool = False, **options: Unpack[Options]) -> Outcome:
-        """Take over into the state what is really there."""
+        """Run `pulumi refresh`."""
         return self._run(self.automation.refresh, fails, options)
 
     def destroy(self, *, fails: bool = False, **options: Unpack[Options]) -> Outcome:
-        """Remove everything, as `pulumi destroy --skip-preview` does; `preview_only=True` only asks."""
+        """Run `pulumi destroy`, without its preview, or only the preview with `preview_only=True`."""
         return self._run(self.automation.destroy, fails, options)
 
     def resources(self) -> dict[str, dict[str, Any]]:
-        """Return the state: each resource as the engine wrote it down, by logical name."""
+        """Return the resources in the state, by logical name."""
         deployment: Any = self.automation.export_stack().deployment
         return {entry["urn"].rpartition("::")[2]: entry for entry in deployment.get("resources", [])}
 
     def change_program(self, program: Program) -> None:
-        """Put another program in place of the one that the stack was made from."""
+        """Replace the stack's program."""
         self.automation.workspace.program = program
 
     def _run(self, operation: Callable[..., Any], fails: bool, options: Options, tries: int = 2) -> Outcome:
-        heard: list[events.EngineEvent] = []
-        said: list[str] = []
+        events_: list[events.EngineEvent] = []
+        lines: list[str] = []
         try:
             result = operation(
-                on_event=heard.append, on_output=said.append, on_error=said.append, color="never", **options
+                on_event=events_.append, on_output=lines.append, on_error=lines.append, color="never", **options
             )
         except CommandError as error:
-            if tries > 1 and _never_began(heard, said):
+            if tries > 1 and _failed_to_start(events_, lines):
                 return self._run(operation, fails, options, tries - 1)
             if not fails:
-                raise UnexpectedOutcomeError("\n".join(said) or str(error)) from None
-            return Outcome(heard, "\n".join(said), {})
+                raise UnexpectedOutcomeError("\n".join(lines) or str(error)) from None
+            return Outcome(events_, "\n".join(lines), {})
         if fails:
-            raise UnexpectedOutcomeError("expected a refusal, but it passed:\n" + "\n".join(said))
-        return Outcome(heard, "\n".join(said), _plain_outputs(result))
+            raise UnexpectedOutcomeError("expected a failure, but the operation passed:\n" + "\n".join(lines))
+        return Outcome(events_, "\n".join(lines), _plain_outputs(result))
 
 
 _STACK: Final = "pulumi:pulumi:Stack"
-_LOST: Final = ("Connection refused", "Resource monitor has terminated")
-"""What the engine says, on a busy machine, that did not reach the program's server or left before its last word."""
+_DISCONNECTED: Final = ("Connection refused", "Resource monitor has terminated")
+"""The engine's messages when it and the program's server lose their connection, as on a busy machine."""
 
 
-def _never_began(heard: Sequence[events.EngineEvent], said: Sequence[str]) -> bool:
-    """Whether the engine and the program missed each other, so that nothing was done beyond looking."""
-    lost = any(words in line for line in said for words in _LOST)
-    begun = [_step(event.resource_pre_event.metadata) for event in heard if event.resource_pre_event]
-    return lost and all(step.type == _STACK or step.operation == "refresh" for step in begun)
+def _failed_to_start(events_: Sequence[events.EngineEvent], lines: Sequence[str]) -> bool:
+    """Return True if engine and program lost their connection before any resource was changed."""
+    lost = any(text in line for line in lines for text in _DISCONNECTED)
+    started = [_step(event.resource_pre_event.metadata) for event in events_ if event.resource_pre_event]
+    return lost and all(step.type == _STACK or step.operation == "refresh" for step in started)
 
 
 def create_stack(
@@ -181,12 +181,12 @@ def create_stack(
     """Create or select a stack of an inline program.
 
     Args:
-        program: declares the resources; called anew by each operation.
-        folder: the work folder. One that holds a Pulumi.yaml is used as it is, with the stack files it names.
-        environment: what the engine runs with; see `projects.engine_environment`.
+        program: declares the resources; each operation calls it again.
+        folder: the working folder. With a Pulumi.yaml, its project and stack files are used.
+        environment: the engine's environment variables; see `projects.engine_environment`.
         name: the stack's name.
-        project: the project's name, where the folder holds no Pulumi.yaml.
-        config: stack configuration: `key` or `namespace:key`; a value that is no string is set as a structure.
+        project: the project's name, if the folder has no Pulumi.yaml.
+        config: stack configuration: `key` or `namespace:key`; a value that is not a string is set as a structure.
     """
     own = (folder / "Pulumi.yaml").exists()
     options = automation.LocalWorkspaceOptions(
@@ -203,7 +203,7 @@ def create_stack(
 
 
 class NewStack(Protocol):
-    """What the fixture `new_stack` is: makes a stack in the world of the test."""
+    """Type of the fixture `new_stack`, which creates a stack in the world of the test."""
 
     def __call__(
         self,
@@ -213,18 +213,18 @@ class NewStack(Protocol):
         config: Mapping[str, object] | None = None,
         folder: Path | None = None,
     ) -> Stack:
-        """Take what `create_stack` takes; without a folder, the stack has one of its own."""
+        """Create a stack, with the arguments of `create_stack`; without a folder, in a new one."""
 
 
-def collect_refused_programs() -> None:
-    """Wait for programs that the engine refused, and collect what is left of them.
+def collect_abandoned_programs() -> None:
+    """Wait for programs that the engine abandoned, and collect their coroutines.
 
-    The SDK abandons its coroutines when the engine goes away. Collected at some later moment they end with an exception
-    that nobody can catch, in the middle of somebody else's test, and before Python 3.11.8 they can break an `ast.parse`
-    that is under way: https://github.com/python/cpython/issues/106905.
+    The SDK abandons its coroutines when the engine disconnects. Collected later, they raise an exception that cannot be
+    caught, in the middle of another test, and before Python 3.11.8 they can break a running `ast.parse`:
+    https://github.com/python/cpython/issues/106905.
     """
-    patience = time.monotonic() + 5
-    while any(map(_serves_a_program, sys._current_frames().values())) and time.monotonic() < patience:  # noqa: SLF001 - documented
+    deadline = time.monotonic() + 5
+    while any(map(_serves_a_program, sys._current_frames().values())) and time.monotonic() < deadline:  # noqa: SLF001 - documented
         time.sleep(0.01)
     gc.collect()
 
@@ -238,7 +238,7 @@ def _serves_a_program(frame: FrameType | None) -> bool:
 
 
 def _setting(value: object) -> dict[str, Any]:
-    # The form that `pulumi config --json` prints: text, and beside it the structure of what is no scalar.
+    # The format of `pulumi config --json`: a text, and for a list or mapping also its structure.
     if isinstance(value, str):
         return {"value": value}
     text = json.dumps(value)

@@ -1,21 +1,21 @@
-"""The refusals of Google's APIs that a stack meets, in Google's words."""
+"""Errors of Google's APIs that a stack may encounter, with Google's messages."""
 
 
 class ApiError(Exception):
-    """A refusal, as the REST API sends it and as Google's Go client words it."""
+    """An error, as the REST API sends it and as Google's Go client formats it."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(f"googleapi: Error {status}: {message}, {reason}")
         self.status = status
         """The HTTP status."""
         self.reason = reason
-        """Google's word for the kind of refusal, such as `conflict`."""
+        """Google's reason code, such as `conflict`."""
         self.message = message
-        """The sentence."""
+        """The message text."""
 
 
 def bucket_taken() -> ApiError:
-    """Somebody else in the world has a bucket of that name.
+    """The bucket name belongs to another owner.
 
     Source: https://github.com/GoogleCloudPlatform/accelerated-platforms/pull/238
     """
@@ -43,7 +43,7 @@ def bucket_not_empty() -> ApiError:
 
 
 def no_principal(email: str) -> ApiError:
-    """IAM does not see a service account, because it is not there or too new.
+    """IAM does not see a service account, because it does not exist or is too new.
 
     Source: https://github.com/hashicorp/terraform-provider-google/issues/21931
     """
@@ -64,7 +64,7 @@ def api_not_used(title: str, service: str, number: int) -> ApiError:
     )
 
 
-def forbidden(permission: str, caller: str = "somebody@example.com") -> ApiError:
+def forbidden(permission: str, caller: str = "caller@example.com") -> ApiError:
     """The caller lacks a permission.
 
     Source: https://github.com/data-integrations/google-cloud/pull/1503
@@ -78,7 +78,7 @@ def forbidden(permission: str, caller: str = "somebody@example.com") -> ApiError
 
 
 def location_refused(location: str) -> ApiError:
-    """The organization allows no bucket there.
+    """The organization does not allow a bucket in this location.
 
     Source: https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
     """
@@ -86,10 +86,10 @@ def location_refused(location: str) -> ApiError:
 
 
 def unavailable() -> ApiError:
-    """A passing fault on Google's side."""
+    """A transient error on Google's side."""
     return ApiError(503, "backendError", "The service is currently unavailable.")
 
 
-def not_found(what: str) -> ApiError:
-    """The thing is not there."""
-    return ApiError(404, "notFound", f"{what} was not found.")
+def not_found(name: str) -> ApiError:
+    """The resource does not exist."""
+    return ApiError(404, "notFound", f"{name} was not found.")

@@ -1,6 +1,6 @@
 """A loopback stand-in of Google's REST APIs over the in-memory cloud, for the real gcp plugin and for our own look-ups.
 
-Answers the calls that a stack makes, and refuses every other with 501, so that a call nobody thought of is seen.
+Answers the calls that a stack makes, and every other with 501, so that a missing stand-in is noticed.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ class GoogleApi:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What leads the gcp plugin here.
+        """Environment variables that direct the gcp plugin to this server.
 
         Source: https://registry.terraform.io/providers/hashicorp/google/latest/docs/guides/provider_reference
         """
@@ -39,9 +39,11 @@ class GoogleApi:
             "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_IAM_CUSTOM_ENDPOINT": f"{self.url}/v1/",
+            # The gcp plugin 10.2.0 reads this one for service accounts, and not the one above.
+            "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": "for-tests-only",
-            # Otherwise the plugin asks the Compute API for the list of regions.
+            # Otherwise the plugin requests the list of regions from the Compute API.
             "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",
         }
 
@@ -86,9 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route(self, path: str) -> tuple[google_routes.Answer, dict[str, str]]:
         for method, pattern, call in google_routes.ROUTES:
-            found = re.fullmatch(pattern, path) if method == self.command else None
-            if found:
-                return call, found.groupdict()
+            match = re.fullmatch(pattern, path) if method == self.command else None
+            if match:
+                return call, match.groupdict()
         raise ApiError(
             501, "notImplemented", f"no stand-in for {self.command} {path}: add it to standin/google_routes.py"
         )
@@ -106,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Keep the tests' output clean."""
+        """Log nothing: the tests' output stays readable."""
 
 
 def _error_body(error: ApiError) -> dict[str, Any]:

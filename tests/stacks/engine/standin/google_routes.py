@@ -1,7 +1,7 @@
-"""Which requests the stand-in of Google's APIs answers, and how.
+"""Requests that the stand-in of Google's APIs answers.
 
-The routes are those that a stack really calls: storage v1, serviceusage v1 and v1beta1, cloudresourcemanager v1,
-cloudbilling v1, iam v1 and ml v1. Shapes of the messages: the discovery documents, https://developers.google.com/discovery
+The routes are those that a stack calls: storage v1, serviceusage v1 and v1beta1, cloudresourcemanager v1,
+cloudbilling v1, iam v1 and ml v1. Message formats: the discovery documents, https://developers.google.com/discovery
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from standin.errors import ApiError
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, taken apart."""
+    """One parsed request."""
 
     cloud: Cloud
     path: dict[str, str]
@@ -140,7 +140,7 @@ def _generate_identity(request: Request) -> dict[str, Any]:
 
 
 def _done(response: dict[str, Any]) -> dict[str, Any]:
-    """Return a long-running operation that has finished: https://google.aip.dev/151."""
+    """Return a long-running operation that is done: https://google.aip.dev/151."""
     return {"name": "operations/done.DONE_OPERATION", "done": True, "response": response}
 
 
@@ -172,7 +172,7 @@ def _delete_account(request: Request) -> dict[str, Any]:
 
 
 def _resource(request: Request) -> str:
-    """Return what a policy belongs to, by the name that the cloud has for it."""
+    """Return the cloud's name for the resource that a policy belongs to."""
     if "bucket" in request.path:
         request.cloud.bucket(request.path["bucket"])
         return f"b/{request.path['bucket']}"
@@ -195,15 +195,15 @@ def _set_policy(request: Request) -> dict[str, Any]:
         raise ApiError(
             409, "aborted", "There were concurrent policy changes. Please retry the whole read-modify-write."
         )
-    asked = {(entry["role"], member) for entry in policy.get("bindings", []) for member in entry.get("members", [])}
+    requested = {(entry["role"], member) for entry in policy.get("bindings", []) for member in entry.get("members", [])}
     there = set(request.cloud.grants.get(resource, set()))
     try:
-        for role, member in sorted(asked - there):
+        for role, member in sorted(requested - there):
             request.cloud.grant(resource, role, member)
-        for role, member in sorted(there - asked):
+        for role, member in sorted(there - requested):
             request.cloud.revoke(resource, role, member)
     except ApiError:
-        # One member that IAM does not take spoils the whole policy.
+        # A single member that IAM does not know fails the whole policy.
         request.cloud.grants[resource] = there
         raise
     return _get_policy(request)
@@ -217,7 +217,7 @@ _ACCOUNT = _ACCOUNTS + r"/(?P<email>[^/:]+)"
 _BUCKET = r"/storage/v1/b/(?P<bucket>[^/]+)"
 
 Answer = Callable[[Request], dict[str, Any] | None]
-"""What answers a request; None where there is nothing to say."""
+"""Function that answers a request; None is an empty answer."""
 
 ROUTES: list[tuple[str, str, Answer]] = [
     ("POST", r"/storage/v1/b", _create_bucket),

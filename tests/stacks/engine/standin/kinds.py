@@ -1,6 +1,6 @@
-"""The resource types of the gcp provider that a stack uses: what each does to the cloud, and how it is replaced.
+"""Resource types of the gcp provider that a stack uses: their operations on the cloud, and their replacement.
 
-What the provider really does was read from its source: https://github.com/hashicorp/terraform-provider-google-beta and
+The behaviour follows the provider's source: https://github.com/hashicorp/terraform-provider-google-beta and
 https://github.com/pulumi/pulumi-terraform-bridge
 """
 
@@ -17,31 +17,31 @@ class Kind:
     """One resource type."""
 
     create: Callable[[Cloud, dict[str, Any]], tuple[str, dict[str, Any]]]
-    """Make it from its inputs; returns its id and outputs."""
+    """Create the resource from its inputs; return its id and outputs."""
     read: Callable[[Cloud, str, dict[str, Any]], dict[str, Any] | None]
-    """Return the outputs as they are now, from id and state; None where it is gone."""
+    """Return the current outputs from id and state; None if the resource does not exist."""
     delete: Callable[[Cloud, str, dict[str, Any]], None]
-    """Remove it, from id and state."""
+    """Delete the resource, from id and state."""
     update: Callable[[Cloud, str, dict[str, Any]], dict[str, Any]]
-    """Change it in place to new inputs; returns its outputs."""
+    """Update the resource in place; return its outputs."""
     required: frozenset[str]
-    """The inputs without which the provider refuses the resource at preview."""
+    """Inputs without which the provider rejects the resource at preview."""
     replaces: frozenset[str]
-    """The inputs that cannot be changed in place."""
+    """Inputs that require a replacement."""
     computed: frozenset[str]
-    """The outputs that are unknown until it exists."""
+    """Outputs that are unknown before the resource exists."""
     labels: frozenset[str] = frozenset({"pulumiLabels", "effectiveLabels"})
-    """The outputs that the provider works out of labels."""
+    """Outputs that the provider derives from labels."""
     kept: frozenset[str] = frozenset()
-    """The inputs whose removal is no difference: what the server has is taken over."""
+    """Inputs whose removal is no difference: the server's value is kept."""
     deletes_first: bool = False
-    """The old one goes before the new one comes, because both would have the same address."""
+    """The old resource is deleted before the new one is created, because both would have the same address."""
     wording: Callable[[dict[str, Any], ApiError], str] = lambda _, error: str(error)
-    """How the provider words a refusal."""
+    """Formats an API error like the provider."""
 
     @property
     def outputs_only(self) -> frozenset[str]:
-        """What is no input, also of a resource that was found and not made."""
+        """Outputs that are no inputs, also of an imported resource."""
         return self.computed | self.labels
 
 
@@ -66,7 +66,7 @@ def _bucket_body(inputs: dict[str, Any]) -> dict[str, Any]:
     defaults = {
         "storageClass": "STANDARD",
         "forceDestroy": False,
-        # Google keeps deleted objects for seven days unless told otherwise: https://cloud.google.com/storage/docs/soft-delete
+        # Google keeps deleted objects for seven days by default: https://cloud.google.com/storage/docs/soft-delete
         "softDeletePolicy": {"retentionDurationSeconds": 604_800},
     }
     return {**defaults, **inputs, "location": inputs["location"].upper()}
@@ -92,7 +92,7 @@ def _delete_bucket(cloud: Cloud, name: str, state: dict[str, Any]) -> None:
 
 def _create_service(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     project, service = inputs["project"], inputs["service"]
-    # An API that is enabled already costs no call.
+    # An API that is already enabled needs no call.
     if service not in cloud.services[project]:
         cloud.enable(project, service)
     return f"{project}/{service}", inputs
@@ -139,7 +139,7 @@ def _delete_account(cloud: Cloud, identifier: str, _state: dict[str, Any]) -> No
 
 
 def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
-    """Return the type of an additive grant on what its input `key` names."""
+    """Return the type of an additive grant on the resource that the input `key` names."""
 
     def outputs(cloud: Cloud, inputs: dict[str, Any]) -> dict[str, Any]:
         return {**inputs, "etag": cloud.etag(resource(inputs[key]))}
@@ -149,8 +149,8 @@ def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
         return f"{resource(inputs[key])}/{inputs['role']}/{inputs['member']}", outputs(cloud, inputs)
 
     def read(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
-        given = state["member"] in cloud.members(resource(state[key]), state["role"])
-        return outputs(cloud, state) if given else None
+        granted = state["member"] in cloud.members(resource(state[key]), state["role"])
+        return outputs(cloud, state) if granted else None
 
     def delete(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> None:
         cloud.revoke(resource(state[key]), state["role"], state["member"])
@@ -186,7 +186,7 @@ KINDS = {
         replaces=frozenset({"name", "location", "project", "hierarchicalNamespace"}),
         computed=frozenset({"url", "selfLink", "projectNumber"}),
         kept=frozenset({"softDeletePolicy"}),
-        # True of every bucket that is named by hand: the bridge cannot know that the new name differs.
+        # For every bucket with an explicit name: the bridge cannot know that the new name differs.
         deletes_first=True,
     ),
     "gcp:projects/service:Service": Kind(
@@ -200,7 +200,7 @@ KINDS = {
     ),
     "gcp:projects/serviceIdentity:ServiceIdentity": Kind(
         create=_create_identity,
-        # Google offers no way to read or delete an agent, so neither does anything.
+        # Google has no API to read or delete a service agent, so these operations do nothing.
         read=lambda _cloud, _identifier, state: state,
         delete=lambda _cloud, _identifier, _state: None,
         update=_no_update,

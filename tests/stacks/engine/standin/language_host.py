@@ -1,8 +1,8 @@
-"""A stand-in for `pulumi-language-python`, for machines that have the engine but not Pulumi's installer.
+"""A stand-in for `pulumi-language-python`, for machines with the engine but without Pulumi's installer.
 
-`pulumi up` starts the host of the project's language, reads a port from its output and asks it to run the program. This
-one runs the program in its own process, with the interpreter that it was started with; it heeds no `virtualenv` of the
-project. It is for tests: where the real host is on the PATH, that one is used.
+`pulumi up` starts the host of the project's language, reads a port from its output and requests a run of the program.
+This one runs the program in its own process, with its own interpreter, and ignores the project's `virtualenv`. For
+tests only: if the real host is on the PATH, the tests use that one.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ NAME = "pulumi-language-python"
 
 
 class LanguageHost(LanguageServer):
-    """The SDK's own server of inline programs, with the program found on disk."""
+    """The SDK's server of inline programs, for a program on disk."""
 
     def __init__(self) -> None:
         super().__init__(lambda: None)
@@ -31,15 +31,15 @@ class LanguageHost(LanguageServer):
     def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
     ) -> language_pb2.LanguageHandshakeResponse:
-        """Greet the engine that started us."""
+        """Answer the engine's greeting."""
         return language_pb2.LanguageHandshakeResponse()
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """Say that this is no release."""
+        """Return a version that is no release."""
         return plugin_pb2.PluginInfo(version="0.0.0")
 
     def Run(self, request: language_pb2.RunRequest, context: grpc.ServicerContext) -> language_pb2.RunResponse:
-        """Run the project's program as the real host does: in its folder, with the folder first on the path."""
+        """Run the project's program like the real host: in its folder, which is first on the path."""
         folder = request.info.program_directory
         os.chdir(folder)
         sys.path.insert(0, folder)
@@ -52,7 +52,7 @@ class LanguageHost(LanguageServer):
 
 
 def install(folder: Path) -> Path:
-    """Write a `pulumi-language-python` that starts this module into a folder, and return the folder."""
+    """Write a `pulumi-language-python` that starts this module, and return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / NAME
     script.write_text(
@@ -63,14 +63,14 @@ def install(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Serve until the engine stops us."""
+    """Serve until the engine stops this process."""
     server = grpc.server(ThreadPoolExecutor(max_workers=4))
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     server.start()
-    # The engine ends its hosts with an interrupt.
+    # The engine stops its hosts with an interrupt.
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()
 

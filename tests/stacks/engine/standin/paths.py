@@ -1,4 +1,4 @@
-"""Which places of a nested value changed, in Pulumi's way of writing them: `lifecycleRules[0].condition.age`."""
+"""Changed paths of nested values, in Pulumi's notation: `lifecycleRules[0].condition.age`."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Change(Enum):
-    """What happened to a place."""
+    """Kind of change at a path."""
 
     ADD = "add"
     DELETE = "delete"
@@ -14,7 +14,7 @@ class Change(Enum):
 
 
 def changes_between(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Change]:
-    """Return every place that differs, and how."""
+    """Return every path that differs, with the kind of change."""
     return dict(_walk("", old, new))
 
 

@@ -1,6 +1,6 @@
 """A stand-in for the gcp plugin: Pulumi's plugin protocol over the in-memory cloud.
 
-The engine attaches to it where `PULUMI_DEBUG_PROVIDERS=gcp:PORT` is set, so that engine, state, previews, protection,
+The engine attaches to it if `PULUMI_DEBUG_PROVIDERS=gcp:PORT` is set, so that engine, state, previews, protection,
 hooks and replacement are real, without the plugin (175 MB) and without Google.
 Protocol: https://www.pulumi.com/docs/iac/extending-pulumi/pulumi-provider-protocol/ (proto/pulumi/provider.proto).
 """
@@ -31,7 +31,7 @@ _KINDS_OF_CHANGE = {
 
 @contextlib.contextmanager
 def serving(cloud: Cloud) -> Iterator[int]:
-    """Serve a cloud as the gcp plugin on a loopback port, which is returned, until the block ends."""
+    """Serve a cloud as the gcp plugin on a loopback port until the block ends; return the port."""
     server = grpc.server(ThreadPoolExecutor(max_workers=16, thread_name_prefix="standin"))
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(Provider(cloud), server)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -43,23 +43,23 @@ def serving(cloud: Cloud) -> Iterator[int]:
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
-    """The gcp plugin as the engine sees it."""
+    """The gcp plugin from the engine's view."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Accept the engine that was told our port."""
+        """Accept the engine, which has the port from the environment."""
         return empty_pb2.Empty()
 
     def Handshake(
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
-        """Take no secrets apart: the engine marks them."""
+        """Accept no secrets: the engine marks them."""
         return provider_pb2.ProviderHandshakeResponse()
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """Say which version of the plugin this stands in for."""
+        """Return the version of the replaced plugin."""
         return plugin_pb2.PluginInfo(version="10.2.0")
 
     def CheckConfig(
@@ -69,21 +69,21 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        """Settings of the provider never replace it here."""
+        """Report no difference: the provider's settings never replace it here."""
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        """Ask for previews, in which computed outputs are left unknown."""
+        """Request previews, in which computed outputs are unknown."""
         return provider_pb2.ConfigureResponse(supportsPreview=True)
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """There is nothing under way to cancel."""
+        """Do nothing: no operation runs in the background."""
         return empty_pb2.Empty()
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
-        """Refuse a resource that lacks a required argument, in the provider's words."""
+        """Reject a resource that lacks a required argument, with the provider's message."""
         missing = sorted(_kind(request.type, context).required - _props(request.news).keys())
         reason = 'Missing required argument. The argument "{0}" is required, but no definition was found.'
         failures = [
@@ -92,7 +92,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        """Compare what is with what is asked for; outputs that nobody asked for are no difference."""
+        """Compare state and inputs; outputs that are no inputs are no difference."""
         kind = _kind(request.type, context)
         changes = _differences(kind, _props(request.olds), _props(request.old_inputs), _props(request.news))
         names = sorted({_top(path) for path in changes})
@@ -110,81 +110,83 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         )
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
-        """Make the resource; a preview only says what is known beforehand."""
+        """Create the resource; a preview returns only the outputs that are known beforehand."""
         kind, inputs = _kind(request.type, context), _props(request.properties)
         if request.preview:
             unknown = dict.fromkeys(kind.computed, UNKNOWN)
             return provider_pb2.CreateResponse(properties=_struct({**inputs, **unknown}))
-        identifier, outputs = _asked(context, kind, inputs, lambda: kind.create(self.cloud, inputs))
+        identifier, outputs = _call_cloud(context, kind, inputs, lambda: kind.create(self.cloud, inputs))
         return provider_pb2.CreateResponse(id=identifier, properties=_struct(outputs))
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        """Say how the resource is now; no id means that it is gone."""
+        """Return the current resource; no id means that it does not exist."""
         kind, state, inputs = _kind(request.type, context), _props(request.properties), _props(request.inputs)
-        now = _asked(context, kind, state, lambda: kind.read(self.cloud, request.id, state))
+        now = _call_cloud(context, kind, state, lambda: kind.read(self.cloud, request.id, state))
         if now is None:
             return provider_pb2.ReadResponse()
-        # An import knows no inputs yet: all but what only the server can say is one.
+        # An import has no inputs yet: all values except server-side ones become inputs.
         known = inputs or {name: value for name, value in now.items() if name not in kind.outputs_only}
-        as_asked = {name: now.get(name, value) for name, value in known.items()}
-        return provider_pb2.ReadResponse(id=request.id, properties=_struct(now), inputs=_struct(as_asked))
+        imported_inputs = {name: now.get(name, value) for name, value in known.items()}
+        return provider_pb2.ReadResponse(id=request.id, properties=_struct(now), inputs=_struct(imported_inputs))
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
-        """Change the resource in place."""
+        """Update the resource in place."""
         kind, old, new = _kind(request.type, context), _props(request.olds), _props(request.news)
         if request.preview:
             return provider_pb2.UpdateResponse(properties=_struct({**old, **new}))
-        outputs = _asked(context, kind, new, lambda: kind.update(self.cloud, request.id, new))
+        outputs = _call_cloud(context, kind, new, lambda: kind.update(self.cloud, request.id, new))
         return provider_pb2.UpdateResponse(properties=_struct(outputs))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Remove the resource."""
+        """Delete the resource."""
         kind, state = _kind(request.type, context), _props(request.properties)
-        _asked(context, kind, state, lambda: kind.delete(self.cloud, request.id, state))
+        _call_cloud(context, kind, state, lambda: kind.delete(self.cloud, request.id, state))
         return empty_pb2.Empty()
 
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        """Answer the one look-up that a stack makes: a project and its number."""
+        """Answer the only look-up of a stack: a project and its number."""
         if request.tok != "gcp:organizations/getProject:getProject":
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"no stand-in for the function {request.tok}")
-        asked = str(_props(request.args)["projectId"])
+        project_id = str(_props(request.args)["projectId"])
         try:
-            project = self.cloud.project_id(asked)
+            project = self.cloud.project_id(project_id)
         except ApiError:
-            reason = f"Error reading project: {asked} not found"
+            reason = f"Error reading project: {project_id} not found"
             return provider_pb2.InvokeResponse(failures=[provider_pb2.CheckFailure(reason=reason)])
-        found = {"id": f"projects/{project}", "projectId": project, "number": str(self.cloud.number(project))}
-        return provider_pb2.InvokeResponse(**{"return": _struct({**found, "name": project})})  # type: ignore[arg-type]
+        answer = {"id": f"projects/{project}", "projectId": project, "number": str(self.cloud.number(project))}
+        return provider_pb2.InvokeResponse(**{"return": _struct({**answer, "name": project})})  # type: ignore[arg-type]
 
 
 def _kind(token: str, context: grpc.ServicerContext) -> Kind:
     if token not in KINDS:
-        _refuse(context, f"no stand-in for the resource type {token}: add it to standin/kinds.py")
+        _abort(context, f"no stand-in for the resource type {token}: add it to standin/kinds.py")
     return KINDS[token]
 
 
-def _asked(context: grpc.ServicerContext, kind: Kind, inputs: dict[str, Any], call: Callable[[], Answer]) -> Answer:
+def _call_cloud(
+    context: grpc.ServicerContext, kind: Kind, inputs: dict[str, Any], call: Callable[[], Answer]
+) -> Answer:
     try:
         return call()
     except ApiError as error:
-        _refuse(context, f"1 error occurred:\n\t* {kind.wording(inputs, error)}\n\n")
+        _abort(context, f"1 error occurred:\n\t* {kind.wording(inputs, error)}\n\n")
 
 
-def _refuse(context: grpc.ServicerContext, message: str) -> Never:
+def _abort(context: grpc.ServicerContext, message: str) -> Never:
     context.abort(grpc.StatusCode.UNKNOWN, message)
-    raise AssertionError  # abort always raises; its stub does not say so
+    raise AssertionError  # abort always raises; its stub lacks NoReturn
 
 
 def _differences(kind: Kind, state: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> dict[str, Change]:
-    asked_for = {name: value for name, value in state.items() if name in new or name in old.keys() - kind.kept}
+    managed = {name: value for name, value in state.items() if name in new or name in old.keys() - kind.kept}
     if isinstance(new.get("location"), str):
-        # Buckets have their location in capitals, however it was written.
+        # Buckets have their location in upper case, however it was written.
         new = {**new, "location": new["location"].upper()}
-    return changes_between(asked_for, new)
+    return changes_between(managed, new)
 
 
 def _property_diff(change: Change, replaces: bool) -> provider_pb2.PropertyDiff:
-    # Each kind is followed by the one that says the same of a change that replaces.
+    # Each kind is followed by its variant for a change that replaces.
     return provider_pb2.PropertyDiff(kind=_KINDS_OF_CHANGE[change] + int(replaces))  # type: ignore[arg-type]
 
 
@@ -193,15 +195,15 @@ def _top(path: str) -> str:
 
 
 def _props(struct: struct_pb2.Struct) -> dict[str, Any]:
-    props = _whole_numbers(json_format.MessageToDict(struct))
+    props = _restore_integers(json_format.MessageToDict(struct))
     return {name: value for name, value in props.items() if value is not None and not name.startswith("__")}
 
 
-def _whole_numbers(value: Any) -> Any:
+def _restore_integers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _whole_numbers(item) for name, item in value.items()}
+        return {name: _restore_integers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_whole_numbers(item) for item in value]
+        return [_restore_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

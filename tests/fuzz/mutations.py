@@ -1,4 +1,4 @@
-"""What becomes of a text: bytes, lines or nodes of it are lost, doubled, moved or replaced by others."""
+"""Mutations of a text: bytes, lines or nodes are removed, duplicated, moved or replaced."""
 
 import json
 import random
@@ -45,9 +45,9 @@ HOSTILE: Final = (
     ),
     *("'", '"', "; id", "| id", "> x", "&& id", "<script>", "::error::x", "-----", "|", "a|b", "@x", "%0A", "#"),
 )
-"""Names that mean something to a shell, a template, a terminal, a file system, or to whoever reads a report."""
+"""Names with a special meaning for a shell, a template, a terminal, a file system or Markdown."""
 TEXTS: Final = ("0", "x", "a" * 300, "a" * 5000, "a b", "null", "1e-3", "NaN", "true", "2026-01-01", "12:30", *HOSTILE)
-MEANT: Final = (
+PLAUSIBLE: Final = (
     *("v2-8", "v3-32", "us-central1", "europe-west4-a", "${bucket}", "${", "$${", "gs://", "gs:///", "gs://b/../x"),
     *("9" * 5000, "v2-" + "9" * 5000, "9" * 400 + "s", "-1", "0x10"),
     *("vertex-ai", "cloud-tpu", "gke", "ai-platform", "allUsers", "a@b.iam.gserviceaccount.com", "1", "TPU021"),
@@ -60,7 +60,7 @@ OTHERS: Final[tuple[Any, ...]] = (
     [[[[[]]]]],
     {"a": {"b": {"c": {}}}},
 )
-VALUES: Final[tuple[Any, ...]] = (*NOTHING, *NUMBERS, *TEXTS, *MEANT, *OTHERS)
+VALUES: Final[tuple[Any, ...]] = (*NOTHING, *NUMBERS, *TEXTS, *PLAUSIBLE, *OTHERS)
 KEYS: Final = ("x", "", "size", "<<", "a b", "é", "v2-8", "extra", "TPU021", "__proto__", "=", *HOSTILE)
 SIGNS: Final = (*"\t\r\n:{[]}'\"|>#%@,-&*!", ": ", "- ", "? ", "&a ", "*a", "!x ", "!!python/object:x ", "<<: ")
 WORDS: Final = (
@@ -76,33 +76,33 @@ BYTES: Final = (
     BOM_UTF8,
 )
 
-LARGEST: Final = 2 << 20
-"""Bytes: twice what a spec may have. What is larger is refused likewise, and only takes the fuzzer's own memory."""
+MAX_BYTES: Final = 2 << 20
+"""Twice the size limit of a spec. Larger texts are rejected too, and only take the fuzzer's memory."""
 
 Change = Callable[[random.Random, bytes], bytes]
 
 
 def cut(rng: random.Random, content: bytes) -> bytes:
-    """Without some bytes, up to a whole tail."""
+    """Remove some bytes, up to the whole tail."""
     start = rng.randrange(len(content) + 1)
     return content[:start] + content[start + rng.choice([1, 2, 10, 100, len(content)]) :]
 
 
-def put_in(rng: random.Random, content: bytes) -> bytes:
-    """With bytes that mean something to a reader of YAML, or nothing to any."""
+def insert(rng: random.Random, content: bytes) -> bytes:
+    """Insert bytes that are special or invalid in YAML."""
     at = rng.randrange(len(content) + 1)
     put: bytes = rng.choice(BYTES) * rng.choice([1, 1, 1, 3, 50])
     return content[:at] + put + content[at:]
 
 
 def change(rng: random.Random, content: bytes) -> bytes:
-    """With one byte for another."""
+    """Replace one byte."""
     at = rng.randrange(len(content) + 1)
     return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
 
 
 def repeat(rng: random.Random, content: bytes) -> bytes:
-    """With a piece many times over, so that a line, a list or the nesting grows long."""
+    """Repeat a piece many times, so that a line, a list or the nesting grows long."""
     start = rng.randrange(len(content) + 1)
     end = start + rng.choice([1, 5, 40])
     piece: bytes = rng.choice([content[start:end], rng.choice(BYTES)])
@@ -110,9 +110,9 @@ def repeat(rng: random.Random, content: bytes) -> bytes:
 
 
 def encode(rng: random.Random, content: bytes) -> bytes:
-    """As another editor would save it."""
+    """Encode the text differently."""
     text = content.decode("utf-8", "replace")
-    ways = (
+    encodings = (
         text.replace("\n", "\r\n").encode(),
         text.replace("\n", "\r").encode(),
         BOM_UTF8 + content,
@@ -121,11 +121,11 @@ def encode(rng: random.Random, content: bytes) -> bytes:
         text.encode("latin-1", "replace"),
         text.replace("  ", "\t").encode(),
     )
-    return rng.choice(ways)
+    return rng.choice(encodings)
 
 
 def move_lines(rng: random.Random, content: bytes) -> bytes:
-    """With a line twice, at another place, at another indent, or gone."""
+    """Duplicate, move, indent or remove a line."""
     lines = content.splitlines(keepends=True) or [b""]
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines) + 1)
     line = lines[at]
@@ -137,7 +137,7 @@ def move_lines(rng: random.Random, content: bytes) -> bytes:
 
 
 def change_data(rng: random.Random, content: bytes) -> bytes:
-    """With a node deleted, doubled, or replaced, written anew as YAML or JSON."""
+    """Delete, duplicate or replace nodes, and serialize the data as YAML or JSON."""
     data = read_bytes(content, "x").data
     if not isinstance(data, dict | list) or not data:
         return content
@@ -146,29 +146,29 @@ def change_data(rng: random.Random, content: bytes) -> bytes:
         _change_node(rng, data)
         if not data:
             break
-    return written(rng, data)
+    return serialize(rng, data)
 
 
 def _change_node(rng: random.Random, data: Any) -> None:
-    holders = list(_holders(data))
-    holder, key = rng.choice(holders)
+    containers = list(_containers(data))
+    container, key = rng.choice(containers)
     kind = rng.randrange(5)
     if kind == 0:
-        del holder[key]
-    elif kind == 1 and isinstance(holder, list):
-        holder.insert(rng.randrange(len(holder) + 1), _copy(holder[key]))
-    elif kind == 2 and isinstance(holder, dict):
+        del container[key]
+    elif kind == 1 and isinstance(container, list):
+        container.insert(rng.randrange(len(container) + 1), _copy(container[key]))
+    elif kind == 2 and isinstance(container, dict):
         name = rng.choice([*KEYS, key.upper(), key[:-1], key * 3])
-        holder[name] = _copy(holder[key])
-    elif kind == 3 and isinstance(holder[key], str):
-        at = rng.randrange(len(holder[key]) + 1)
-        holder[key] = holder[key][:at] + rng.choice(HOSTILE) + holder[key][at:]
+        container[name] = _copy(container[key])
+    elif kind == 3 and isinstance(container[key], str):
+        at = rng.randrange(len(container[key]) + 1)
+        container[key] = container[key][:at] + rng.choice(HOSTILE) + container[key][at:]
     else:
-        holder[key] = _copy(rng.choice([*VALUES, *(value[location] for value, location in holders)]))
+        container[key] = _copy(rng.choice([*VALUES, *(value[location] for value, location in containers)]))
 
 
-def written(rng: random.Random, data: Any) -> bytes:
-    """The data as one of the writers of YAML or JSON has it."""
+def serialize(rng: random.Random, data: Any) -> bytes:
+    """Serialize the data in one of the styles of YAML or JSON."""
     if rng.random() < 0.5:
         return json.dumps(data, indent=rng.choice([None, 1]), ensure_ascii=rng.random() < 0.5).encode(
             "utf-8", "replace"
@@ -179,54 +179,54 @@ def written(rng: random.Random, data: Any) -> bytes:
 
 
 def _copy(data: Any) -> Any:
-    """Its own: what is in the data twice would be written as an alias."""
+    """Return a deep copy: PyYAML writes an object that occurs twice as an alias."""
     return json.loads(json.dumps(data))
 
 
-def _holders(data: Any) -> Iterator[tuple[Any, Any]]:
-    """Every list and mapping with each of its keys."""
+def _containers(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every list and mapping with each of its keys."""
     for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
         yield data, key
         if isinstance(value, dict | list):
-            yield from _holders(value)
+            yield from _containers(value)
 
 
-CHANGES: Final[tuple[Change, ...]] = (cut, put_in, change, repeat, encode, move_lines, *[change_data] * 5)
+CHANGES: Final[tuple[Change, ...]] = (cut, insert, change, repeat, encode, move_lines, *[change_data] * 5)
 
 
-def changed(rng: random.Random, content: bytes) -> bytes:
-    """The text after one or several changes."""
+def mutate(rng: random.Random, content: bytes) -> bytes:
+    """Return the text after one or several mutations."""
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        content = rng.choice(CHANGES)(rng, content)[:LARGEST]
+        content = rng.choice(CHANGES)(rng, content)[:MAX_BYTES]
     return content
 
 
-def changed_lines(rng: random.Random, content: bytes) -> bytes:
-    """The same for a file of JSON lines: a line is changed by itself, doubled, torn or lost."""
+def mutate_lines(rng: random.Random, content: bytes) -> bytes:
+    """Return JSON lines with one line mutated, duplicated, truncated or removed."""
     lines = content.splitlines(keepends=True)
     if not lines or rng.random() < 0.3:
-        return changed(rng, content)
+        return mutate(rng, content)
     at = rng.randrange(len(lines))
     line = lines[at]
-    lines[at] = rng.choice([changed(rng, line).rstrip(b"\n") + b"\n", line * 2, line[:-5]])
+    lines[at] = rng.choice([mutate(rng, line).rstrip(b"\n") + b"\n", line * 2, line[:-5]])
     return b"".join(lines)
 
 
-def otherwise(rng: random.Random, data: Any, ordered: tuple[str, ...] = ()) -> Any:
-    """The same data with the keys of its mappings in another order; below the `ordered` keys they keep theirs."""
+def shuffle_keys(rng: random.Random, data: Any, ordered: tuple[str, ...] = ()) -> Any:
+    """Return the data with shuffled keys, except in mappings below the `ordered` keys."""
     if isinstance(data, list):
-        return [otherwise(rng, item, ordered) for item in data]
+        return [shuffle_keys(rng, item, ordered) for item in data]
     if not isinstance(data, dict):
         return data
     keys = list(data)
     rng.shuffle(keys)
-    return {key: data[key] if key in ordered else otherwise(rng, data[key], ordered) for key in keys}
+    return {key: data[key] if key in ordered else shuffle_keys(rng, data[key], ordered) for key in keys}
 
 
-def commented(rng: random.Random, content: bytes) -> bytes:
-    """The same YAML with comments, empty lines and blanks at the ends of lines, where no text goes on over lines."""
+def add_comments(rng: random.Random, content: bytes) -> bytes:
+    """Return the YAML with comments, empty lines and trailing blanks; no value may span several lines."""
     lines = []
     for line in content.decode().splitlines():
         lines += [rng.choice(["", "  ", "# a comment: {x", "        # é"])] * rng.choice([0, 0, 1, 3])
-        lines.append(line + rng.choice(["", "", "   ", "  # said: [here"]))
+        lines.append(line + rng.choice(["", "", "   ", "  # note: [here"]))
     return rng.choice(["\n", "\r\n"]).join([*lines, ""]).encode()

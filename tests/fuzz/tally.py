@@ -1,4 +1,4 @@
-"""Many inputs one after the other in this process, and what came of them."""
+"""Running of many inputs in this process, and the tally of their results."""
 
 import json
 import os
@@ -13,42 +13,42 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from fuzz.cases import Case
-from fuzz.kinds import make, prove
-from fuzz.trying import HungError, Shell, failing_loudly
+from fuzz.kinds import check, make
+from fuzz.shell import HungError, Shell, raising_internal_errors
 
 
 class Failure(NamedTuple):
-    """An input after which something did not hold."""
+    """An input that failed, with the traceback."""
 
     case: Case
     why: str
 
 
 class Tally(NamedTuple):
-    """What came of some inputs."""
+    """Results of some inputs."""
 
     inputs: Counter[str]
-    """By kind."""
+    """Number of inputs by kind."""
     commands: int
     statuses: Counter[int]
     ids: Counter[str]
-    """The findings that were said."""
+    """Number of findings by id."""
     slowest: float
-    """Seconds of the processor's time of the slowest command."""
+    """Processor seconds of the slowest command."""
     slowest_case: Case | None
     peak: float
-    """Megabytes that the process held at most."""
+    """Peak memory of the process, in megabytes."""
     failures: tuple[Failure, ...]
 
     def to_json(self) -> str:
-        """For another process."""
+        """Return the tally as JSON, for the parent process."""
         slowest = self.slowest_case and self.slowest_case.to_json()
         failures = [(case.to_json(), why) for case, why in self.failures]
         return json.dumps(self._replace(slowest_case=slowest, failures=failures))  # type: ignore[arg-type] # as JSON
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What another process wrote."""
+        """Return the tally from another process's JSON."""
         inputs, commands, statuses, ids, slowest, slowest_case, peak, failures = json.loads(text)
         return cls(
             Counter(inputs),
@@ -62,42 +62,42 @@ class Tally(NamedTuple):
         )
 
 
-def of_failure(failure: Failure) -> Tally:
-    """What came of one input that took its process with it."""
+def tally_of_failure(failure: Failure) -> Tally:
+    """Return the tally of one input that ended its process."""
     return Tally(Counter([failure.case.kind]), 0, Counter(), Counter(), 0.0, None, 0.0, (failure,))
 
 
-def merged(tallies: Iterable[Tally]) -> Tally:
-    """What came of all of them."""
-    whole = Tally(Counter(), 0, Counter(), Counter(), 0.0, None, 0.0, ())
-    for one in tallies:
-        slower = one if one.slowest > whole.slowest else whole
-        whole = Tally(
-            whole.inputs + one.inputs,
-            whole.commands + one.commands,
-            whole.statuses + one.statuses,
-            whole.ids + one.ids,
+def merge(tallies: Iterable[Tally]) -> Tally:
+    """Return the sum of all tallies."""
+    total = Tally(Counter(), 0, Counter(), Counter(), 0.0, None, 0.0, ())
+    for tally in tallies:
+        slower = tally if tally.slowest > total.slowest else total
+        total = Tally(
+            total.inputs + tally.inputs,
+            total.commands + tally.commands,
+            total.statuses + tally.statuses,
+            total.ids + tally.ids,
             slower.slowest,
             slower.slowest_case,
-            max(whole.peak, one.peak),
-            whole.failures + one.failures,
+            max(total.peak, tally.peak),
+            total.failures + tally.failures,
         )
-    return whole
+    return total
 
 
 def scratch() -> str | None:
-    """A folder in memory, where there is one: a disk's time would be most of the whole."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of a random name is made in it
+    """Return a folder in memory, if there is one: a disk would take most of the time."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - only used for a folder with a random name
 
 
 def run_all(cases: Iterable[Case]) -> Tally:
-    """Tries them all."""
+    """Run all inputs and return their tally."""
     shell, inputs, failures = Shell(), Counter[str](), list[Failure]()
     slowest_case, slowest = None, 0.0
-    with tempfile.TemporaryDirectory(dir=scratch()) as folder, failing_loudly():
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder, raising_internal_errors():
         for case in cases:
             inputs[case.kind] += 1
-            if why := tried(case, Path(folder), shell):
+            if why := traceback_of(case, Path(folder), shell):
                 failures.append(Failure(case, why))
             if shell.slowest > slowest:
                 slowest_case, slowest = case, shell.slowest
@@ -106,23 +106,23 @@ def run_all(cases: Iterable[Case]) -> Tally:
     )
 
 
-def tried(case: Case, folder: Path, shell: Shell) -> str:
-    """Why the input fails; empty where it does not."""
+def traceback_of(case: Case, folder: Path, shell: Shell) -> str:
+    """Run one input; return the traceback of a failure, or an empty text."""
     try:
         with chdir(case.lay_out(folder)):
-            prove(case, shell)
-    except (Exception, HungError):  # noqa: BLE001 - any at all is what is looked for
+            check(case, shell)
+    except (Exception, HungError):  # noqa: BLE001 - fuzzing looks for any exception
         return traceback.format_exc(limit=-12)
     return ""
 
 
 def peak_megabytes() -> float:
-    """What this process held at most so far."""
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    """Return the peak memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def numbered(seed: int, numbers: Iterable[int], only: str | None = None) -> Iterable[Case]:
-    """The inputs of these numbers."""
+def cases_of(seed: int, numbers: Iterable[int], only: str | None = None) -> Iterable[Case]:
+    """Yield the inputs with these numbers."""
     for number in numbers:
         yield make(seed, number, only)
