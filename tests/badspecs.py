@@ -91,4 +91,6 @@ def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
     project, found = parse_project(document)
     if project is None:
         return found
-    return compile_project(project, CATALOG, beside=[*found, *package_findings(project, file.parent)]).findings
+    return compile_project(
+        project, CATALOG, earlier_findings=[*found, *package_findings(project, file.parent)]
+    ).findings

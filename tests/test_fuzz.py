@@ -61,7 +61,7 @@ def test_an_input_makes_nothing_elsewhere(tmp_path: Path) -> None:
         Ended(("render",), 5, "a: 1\n", ""),
         Ended(("render",), 0, "a: \x1b[2J\n", ""),
         Ended(("render",), 0, "", "tpucfg.yaml:1:1: error[TPU002]: the text is not YAML\n"),
-        Ended(("render",), 1, "", "tpucfg: this is a mistake in tpucfg itself\nhelp: x\n"),
+        Ended(("render",), 1, "", "tpucfg: internal error (ValueError: x); no partial file was written\nhelp: x\n"),
         Ended(("render",), 1, "", "Traceback (most recent call last):\nhelp: x\ntpucfg: x\n"),
     ],
     ids=repr,

@@ -41,7 +41,7 @@ def rendered(text: str) -> _Text:
 
 def plain(text: str) -> str:
     """What of a text can be seen: the words, as spaces fall together on a page."""
-    return " ".join(text.replace(markdown.NOTHING, "").split())
+    return " ".join(text.replace(markdown.ZERO_WIDTH_SPACE, "").split())
 
 
 @given(TEXT.filter(str.strip))
@@ -99,7 +99,7 @@ def test_prose_calls_nobody(text: str) -> None:
     """Mentions, references and addresses are cut by a space without width, as services look for them in the page."""
     page = rendered(markdown.prose(text))
     assert text not in page.text
-    assert text in page.text.replace(markdown.NOTHING, "")
+    assert text in page.text.replace(markdown.ZERO_WIDTH_SPACE, "")
     assert text not in _Text(markdown.html(text)).text
 
 

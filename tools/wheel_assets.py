@@ -30,7 +30,7 @@ def prepare(root: Path, into: Path) -> None:
 def _compile_templates(into: Path) -> None:
     """Those of the targets, by the engine that will render them: its filters are part of what is made."""
     wanted = {*import_module("tpucfg.targets").TARGETS, "config.yaml.j2"}
-    import_module("tpucfg.render.pipeline").environment().compile_templates(
+    import_module("tpucfg.render.pipeline").config_environment().compile_templates(
         into / import_module("tpucfg.templating").compiled_for(),
         filter_func=lambda name: name.partition("/")[0] in wanted,
         zip=None,

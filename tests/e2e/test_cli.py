@@ -150,7 +150,7 @@ def test_wrong_use(tpucfg: Run, arguments: tuple[str, ...]) -> None:
     [
         (("rendr",), "did you mean render?"),
         (("chekc",), "did you mean check?"),
-        (("zzz",), "all are listed by: tpucfg --help"),
+        (("zzz",), "list all commands with: tpucfg --help"),
         (("render", "--target", "vertex"), "did you mean vertex-ai?"),
         (("render", "--target", "borg"), "give one of: "),
         (("render", "--format", "yml"), "did you mean yaml?"),
@@ -209,11 +209,11 @@ def test_why_of_a_mapping(tpucfg: Run) -> None:
     """Each value below it is a line with where it comes from; an argument's line is that of its flag."""
     ended = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
     assert ended.returncode == 0
-    assert "  workerPoolSpecs holds 7 values; ask for one of them to see the whole way" in ended.stdout
+    assert "  workerPoolSpecs contains 7 values; give the path of one for all details" in ended.stdout
     assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in ended.stdout
     assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in ended.stdout
     whole = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
-    assert "the cores of v2-8 in the catalogue" in whole
+    assert "the cores of v2-8 in the catalog" in whole
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_second_spec_is_not_dropped(tpucfg: Run, arguments: tuple[str, ...]) -
     """A command that takes one spec refuses two, rather than to answer for the last alone."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: leave one --spec\n"
+    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
     assert ended.stderr == said
 
 

@@ -103,7 +103,7 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
     )
     assert done.returncode == 0, done.stderr
     (job,) = service.jobs
-    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.message)}
+    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body)}
 
 
 def _as_sent(message: dict[str, Any]) -> dict[str, Any]:

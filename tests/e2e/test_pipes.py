@@ -27,7 +27,7 @@ def test_no_file_is_waited_for(tpucfg: Run, tmp_path: Path, arguments: tuple[str
     os.mkfifo(tmp_path / "pipe.yaml")
     ended = tpucfg(*arguments, name)
     assert ended.returncode in (1, 2)
-    assert "it is a pipe or a device, and no file" in ended.stdout + ended.stderr
+    assert "it is a pipe or a device, not a file" in ended.stdout + ended.stderr
 
 
 def test_a_pipe_among_configs_is_no_absent_config(tpucfg: Run, tmp_path: Path) -> None:

@@ -133,5 +133,5 @@ def test_explain_of_no_finding(written: str, hint: str, capsys: pytest.CaptureFi
     assert run(["explain", written]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.endswith(f"\nhelp: {hint}all are listed by: tpucfg explain\n")
+    assert printed.err.endswith(f"\nhelp: {hint}list all with: tpucfg explain\n")
     assert "\x1b" not in printed.err

@@ -96,7 +96,7 @@ def assert_ended_well(ended: Ended) -> None:
     for text in (out, err):
         assert_shown(words, text, besides=UNMENTIONED if "markdown" in words else "")
         assert "Traceback" not in text, f"{words} printed a traceback: {text}"
-        assert "mistake in tpucfg itself" not in text, text
+        assert "tpucfg: internal error" not in text, text
     if status == 1:
         by_program = words[0] == "check" and any(word.startswith("--format") for word in words)
         refused = _REFUSED.search(err)

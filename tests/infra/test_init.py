@@ -61,7 +61,7 @@ def test_workflow_that_nobody_runs_is_told(
     outer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Inside a repository GitHub only looks at the root; a project that is the root itself is told nothing."""
-    said = "GitHub runs no workflow in sub/m/.github: move it to .github, and give it the spec"
+    said = "GitHub runs no workflow in sub/m/.github: move it to .github, and set its spec input"
     assert told(outer, monkeypatch, capsys) == f"tpucfg: {said}\n"
     assert told(outer, monkeypatch, capsys, ".") == ""
     Repository(outer / "sub/new")

@@ -23,7 +23,7 @@ def test_no_spec_whatever_ends_in_an_exception(case: tuple[str, Any]) -> None:
         result = compile_project(project, CATALOG)
         found = (*found, *result.findings)
         for config in [] if errors(found) else render_configs(result):
-            assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.message)}
+            assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.request_body)}
     assert project is not None or errors(found)
     for name in FORMATS:
         assert (

@@ -77,7 +77,7 @@ def test_nothing_is_moved_where_something_cannot_be_staged(tmp_path: Path) -> No
     before = written(tmp_path)
     files = dict.fromkeys((*FILES, "prod/v2-8/config.yaml"), "new\n")
     changes = tuple(FileChange(path, "update") for path in files)
-    with pytest.raises(OutputError, match=r"prod.*a file stands where a folder is needed") as caught:
+    with pytest.raises(OutputError, match=r"prod.*expected a folder, found a file") as caught:
         apply_changes(tmp_path, changes, files)
     assert caught.value.help
     assert written(tmp_path) == before
@@ -147,7 +147,7 @@ def test_stale_files_of_one_project_only(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
     """It is not removed to make room."""
     (tmp_path / FIRST).mkdir(parents=True)
-    with pytest.raises(OutputError, match=r"^\S+/config.yaml: a folder stands where a file is needed"):
+    with pytest.raises(OutputError, match=r"^\S+/config.yaml: expected a file, found a folder"):
         compare_files(tmp_path, FILES)
 
 
@@ -157,7 +157,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, at: str) -> None:
     (tmp_path / at).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / at)
     if at == FIRST:
-        with pytest.raises(OutputError, match="a pipe or a device stands where a file is needed"):
+        with pytest.raises(OutputError, match="expected a file, found a pipe or a device"):
             compare_files(tmp_path, FILES)
     else:
         assert stale_files(tmp_path, [""], FILES) == ()

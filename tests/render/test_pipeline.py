@@ -14,7 +14,7 @@ from reading import READERS, canonical
 from spec_factory import ROOT, configs, planned, spec
 from tpucfg import __version__
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import job_hash, render_config, request_body
+from tpucfg.render.pipeline import build_request_body, job_hash, render_config
 
 
 def job(**changes: Any) -> Job:
@@ -54,7 +54,7 @@ def test_nothing_breaks_out_of_the_header(hostile: str) -> None:
     """A name that holds a line break of any kind, or a template, leaves the message as it is."""
     made = job()
     made = made._replace(project=hostile, environment=made.environment._replace(name=hostile))
-    message = request_body(made)
+    message = build_request_body(made)
     text = render_config(made, message).text
     assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(message))
 
@@ -94,8 +94,8 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
 def test_the_hash_follows_what_the_job_would_do(change: dict[str, Any]) -> None:
     """Every change of the spec that reaches the message changes the hash in the header."""
     before, after = job(), job(**change)
-    assert request_body(before) != request_body(after)
-    assert job_hash(before, request_body(before)) != job_hash(after, request_body(after))
+    assert build_request_body(before) != build_request_body(after)
+    assert job_hash(before, build_request_body(before)) != job_hash(after, build_request_body(after))
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_the_hash_follows_what_the_job_would_do(change: dict[str, Any]) -> None:
 def test_the_hash_keeps_still_where_the_message_does(change: dict[str, Any]) -> None:
     """What concerns the infrastructure, other rungs or other targets leaves the config of this one as it was."""
     before, after = job(), job(**change)
-    assert render_config(before, request_body(before)).text == render_config(after, request_body(after)).text
+    assert render_config(before, build_request_body(before)).text == render_config(after, build_request_body(after)).text
 
 
 @given(st.permutations(["machineSpec", "replicaCount", "containerSpec"]))
 def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> None:
     """Two messages with the same fields in another order mean the same job."""
     made = job()
-    message = request_body(made)
+    message = build_request_body(made)
     pool = message["workerPoolSpecs"][0]
     assert job_hash(made, message) == job_hash(
         made, {**message, "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}]}
@@ -130,7 +130,7 @@ def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> Non
 def test_extra_is_merged_mapping_by_mapping() -> None:
     """Mappings are merged however deep they lie, and what was not named stays as it was."""
     extra = {"scheduling": {"restartJobOnWorkerRestart": True}, "labels": {"a": {"b": 1}}}
-    message = request_body(job(targets={"vertex-ai": {"timeout": "60s", "extra": extra}}))
+    message = build_request_body(job(targets={"vertex-ai": {"timeout": "60s", "extra": extra}}))
     assert message["scheduling"] == {"timeout": "60s", "restartJobOnWorkerRestart": True}
     assert message["labels"] == {"a": {"b": 1}}
     assert list(message) == ["workerPoolSpecs", "scheduling", "serviceAccount", "baseOutputDirectory", "labels"]
@@ -139,8 +139,8 @@ def test_extra_is_merged_mapping_by_mapping() -> None:
 @pytest.mark.parametrize("value", [[{"replicaCount": 2}], [], "x", None, 1])
 def test_extra_replaces_whatever_is_no_mapping(value: object) -> None:
     """A list is replaced as a whole, and a value of another kind takes the place of a mapping."""
-    assert request_body(job(targets={"vertex-ai": {"extra": {"workerPoolSpecs": value}}}))["workerPoolSpecs"] == value
-    merged = request_body(job(targets={"vertex-ai": {"extra": {"baseOutputDirectory": value}}}))
+    assert build_request_body(job(targets={"vertex-ai": {"extra": {"workerPoolSpecs": value}}}))["workerPoolSpecs"] == value
+    merged = build_request_body(job(targets={"vertex-ai": {"extra": {"baseOutputDirectory": value}}}))
     assert merged["baseOutputDirectory"] == value
 
 
@@ -148,5 +148,5 @@ def test_the_spec_itself_is_not_changed_by_merging() -> None:
     """Jobs share the spec's `extra`, so a merge makes new mappings."""
     extra: dict[str, Any] = {"scheduling": {"disableRetries": True}}
     first, second = planned(spec(targets={"vertex-ai": {"timeout": "60s", "extra": extra}})).jobs
-    assert request_body(first)["scheduling"] == request_body(second)["scheduling"]
+    assert build_request_body(first)["scheduling"] == build_request_body(second)["scheduling"]
     assert first.options["extra"] == extra

@@ -18,7 +18,7 @@ from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.document import KeyPath as Steps
 from tpucfg.yamldoc.reader import read_text
 
-FIELDS = "{% for key, value in message.items() %}\n{{ key | entry(value) }}\n{% endfor %}\n"
+FIELDS = "{% for key, value in request_body.items() %}\n{{ key | entry(value) }}\n{% endfor %}\n"
 Breaking = Callable[[str], None]
 
 
@@ -40,7 +40,7 @@ def breaking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Breaking:
 def test_a_template_that_says_it_all_passes(breaking: Breaking) -> None:
     """The plainest template there can be is right: the message is what counts, not its comments."""
     breaking(FIELDS)
-    assert [config.message for config in configs(spec())] == [config.message for config in configs(spec())]
+    assert [config.request_body for config in configs(spec())] == [config.request_body for config in configs(spec())]
     assert all(round_trip_finding(config) is None for config in configs(spec()))
 
 
@@ -53,11 +53,11 @@ def altered(old: str, new: str) -> str:
     "source",
     [
         pytest.param(
-            FIELDS.replace("message.items()", "message.items() if key != 'serviceAccount'"), id="drops a field"
+            FIELDS.replace("request_body.items()", "request_body.items() if key != 'serviceAccount'"), id="drops a field"
         ),
         pytest.param(FIELDS + "labels: {}\n", id="adds a field"),
         pytest.param(FIELDS + "labels:\n", id="adds a field without a value"),
-        pytest.param(FIELDS.replace("message.items()", "message | dictsort"), id="reorders"),
+        pytest.param(FIELDS.replace("request_body.items()", "request_body | dictsort"), id="reorders"),
         pytest.param(altered(": 1", ": 1.0"), id="makes a count a fraction"),
         pytest.param(altered(": 1", ": true"), id="makes a count a truth"),
         pytest.param(altered(": 1", ': "1"'), id="makes a count a text"),
@@ -117,7 +117,7 @@ def test_what_the_api_refuses_is_found_at_the_extra_that_brought_it(
     result = compiled(spec(targets={"vertex-ai": {"extra": extra}}))
     assert ids(result.findings) == [id_]
     assert result.findings[0].location == location(
-        result.plan.project.document, ("targets", "vertex-ai", "extra", *path)
+        result.project.document, ("targets", "vertex-ai", "extra", *path)
     )
     assert path[-1] in result.findings[0].message
 

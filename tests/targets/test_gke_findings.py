@@ -63,7 +63,7 @@ def test_a_label_that_only_google_takes() -> None:
     result = compiled("gke", "v6e-1", environment=EAST | {"labels": {"team": "vision-"}})
     (found,) = [it for it in result.findings if it.level == "error"]
     assert 'metadata.labels.team: "vision-" makes no label' in found.message
-    lines = result.plan.project.document.text.splitlines()
+    lines = result.source.splitlines()
     assert '"labels"' in lines[found.location.line - 1]
 
 

@@ -85,7 +85,7 @@ def test_no_expression_looks_again_and_again(text: str) -> None:
     project, found = parse_project(document)
     assert found or project
     if project and not project.broken:
-        compile_project(project, CATALOG, beside=found)
+        compile_project(project, CATALOG, earlier_findings=found)
     assert time.process_time() - start < SECONDS
 
 
@@ -120,7 +120,7 @@ def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
     """However many there are, working them out and listing them takes no longer than a moment."""
     project, found = parse_project(read_text(text, "tpucfg.yaml"))
     if project:
-        found = compile_project(project, CATALOG, beside=found).findings
+        found = compile_project(project, CATALOG, earlier_findings=found).findings
     assert ids(found).count("TPU010") == 1
     assert MAX_FINDINGS < len(found) <= MAX_FINDINGS + 5
 

@@ -72,7 +72,7 @@ def test_no_name_is_a_path_an_option_or_a_command(location: str) -> None:
         if (location, text) in ALSO_NAMES:
             continue
         project, found = loaded(spec(**PLACES[location](text)))
-        found = compile_project(project, CATALOG, beside=found).findings if project else found
+        found = compile_project(project, CATALOG, earlier_findings=found).findings if project else found
         refused = [finding for finding in found if finding.level == "error"]
         assert refused, text
         assert all(finding.location.line > 1 and finding.help for finding in refused), text

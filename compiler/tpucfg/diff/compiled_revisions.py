@@ -8,7 +8,7 @@ from tpucfg.diff.change import ConfigKey
 from tpucfg.findings import Finding, errors
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Job, Selection, SelectionError
-from tpucfg.render.pipeline import check_spec_file
+from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody
@@ -71,15 +71,10 @@ def compile_revisions(
 def _made(side: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
     if not side.exists:
         return CompiledRevision(side, None, (), (), "")
-    compiled, found, text = check_spec_file(side.spec, catalog, selection, side.shown)
-    whole = compiled is not None and not errors(found)
-    return CompiledRevision(
-        side,
-        compiled.plan.project if compiled and whole else None,
-        compiled.request_bodies if compiled and whole else (),
-        found,
-        text,
-    )
+    compiled = compile_spec_file(side.spec, catalog, selection, side.shown)
+    if errors(compiled.findings):
+        return CompiledRevision(side, None, (), compiled.findings, compiled.source)
+    return CompiledRevision(side, compiled.project, compiled.request_bodies, compiled.findings, compiled.source)
 
 
 def _as_far_as_there(side: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
