@@ -73,7 +73,9 @@ def test_json_says_the_same(made: Repository, capsys: pytest.CaptureFixture[str]
     (row,) = [it for it in data["meaning"]["rungs"] if it["size"] == "v2-32"]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {it["name"] for it in data["configs"]["changes"]} == {"--batch_size"}
-    assert {"text": "every config: the global batch is 2× what it was", "grave": False} in data["meaning"]["remarks"]
+    assert {"text": "every config: global batch size is 2× the previous value", "grave": False} in data["meaning"][
+        "remarks"
+    ]
 
 
 def test_json_has_the_documented_keys(made: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +135,7 @@ def test_head_alone_without_its_program(fixed: Repository, capsys: pytest.Captur
 
     comment = review(capsys)
 
-    assert "the stack program `stacks/__main__.py` is gone" in comment
+    assert "stack program `stacks/__main__.py` removed" in comment
     assert "the stack program that tpucfg carries, as `the working tree` has none of its own, declares" in comment
 
 
@@ -320,7 +322,7 @@ def test_without_pulumis_packages(made: Repository, tmp_path: Path) -> None:
 
     assert "pip install 'tpucfg[infra]'" in ended.stdout
     assert "| `dev` | ? | ? | ? | ? | ? | ? | 3 changed |" in ended.stdout
-    assert "the image goes from" in ended.stdout
+    assert "image changed from" in ended.stdout
     assert not ended.stderr
 
 
@@ -438,13 +440,13 @@ def _point_elsewhere(made: Repository) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (_delete_program, ("the stack program `stacks/__main__.py` is gone", "which has none, by the one that tpucfg")),
-        (_delete_project, ("the stack program `stacks/__main__.py` is gone", "which has none, by the one that tpucfg")),
-        (_rename_project, ("the Pulumi project is renamed from `mnist` to `digits`: the next pulumi up begins with",)),
+        (_delete_program, ("stack program `stacks/__main__.py` removed", "which has none, by the one that tpucfg")),
+        (_delete_project, ("stack program `stacks/__main__.py` removed", "which has none, by the one that tpucfg")),
+        (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next `pulumi up` starts with",)),
         (
             _point_elsewhere,
             (
-                "**prod**: its stack reads `other.yaml` instead of `the spec under review`",
+                "**prod**: stack reads `other.yaml` instead of `the spec under review`",
                 "the stack prod reads other.yaml, which is not looked at here: give it with --spec other.yaml",
             ),
         ),

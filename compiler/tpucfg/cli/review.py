@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tpucfg.infra.isolated_runner import ProgramRequest, ProgramResults
     from tpucfg.infra.resources import EnvironmentResources
     from tpucfg.review.build import Declared, Programs
-    from tpucfg.review.changes.program_changes import StackPrograms
+    from tpucfg.review.changes.stack_changes import StackSetup
     from tpucfg.review.preview.reader import Preview
     from tpucfg.review.review import Review
 
@@ -122,7 +122,7 @@ def _programs(before: "CompiledRevision", after: "CompiledRevision", previewed: 
 
 def _with_stacks(programs: "Programs", before: "CompiledRevision", after: "CompiledRevision") -> "Programs":
     """With what becomes of the programs themselves, where both sides have a spec, be it one that does not hold."""
-    from tpucfg.review.changes.program_changes import program_statements
+    from tpucfg.review.changes.stack_changes import stack_statements
 
     if not (before.snapshot.exists and after.snapshot.exists):
         return programs
@@ -131,16 +131,16 @@ def _with_stacks(programs: "Programs", before: "CompiledRevision", after: "Compi
     uses_bundled_program = tuple(
         made.snapshot.title for made, it in ((before, old), (after, new)) if not it.program.is_own
     )
-    return programs._replace(remarks=tuple(program_statements(old, new)), uses_bundled_program=uses_bundled_program)
+    return programs._replace(remarks=tuple(stack_statements(old, new)), uses_bundled_program=uses_bundled_program)
 
 
-def _stacks(made: "CompiledRevision", names: Sequence[str]) -> "StackPrograms":
+def _stacks(made: "CompiledRevision", names: Sequence[str]) -> "StackSetup":
     from tpucfg.infra.stack_files import other_spec
     from tpucfg.infra.stack_program import find_program
-    from tpucfg.review.changes.program_changes import StackPrograms
+    from tpucfg.review.changes.stack_changes import StackSetup
 
     others = {name: other for name in names if (other := other_spec(made.snapshot.spec, name))}
-    return StackPrograms(find_program(made.snapshot.spec), others)
+    return StackSetup(find_program(made.snapshot.spec), others)
 
 
 def _asked(made: "CompiledRevision", names: Sequence[str]) -> "ProgramRequest":
@@ -169,8 +169,7 @@ def _declared(made: "CompiledRevision", answers: "ProgramResults") -> "dict[str,
 
 def _previews(given: Sequence[str]) -> "dict[str, Preview]":
     from tpucfg.fs import open_regular_file
-    from tpucfg.review.preview.events import MAX_PREVIEW_BYTES
-    from tpucfg.review.preview.reader import read_preview
+    from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
 
     found = {}
     for one in given:

@@ -9,7 +9,7 @@ from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.review.changes.resource_diff import program_changes, redacted_resources
+from tpucfg.review.changes.program_diff import program_changes, redacted_resources
 from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.review.preview.reader import Preview
 from tpucfg.review.review import Part, Problem, Review, Source
@@ -38,7 +38,7 @@ def build_review(
     whole = not (before.is_broken or after.is_broken)
     found = config_difference(before.configs, after.configs) if whole else Difference((), (), (), ())
     told = compute_impact(before, after) if whole else impact_of_broken_spec(before, after)
-    told = told._replace(remarks=(*programs.remarks, *told.remarks))
+    told = told._replace(statements=(*programs.remarks, *told.statements))
     names = sorted({*programs.before, *programs.after, *previews, *_environments(after)})
     there = {*_environments(before), *_environments(after)}
     idle = {name: why for name in previews if whole and (why := _not_needed(previews[name], there, after))}
@@ -89,7 +89,7 @@ def _with_preview(
     instead = _programmed(name, before, after, programs, judge)
     if instead.problem:
         return part
-    if preview.is_of_nothing:
+    if preview.has_no_stack:
         return instead._replace(has_no_stack=True)
     return instead._replace(problem=part.problem, violations=part.violations, warnings=part.warnings)
 
@@ -104,7 +104,6 @@ def _previewed(preview: Preview) -> Part:
         problem,
         preview.violations,
         preview.warnings,
-        is_first=preview.is_first,
     )
 
 

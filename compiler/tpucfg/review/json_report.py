@@ -7,7 +7,7 @@ from tpucfg.diff.describe import change_json, json_data, print_json
 from tpucfg.findings import Finding, errors
 from tpucfg.redaction import redact, redact_value
 from tpucfg.review.changes.resource_change import ResourceChange, count_resources
-from tpucfg.review.changes.scaling_table import Figures, Row
+from tpucfg.review.changes.scaling_table import Figures, ScalingRow
 from tpucfg.review.markdown import commit_range as between
 from tpucfg.review.markdown.summary import headline
 from tpucfg.review.review import Part, Problem, Review
@@ -28,10 +28,10 @@ def json_text(review: Review) -> str:
             for side, made in (("base", review.before), ("head", review.after))
         },
         "meaning": {
-            "remarks": [{"text": it.plain, "grave": it.statement.destructive} for it in review.meaning.remarks],
+            "remarks": [{"text": it.plain, "grave": it.statement.destructive} for it in review.meaning.statements],
             "rungs": [_row(row) for row in review.meaning.rows],
-            "new_warnings": [_finding(it) for it in review.meaning.new],
-            "ended_warnings": [_finding(it) for it in review.meaning.gone],
+            "new_warnings": [_finding(it) for it in review.meaning.new_warnings],
+            "ended_warnings": [_finding(it) for it in review.meaning.ended_warnings],
             "allowed": [_finding(it) for it in review.meaning.allowed],
         },
         "configs": json_data(redact_difference(review.difference)),
@@ -50,11 +50,11 @@ def _finding(finding: Finding) -> dict[str, str]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ScalingRow) -> dict[str, Any]:
     return {
         "size": row.size,
-        "new_in": row.environments,
-        "against": row.against or None,
+        "new_in": row.new_in,
+        "against": row.baseline or None,
         "before": _figures(row.before),
         "after": _figures(row.after),
     }

@@ -82,10 +82,10 @@ class Review(NamedTuple):
     @property
     def is_destructive(self) -> bool:
         """Whether data goes, or what keeps it from going."""
-        lifted = any(remark.statement.destructive for remark in self.meaning.remarks)
+        lifted = any(remark.statement.destructive for remark in self.meaning.statements)
         return lifted or any(change.destructive for change in self.resources)
 
     @property
     def is_change(self) -> bool:
         """Whether anything is not afterwards as it was before."""
-        return bool(self.difference or self.resources or self.meaning.remarks or self.is_broken)
+        return bool(self.difference or self.resources or self.meaning.statements or self.is_broken)

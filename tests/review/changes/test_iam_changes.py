@@ -1,4 +1,4 @@
-"""Who can do more after a change: grants that are new, broader, public or moved, and barriers that fall."""
+"""Access that a change adds: new, broader, public or moved grants, and removed barriers."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import pytest
 
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.iam_changes import access_widenings
-from tpucfg.review.changes.resource_change import Widening
+from tpucfg.review.changes.resource_change import BUCKET, Widening
 
-BUCKET, ON_BUCKET = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
+ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"
 BINDING = "gcp:storage/bucketIAMBinding:BucketIAMBinding"
 ON_PROJECT = "gcp:projects/iAMMember:IAMMember"
 VIEWER, USER, ADMIN = "roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin"
@@ -16,19 +16,19 @@ TEAM = "group:team@example.com"
 CLOSED = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
 
 
-def grant(role: str = USER, member: str = TEAM, bucket: str = "a", type_: str = ON_BUCKET, **more: Any) -> Resource:
-    """A grant on a bucket."""
-    return Resource(type_, "grant", {"bucket": bucket, "role": role, "member": member, **more})
+def grant(role: str = USER, member: str = TEAM, bucket: str = "a", **more: Any) -> Resource:
+    """Return a grant on a bucket."""
+    return Resource(ON_BUCKET, "grant", {"bucket": bucket, "role": role, "member": member, **more})
 
 
 def bucket(name: str = "a", **inputs: Any) -> Resource:
-    """A bucket that is closed, but for what is given."""
+    """Return a bucket that is closed except for the given inputs."""
     return Resource(BUCKET, "data", {"name": name, **CLOSED, **inputs})
 
 
-def opened(*pairs: tuple[Resource | None, Resource | None]) -> list[Widening]:
-    """Everything that these changes open."""
-    return [widening for found in access_widenings(pairs) for widening in found]
+def widenings(*pairs: tuple[Resource | None, Resource | None]) -> list[Widening]:
+    """Return the access that all changes together add."""
+    return [widening for of_resource in access_widenings(pairs) for widening in of_resource]
 
 
 @pytest.mark.parametrize(
@@ -60,25 +60,27 @@ def opened(*pairs: tuple[Resource | None, Resource | None]) -> list[Widening]:
         (bucket(uniformBucketLevelAccess=False), bucket(), []),
     ],
 )
-def test_what_a_change_opens(before: Resource | None, after: Resource | None, expected: list[Any]) -> None:
-    """Less access, or the same, is nothing; anything more is told with its reason."""
-    assert opened((before, after)) == [Widening(*one) for one in expected]
+def test_added_access_is_reported_with_its_reason(
+    before: Resource | None, after: Resource | None, expected: list[Any]
+) -> None:
+    """Equal or narrower access is not reported; anything more is."""
+    assert widenings((before, after)) == [Widening(*fields) for fields in expected]
 
 
-def test_grant_that_moves_with_its_bucket_opens_nothing() -> None:
-    """A member of the old bucket who has the same on the one that takes its place has no more than before."""
+def test_grant_that_moves_with_its_bucket_adds_nothing() -> None:
+    """A member of the old bucket with an equal grant on its successor has no more access than before."""
     old, new = grant(), grant(bucket="b")
-    assert opened((bucket("a"), None), (None, bucket("b")), (old, None), (None, new)) == []
-    assert opened((bucket("a"), bucket("b")), (old, new)) == []
+    assert widenings((bucket("a"), None), (None, bucket("b")), (old, None), (None, new)) == []
+    assert widenings((bucket("a"), bucket("b")), (old, new)) == []
 
 
-def test_grant_on_a_bucket_that_was_there_is_new() -> None:
-    """Taking somebody from one bucket and letting them into another is a new grant, however alike the two look."""
-    assert opened((grant(), None), (None, grant(bucket="secrets"))) == [Widening(USER, TEAM, "new")]
+def test_grant_on_an_existing_bucket_is_new() -> None:
+    """A grant on an existing bucket is new, even if an equal one on another bucket is revoked."""
+    assert widenings((grant(), None), (None, grant(bucket="secrets"))) == [Widening(USER, TEAM, "new")]
 
 
-def test_one_grant_that_goes_does_not_excuse_two_that_come() -> None:
-    """On the new bucket one member has what the old one gave; a second grant of the kind is new."""
+def test_one_revoked_grant_excuses_one_new_grant() -> None:
+    """Of two grants on new buckets, one replaces the revoked grant and the second is new."""
     pairs = [
         (None, bucket("b")),
         (None, bucket("c")),
@@ -86,10 +88,12 @@ def test_one_grant_that_goes_does_not_excuse_two_that_come() -> None:
         (None, grant(bucket="b")),
         (None, grant(bucket="c")),
     ]
-    assert opened(*pairs) == [Widening(USER, TEAM, "new")]
+    assert widenings(*pairs) == [Widening(USER, TEAM, "new")]
 
 
-def test_grant_on_a_project_is_new_even_where_one_goes() -> None:
-    """Only data moves: the same role in another project is more."""
-    one, other = (Resource(ON_PROJECT, "g", {"project": it, "role": "roles/x.y", "member": TEAM}) for it in ("a", "b"))
-    assert opened((one, other)) == [Widening("roles/x.y", TEAM, "new")]
+def test_grant_on_another_project_is_new() -> None:
+    """Only grants on buckets move: an equal role in another project is more access."""
+    before, after = (
+        Resource(ON_PROJECT, "g", {"project": name, "role": "roles/x.y", "member": TEAM}) for name in ("a", "b")
+    )
+    assert widenings((before, after)) == [Widening("roles/x.y", TEAM, "new")]

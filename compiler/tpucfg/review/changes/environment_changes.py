@@ -1,136 +1,105 @@
-"""What becomes of the environments: where they are, what protects them, and where their jobs find the data."""
+"""Changes to environments: location, target, protection, and the bucket that their jobs use."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from tpucfg.diff.change import ConfigKey
 from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
-from tpucfg.plan import Job
 from tpucfg.plan.naming import bucket_of
-from tpucfg.review.changes.scaling_table import Row, format_factor
 from tpucfg.review.changes.statements import LocatedStatement, Statement, format_environments, group_statements
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import listed
 
-_MOST_NAMES: Final = 16
+_MAX_SIZES: Final = 16
 LIFTED: Final = "protection lifted"
-"""In the headline, where no resource tells it."""
+"""The headline of lifted protection, which the summary omits if a resource already shows it."""
+
+_EnvironmentOf = tuple[Project, Environment]
 
 
 def environment_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
-    """What is said of each environment, and of several together where it is the same."""
+    """Yield the changes to each environment, equal ones of several environments together."""
     old = before.project.environments if before.project else {}
     new = after.project.environments if after.project else {}
-    facts = [(name, fact) for name in sorted({*old, *new}) for fact in _environment(name, before, after)]
-    yield from group_statements(facts, format_environments, lambda name, fact: fact.of_any(name))
+    owned = [(name, statement) for name in sorted({*old, *new}) for statement in _statements_about(name, before, after)]
+    yield from group_statements(
+        owned, format_environments, lambda name, statement: statement.with_env_placeholder(name)
+    )
 
 
-def _environment(name: str, before: CompiledRevision, after: CompiledRevision) -> Iterator[Statement]:
-    sides = [(made.project, made.project.environments.get(name)) for made in (before, after) if made.project]
-    pairs = [(project, environment) for project, environment in sides if environment is not None]
-    if len(pairs) == 2:  # noqa: PLR2004 - both sides
-        yield from _same_environment(*pairs)
-    elif after.project is None or name not in after.project.environments:
-        yield _left(pairs[0][1])
-    elif before.project is not None:
-        _, environment = pairs[0]
-        location = (environment.target, environment.region, listed(environment.sizes, _MOST_NAMES))
-        yield Statement("a new environment, on {} in {}: {}", location)
+def _statements_about(name: str, before: CompiledRevision, after: CompiledRevision) -> Iterator[Statement]:
+    old, new = _find(name, before), _find(name, after)
+    if old and new:
+        yield from _changed(old, new)
+    elif old:
+        yield _removed(old[1])
+    elif new and before.project:  # in a project's first spec every environment is new
+        _, environment = new
+        sizes = listed(environment.sizes, _MAX_SIZES)
+        yield Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
 
 
-def _left(environment: Environment) -> Statement:
-    """An environment that is no longer in the spec: no program speaks for its stack from now on."""
+def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
+    environment = revision.project.environments.get(name) if revision.project else None
+    return (revision.project, environment) if revision.project and environment else None
+
+
+def _removed(environment: Environment) -> Statement:
+    """Return the commands that delete the stack: without the environment, no later `pulumi up` would do it."""
     name = environment.name
     if not environment.protect:
-        said = "leaves the spec; its stack keeps every resource until somebody ends it with {}"
-        return Statement(said, (f"pulumi destroy --stack {name}",))
-    said = (
-        "leaves the spec while it is protected: its stack keeps every resource, and Pulumi refuses to destroy it; "
-        "to end it, bring it back with {}, run {}, then {}, and take it out of the spec after that"
+        template = "removed from the spec: its stack keeps all resources until you run {}"
+        return Statement(template, (f"pulumi destroy --stack {name}",))
+    template = (
+        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them. "
+        "To delete them, restore the environment with {}, run {} and {}, and then remove it from the spec"
     )
-    steps = ("protect: false", f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}")
-    return Statement(said, steps, destructive=True, headline="protected resources left behind")
-
-
-def _same_environment(old: tuple[Project, Environment], new: tuple[Project, Environment]) -> Iterator[Statement]:
-    (_, before), (_, after) = old, new
-    if before.project != after.project:
-        yield Statement("goes from the Google project {} to {}", (before.project, after.project))
-    if before.region != after.region:
-        yield Statement("moves from {} to {}", (before.region, after.region))
-    if before.target != after.target:
-        yield Statement("its jobs go to {1} instead of {0}", (before.target, after.target))
-    if (left := bucket_of(*old)) != (found := bucket_of(*new)):
-        yield _other_bucket(left, found, before)
-    if before.protect and not after.protect:
-        yield Statement(
-            "is protected no longer: what holds data can be replaced and deleted", destructive=True, headline=LIFTED
-        )
-    if after.protect and not before.protect:
-        yield Statement("is protected from now on: Pulumi refuses to delete or replace what holds data")
-    if before.keep_data and not after.keep_data:
-        yield Statement(
-            "a bucket that it no longer wants goes with its objects from now on",
-            destructive=True,
-            headline="data no longer kept",
-        )
-    if after.keep_data and not before.keep_data:
-        yield Statement("a bucket that it no longer wants stays behind with its objects from now on")
-
-
-def _other_bucket(left: str, found: str, before: Environment) -> Statement:
-    if before.protect:
-        said = "its jobs are told to use the bucket {1}, and Pulumi refuses to give up {0} while it is protected"
-        return Statement(said, (left, found))
-    if before.keep_data:
-        said = "its jobs find the new bucket {1} empty; {0} stays behind with its objects, and is paid for"
-        return Statement(said, (left, found))
+    # With --run-program the stack program runs, which explains what Google refuses to delete.
+    commands = (f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}")
     return Statement(
-        "its jobs find the new bucket {1} empty; {0} is deleted with its objects",
-        (left, found),
-        destructive=True,
-        headline="data deleted",
+        template, ("protect: false", *commands), destructive=True, headline="protected resources left behind"
     )
 
 
-# What becomes of the ladders: the rungs that leave, join, or take the place of others.
+def _changed(old: _EnvironmentOf, new: _EnvironmentOf) -> Iterator[Statement]:
+    (_, before), (_, after) = old, new
+    for setting, was, now in (
+        ("Google Cloud project", before.project, after.project),
+        ("region", before.region, after.region),
+        ("target", before.target, after.target),
+    ):
+        if was != now:
+            yield Statement(f"{setting} changed from {{}} to {{}}", (was, now))
+    old_bucket, new_bucket = bucket_of(*old), bucket_of(*new)
+    if old_bucket != new_bucket:
+        yield _bucket_changed(old_bucket, new_bucket, before)
+    yield from _protection_changed(before, after)
 
 
-def ladder_statements(
-    before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job], changed: Sequence[Row]
-) -> Iterator[LocatedStatement]:
-    """What is said of the rungs that one side has and the other has not; `changed` are those with other figures."""
-    replaced = {(name, row.against) for row in changed for name in row.environments if not row.below}
-    gone = [key for key in before if key not in after and _climbs(key, after) and key not in replaced]
-    yield from group_statements([(key, Statement("leaves the ladder")) for key in gone], format_keys)
-    exchanged: dict[tuple[tuple[str, ...], str], list[Row]] = {}
-    for row in changed:
-        if row.environments and row.against:
-            if row.below:
-                said = f"{{}} joins the ladder, with {_cores(row)} the cores of {{}}, the rung below"
-                yield LocatedStatement(listed(row.environments, _MOST_NAMES), Statement(said, (row.size, row.against)))
-            else:
-                exchanged.setdefault((row.environments, _cores(row)), []).append(row)
-    for (names, cores), of in exchanged.items():
-        yield LocatedStatement(listed(names, _MOST_NAMES), _exchange(of, cores))
+def _protection_changed(before: Environment, after: Environment) -> Iterator[Statement]:
+    if before.protect and not after.protect:
+        template = "protection lifted: resources that hold data can be replaced and deleted"
+        yield Statement(template, destructive=True, headline=LIFTED)
+    if after.protect and not before.protect:
+        yield Statement("protection added: Pulumi refuses to delete or replace resources that hold data")
+    if before.keep_data and not after.keep_data:
+        template = "{} disabled: a bucket removed from the stack is deleted with its objects"
+        yield Statement(template, ("keep_data",), destructive=True, headline="data no longer kept")
+    if after.keep_data and not before.keep_data:
+        yield Statement("{} enabled: a bucket removed from the stack is kept with its objects", ("keep_data",))
 
 
-def _exchange(of: Sequence[Row], cores: str) -> Statement:
-    """Rungs that came in the places of others, each of which has the same factor of their cores."""
-    many = "each with as many" if cores == "1×" else f"each with {cores} the"
-    one = "with as many" if cores == "1×" else f"with {cores} its"
-    first, *others = of[:_MOST_NAMES]
-    more = [f"{len(of) - _MOST_NAMES} more likewise"] if len(of) > _MOST_NAMES else []
-    said = ["{} takes the place of {}", *("{} of {}" for _ in others), *more]
-    values = [size for row in (first, *others) for size in (row.size, row.against)]
-    return Statement(f"{listed(said, len(said), ' and ')}, {many if len(of) > 1 else one} cores", tuple(values))
-
-
-def _cores(row: Row) -> str:
-    old, new = row.before.get("cores"), row.after.get("cores")
-    return format_factor(new / old) if old and new else "–"
-
-
-def _climbs(key: ConfigKey, jobs: Mapping[ConfigKey, Job]) -> bool:
-    return any(other.environment == key.environment for other in jobs)
+def _bucket_changed(old_bucket: str, new_bucket: str, before: Environment) -> Statement:
+    """Return the consequence for the data, which follows from the settings that the old bucket was created with."""
+    changed = "bucket changed from {} to {}: "
+    buckets = (old_bucket, new_bucket)
+    if before.protect:
+        refused = (
+            "jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is protected"
+        )
+        return Statement(changed + refused, buckets)
+    if before.keep_data:
+        return Statement(
+            changed + "the new bucket starts empty, and the old one is kept with its objects and still billed", buckets
+        )
+    deleted = "the new bucket starts empty, and the old one is deleted with its objects"
+    return Statement(changed + deleted, buckets, destructive=True, headline="data deleted")

@@ -1,6 +1,6 @@
-"""What a change does to the terms of a project: what it allows, when its ladders are climbed, what it reckons with."""
+"""Changes to `allow`, `gate` and `prices`, which no config contains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tpucfg.diff.compiled_revisions import CompiledRevision
@@ -10,76 +10,82 @@ from tpucfg.review.changes.statements import Statement
 from tpucfg.spec.project import Gate, Number, Project
 from tpucfg.text_format import listed
 
-_LOWER_IS_WEAKER: Final = {"min_scaling_efficiency": True, "max_drop": False}
-"""The figures of a gate that have an order."""
+_LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
+"""The thresholds of a gate, which can become stricter or less strict."""
+_UNSET: Final = "none"
+_NO_PRICE: Final = "–"
 
 
 def allowance_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[Statement]:
-    """What the spec allows from now on, and what no longer; a finding that is allowed is not solved."""
+    """Yield the rules that the spec starts or stops to allow: a finding that is allowed is hidden, not fixed."""
     if after.project is None:
         return
     old, new = before.project.allow if before.project else {}, after.project.allow
+    newly_allowed = _newly_allowed(before, after)
     for rule, reason in new.items():
-        if rule in _newly(before, after):
-            error = ", although it is an error" if RULES[rule].level == "error" else ""
-            yield Statement(f"now allowed{error}: {{}} ({{}})", (rule, reason), headline=f"{rule} allowed")
+        if rule in newly_allowed:
+            error = ", an error," if RULES[rule].level == "error" else ""
+            yield Statement(f"{{}}{error} is now allowed ({{}})", (rule, reason), headline=f"{rule} allowed")
         elif rule in old and old[rule] != reason:
-            yield Statement("{} is allowed for another reason: {} instead of {}", (rule, reason, old[rule]))
+            yield Statement("reason for allowing {} changed from {} to {}", (rule, old[rule], reason))
     for rule in old:
         if rule not in new:
-            yield Statement("no longer allowed: {}", (rule,), headline=f"{rule} no longer allowed")
+            yield Statement("{} is no longer allowed", (rule,), headline=f"{rule} no longer allowed")
 
 
 def allowed_findings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
-    """What is there, and only told as a note from now on."""
-    ids = _newly(before, after)
-    notes = (it for it in after.findings if it.details and it.details[-1].startswith(ALLOWED))
-    return (it._replace(details=it.details[:-1]) for it in notes if it.id in ids)
+    """Yield the findings that the change turns into notes, without the reason for allowing them."""
+    rules = _newly_allowed(before, after)
+    for finding in after.findings:
+        if finding.id in rules and finding.details and finding.details[-1].startswith(ALLOWED):
+            yield finding._replace(details=finding.details[:-1])
 
 
-def _newly(before: CompiledRevision, after: CompiledRevision) -> set[str]:
-    """The rules that only this side allows; of a side before that did not hold, those that it broke."""
+def _newly_allowed(before: CompiledRevision, after: CompiledRevision) -> set[str]:
+    """Return the rules that only the head allows; if the base has errors, those of its errors that are now allowed."""
     allow = after.project.allow if after.project else {}
+    # A base with errors has no project to read its `allow` from, but an allowed rule would not have been an error.
     if before.is_broken:
-        return {*allow} & {it.id for it in errors(before.findings)}
+        return {*allow} & {finding.id for finding in errors(before.findings)}
     return {rule for rule in allow if before.project is None or rule not in before.project.allow}
 
 
 def gate_statements(before: Project, after: Project) -> Iterator[Statement]:
-    """What becomes of the gate between two rungs, and of the prices that costs are reckoned with."""
-    yield from _gate(before.gate, after.gate)
-    old, new = before.prices, after.prices
-    told = [
-        f"{name} {_price(old.get(name))} → {_price(new.get(name))}"
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    ]
-    if told:
-        yield Statement("the prices change: {}", (listed(told),), headline="prices changed")
+    """Yield the changes to the gate between rungs, and to the prices of TPUs."""
+    if before.gate and after.gate:
+        yield from _gate_changed(before.gate, after.gate)
+    elif before.gate:
+        yield Statement("{} removed: rungs no longer need a passing result", ("gate",), headline="gate removed")
+    elif after.gate:
+        conditions = [f"{key} {value}" for key, value in after.gate._asdict().items() if value is not None]
+        template = "{} added: rungs now need a passing result ({})"
+        yield Statement(template, ("gate", listed(conditions)), headline="gate added")
+    yield from _prices_changed(before.prices, after.prices)
 
 
-def _price(of: Number | None) -> str:
-    return of.text if of else "–"
+def _gate_changed(before: Gate, after: Gate) -> Iterator[Statement]:
+    for key, old, new in zip(Gate._fields, before, after, strict=True):
+        if old == new:
+            continue
+        values = (f"gate.{key}", *(_UNSET if value is None else str(value) for value in (old, new)))
+        yield Statement(f"{{}} changed from {{}} to {{}}{_strictness(key, old, new)}", values, headline="gate changed")
 
 
-def _gate(before: Gate | None, after: Gate | None) -> Iterator[Statement]:
-    if before and after:
-        for key, old, new in zip(Gate._fields, before, after, strict=True):
-            if old != new:
-                how = _strength(key, old, new)
-                values = (key, *("none" if it is None else str(it) for it in (old, new)))
-                yield Statement(
-                    f"the gate's {{}} goes from {{}} to {{}}{how and f': it is {how}'}", values, headline="gate changed"
-                )
-    elif before:
-        said = "the gate falls away: a rung is climbed whatever was measured on the one below"
-        yield Statement(said, headline="the gate falls away")
-    elif after:
-        asked = [f"{key} {it}" for key, it in zip(Gate._fields, after, strict=True) if it is not None]
-        yield Statement("a gate stands between the rungs from now on: {}", (listed(asked),), headline="a gate added")
-
-
-def _strength(key: str, old: object, new: object) -> str:
-    if key not in _LOWER_IS_WEAKER or not isinstance(old, float | int) or not isinstance(new, float | int):
+def _strictness(key: str, old: object, new: object) -> str:
+    if key not in _LOWER_IS_STRICTER or not isinstance(old, float | int) or not isinstance(new, float | int):
         return ""
-    return "weaker" if (new < old) == _LOWER_IS_WEAKER[key] else "stronger"
+    return ": the gate is stricter" if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"
+
+
+def _prices_changed(before: Mapping[str, Number], after: Mapping[str, Number]) -> Iterator[Statement]:
+    changes = [
+        f"{name} {_price(before.get(name))} → {_price(after.get(name))}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+    if changes:
+        yield Statement("{} changed: {}", ("prices", listed(changes)), headline="prices changed")
+
+
+def _price(price: Number | None) -> str:
+    return price.text if price else _NO_PRICE

@@ -1,4 +1,4 @@
-"""Who can do more after a change than before it."""
+"""Access that a change adds: new and broader grants, basic roles, public members, and opened buckets."""
 
 import json
 from collections import Counter
@@ -7,23 +7,26 @@ from typing import Final, Literal, NamedTuple
 
 from tpucfg.infra.resource_rules import BASIC_ROLES, PUBLIC
 from tpucfg.infra.resources import Resource
-from tpucfg.review.changes.resource_change import UNKNOWN, Widening
+from tpucfg.review.changes.resource_change import BUCKET, UNKNOWN, Widening
 
 _Pair = tuple[Resource | None, Resource | None]
+"""A resource before and after."""
 
-_BUCKET: Final = "gcp:storage/bucket:Bucket"
 _BARRIERS: Final = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
-"""What keeps a bucket's objects from being opened one by one:
+"""Inputs of a bucket that prevent access to single objects:
 https://cloud.google.com/storage/docs/public-access-prevention."""
 _NARROW_TO_BROAD: Final = (
     ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),
     ("roles/viewer", "roles/editor", "roles/owner"),
 )
-"""Roles of which each holds all that those before it hold: https://cloud.google.com/storage/docs/access-control/iam-roles
-and https://cloud.google.com/iam/docs/roles-overview#basic."""
+"""Roles of which each includes the permissions of those before it:
+https://cloud.google.com/storage/docs/access-control/iam-roles and
+https://cloud.google.com/iam/docs/roles-overview#basic."""
 
 
 class _Grant(NamedTuple):
+    """A role for one member, without the resource that it is granted on."""
+
     type: str
     role: str
     member: str
@@ -31,50 +34,57 @@ class _Grant(NamedTuple):
 
 
 def access_widenings(pairs: Sequence[_Pair]) -> list[tuple[Widening, ...]]:
-    """For each resource, what it opens.
+    """Return the access that each resource adds.
 
-    A grant that leaves a bucket in the same change, for one that the change makes, moves with the data: that opens
-    nothing. A grant that is only narrowed opens nothing either.
+    A grant that moves with its data adds nothing: one on a bucket that the change creates, if the change also revokes
+    an equal grant elsewhere. Neither does a grant whose role becomes narrower.
     """
-    gone = Counter(grant for before, after in pairs for grant in _grants(before) if grant not in {*_grants(after)})
-    made = {UNKNOWN, *(name for pair in pairs for name in _made_bucket(*pair))}
-    return [(*_new_grants(*pair, gone, made), *_opened(*pair), *_policies(*pair)) for pair in pairs]
+    revoked = Counter(grant for before, after in pairs for grant in _grants(before) if grant not in {*_grants(after)})
+    # In a preview, a grant on a new bucket can refer to a name that is only known after the update.
+    created_buckets = {UNKNOWN, *(name for pair in pairs for name in _created_bucket(*pair))}
+    return [
+        (*_new_grants(*pair, revoked, created_buckets), *_opened_buckets(*pair), *_replaced_policies(*pair))
+        for pair in pairs
+    ]
 
 
 def _new_grants(
-    before: Resource | None, after: Resource | None, gone: "Counter[_Grant]", made: set[str]
+    before: Resource | None, after: Resource | None, revoked: "Counter[_Grant]", created_buckets: set[str]
 ) -> Iterator[Widening]:
-    target, given = _target(after), {*_grants(before)}
-    had = given if _target(before) == target else set[_Grant]()
+    target, previous = _target(after), {*_grants(before)}
+    previous_here = previous if _target(before) == target else set[_Grant]()
     for grant in _grants(after):
-        if grant in had or _narrowed(grant, had) or (target in made and grant in given):
+        moves_along = target in created_buckets and grant in previous
+        if grant in previous_here or _is_narrowed(grant, previous_here) or moves_along:
             continue
-        if target in made and gone[grant] > 0:
-            gone[grant] -= 1
+        # Each revoked grant excuses one new grant only: two would give access to a second bucket.
+        if target in created_buckets and revoked[grant] > 0:
+            revoked[grant] -= 1
         else:
-            yield Widening(grant.role, grant.member, _why(grant, had))
+            yield Widening(grant.role, grant.member, _reason(grant, previous_here))
 
 
-def _why(grant: _Grant, had: set[_Grant]) -> Literal["new", "broader", "basic", "public"]:
+def _reason(grant: _Grant, previous: set[_Grant]) -> Literal["new", "broader", "basic", "public"]:
     if grant.member in PUBLIC:
         return "public"
     if grant.role in BASIC_ROLES:
         return "basic"
-    return (
-        "broader" if any(_broader(grant.role, other.role) for other in had if other.member == grant.member) else "new"
-    )
+    roles = [other.role for other in previous if other.member == grant.member]
+    return "broader" if any(_is_broader(grant.role, role) for role in roles) else "new"
 
 
-def _narrowed(grant: _Grant, had: set[_Grant]) -> bool:
-    same = (other for other in had if (other.member, other.condition) == (grant.member, grant.condition))
-    return any(_broader(other.role, grant.role) for other in same)
+def _is_narrowed(grant: _Grant, previous: set[_Grant]) -> bool:
+    """Return True if the member had a broader role under an equal condition."""
+    comparable = (other for other in previous if (other.member, other.condition) == (grant.member, grant.condition))
+    return any(_is_broader(other.role, grant.role) for other in comparable)
 
 
-def _broader(role: str, than: str) -> bool:
+def _is_broader(role: str, than: str) -> bool:
     return any(role in row and than in row and row.index(role) > row.index(than) for row in _NARROW_TO_BROAD)
 
 
 def _grants(resource: Resource | None) -> Iterator[_Grant]:
+    """Yield the grants of an IAM member or binding; other resources have none."""
     inputs = resource.inputs if resource else {}
     role, members = inputs.get("role"), inputs.get("members")
     if resource is None or not isinstance(role, str):
@@ -86,30 +96,31 @@ def _grants(resource: Resource | None) -> Iterator[_Grant]:
 
 
 def _target(resource: Resource | None) -> str:
-    """What a grant is on: the inputs that say neither who nor what; of a bucket, its name."""
+    """Return what a grant is on: the bucket's name, or else all inputs that do not describe the grant itself."""
     inputs = resource.inputs if resource else {}
     bucket = inputs.get("bucket")
     if isinstance(bucket, str):
         return bucket
-    own = {key: value for key, value in inputs.items() if key not in {"role", "member", "members", "condition"}}
-    return json.dumps(own, sort_keys=True, default=str)
+    target = {key: value for key, value in inputs.items() if key not in {"role", "member", "members", "condition"}}
+    return json.dumps(target, sort_keys=True, default=str)
 
 
-def _made_bucket(before: Resource | None, after: Resource | None) -> Iterator[str]:
-    name = after.inputs.get("name") if after and after.type == _BUCKET else None
+def _created_bucket(before: Resource | None, after: Resource | None) -> Iterator[str]:
+    name = after.inputs.get("name") if after and after.type == BUCKET else None
     if isinstance(name, str) and (before is None or before.inputs.get("name") != name):
         yield name
 
 
-def _opened(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
-    if after is None or after.type != _BUCKET:
+def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+    if after is None or after.type != BUCKET:
         return
     for key, closed in _BARRIERS.items():
         if after.inputs.get(key) != closed and (before is None or before.inputs.get(key) == closed):
             yield Widening(key, "", "opens")
 
 
-def _policies(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+def _replaced_policies(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+    # A policy replaces all grants at once, and its JSON is not parsed: each change to it counts as widened access.
     policy = after.inputs.get("policyData") if after else None
     if policy is not None and (before is None or before.inputs.get("policyData") != policy):
         yield Widening("policyData", "", "policy")

@@ -1,4 +1,4 @@
-"""What a change means for the training and for where it runs: pure functions over the plans of both sides."""
+"""Consequences of a change for training, location and data: pure functions over the plans of two revisions."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -7,118 +7,129 @@ from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.diff.describe import format_keys
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.review.changes.environment_changes import environment_statements, ladder_statements
+from tpucfg.review.changes.environment_changes import environment_statements
 from tpucfg.review.changes.gate_changes import allowance_statements, allowed_findings, gate_statements
-from tpucfg.review.changes.scaling_table import Row, scaling_rows
+from tpucfg.review.changes.ladder_changes import ladder_statements
+from tpucfg.review.changes.scaling_table import ScalingRow, scaling_rows
 from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.review.changes.training_changes import learning_rate_statements, training_statements, tuned_figures
 
 
 class Impact(NamedTuple):
-    """What a change means."""
+    """Consequences of a change."""
 
-    remarks: tuple[LocatedStatement, ...]
-    """The grave ones first."""
-    rows: tuple[Row, ...]
+    statements: tuple[LocatedStatement, ...]
+    """Destructive ones first."""
+    rows: tuple[ScalingRow, ...]
     """The rungs that are new or have other figures."""
-    new: tuple[Finding, ...]
-    """Warnings that the change brings; all that head has, where the base does not hold."""
-    gone: tuple[Finding, ...]
-    """Warnings that it ends, but for those that it only words anew or allows."""
+    new_warnings: tuple[Finding, ...]
+    """Warnings that the change adds; if the base has errors, all warnings of the head."""
+    ended_warnings: tuple[Finding, ...]
+    """Warnings that the change resolves, without those that only change their text or become allowed."""
     allowed: tuple[Finding, ...] = ()
-    """What is there, and only a note from now on."""
+    """Findings that the change turns into notes, as the spec now allows them."""
 
 
-class _Setting(NamedTuple):
-    """A value of a job that is told in words."""
+class _JobSetting(NamedTuple):
+    """A value of a job whose changes are reported."""
 
-    of: Callable[[Job], str | None]
-    said: str
+    name: str
+    get: Callable[[Job], str | None]
 
 
-_SETTINGS: Final = (
-    _Setting(lambda job: job.image, "the image goes from {} to {}"),
-    _Setting(lambda job: job.worker_image, "the workers' image goes from {} to {}"),
-    _Setting(lambda job: job.package, "the package goes from {} to {}"),
-    _Setting(lambda job: job.module, "the module goes from {} to {}"),
-    _Setting(lambda job: job.runtime, "the runtime goes from {} to {}"),
-    _Setting(lambda job: job.python, "Python goes from {} to {}"),
-    _Setting(lambda job: job.slice.machine and job.slice.machine.name, "the machine goes from {} to {}"),
+_JOB_SETTINGS: Final = (
+    _JobSetting("image", lambda job: job.image),
+    _JobSetting("worker image", lambda job: job.worker_image),
+    _JobSetting("package", lambda job: job.package),
+    _JobSetting("module", lambda job: job.module),
+    _JobSetting("runtime version", lambda job: job.runtime),
+    _JobSetting("Python version", lambda job: job.python),
+    _JobSetting("machine type", lambda job: job.slice.machine and job.slice.machine.name),
 )
+_UNSET: Final = "none"
 
 
 def compute_impact(before: CompiledRevision, after: CompiledRevision) -> Impact:
-    """What becomes of the training, its place and its data; both sides are sound, or there is none."""
-    changed = scaling_rows(before.jobs, after.jobs)
-    remarks = [
-        *_of_terms(before, after),
-        *_of_project(before, after),
+    """Return the consequences of a change between two revisions without errors."""
+    rows = scaling_rows(before.jobs, after.jobs)
+    statements = [
+        *_allow_and_gate_statements(before, after),
+        *_project_statements(before, after),
         *environment_statements(before, after),
-        *_of_jobs(before, after),
-        *ladder_statements(before.jobs, after.jobs, changed),
+        *_job_statements(before, after),
+        *ladder_statements(before.jobs, after.jobs, rows),
     ]
     old, new = _warnings(before), _warnings(after)
-    came = {key: finding for key, finding in new.items() if key not in old}
-    ids = {finding.id for finding in came.values()}
-    allow = after.project.allow if after.project else {}
+    added = {key: finding for key, finding in new.items() if key not in old}
+    # A warning whose text changed is added under its new text; to report the old text as resolved would mislead.
+    not_resolved = {finding.id for finding in added.values()} | {*(after.project.allow if after.project else ())}
     return Impact(
-        remarks=tuple(sorted(remarks, key=lambda remark: not remark.statement.destructive)),
-        rows=changed,
-        new=tuple(came.values()),
-        gone=tuple(it for key, it in old.items() if key not in new and it.id not in ids and it.id not in allow),
+        statements=tuple(sorted(statements, key=lambda located: not located.statement.destructive)),
+        rows=rows,
+        new_warnings=tuple(added.values()),
+        ended_warnings=tuple(
+            finding for key, finding in old.items() if key not in new and finding.id not in not_resolved
+        ),
         allowed=tuple(allowed_findings(before, after)),
     )
 
 
 def impact_of_broken_spec(before: CompiledRevision, after: CompiledRevision) -> Impact:
-    """What can be said where a side does not hold: what was an error and is allowed, and the warnings of head."""
-    warned = () if after.is_broken else tuple(_warnings(after).values())
-    return Impact(tuple(_of_terms(before, after)), (), warned, (), tuple(allowed_findings(before, after)))
+    """Return what is known if a revision has errors: changes to `allow`, and the warnings of a head without errors."""
+    return Impact(
+        statements=tuple(_allow_and_gate_statements(before, after)),
+        rows=(),
+        new_warnings=() if after.is_broken else tuple(_warnings(after).values()),
+        ended_warnings=(),
+        allowed=tuple(allowed_findings(before, after)),
+    )
 
 
-def _warnings(made: CompiledRevision) -> dict[tuple[str, str], Finding]:
-    """By what they say: the line of the spec may have moved."""
-    return {(finding.id, finding.message): finding for finding in made.findings if finding.level == "warning"}
+def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
+    """Return the warnings by id and message, and not by location: an edit elsewhere moves lines of the spec."""
+    return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
 
 
-def _of_terms(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
-    yield from (LocatedStatement("", fact) for fact in allowance_statements(before, after))
+def _allow_and_gate_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
+    yield from (LocatedStatement("", statement) for statement in allowance_statements(before, after))
     if before.project and after.project:
-        yield from (LocatedStatement("", fact) for fact in gate_statements(before.project, after.project))
+        yield from (LocatedStatement("", statement) for statement in gate_statements(before.project, after.project))
 
 
-def _of_project(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
+def _project_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
     old, new = before.project, after.project
     if old is None or new is None:
         return
-    pairs = (
-        (
-            "the project is called {1} instead of {0}: its bucket, its account and its jobs take other names",
-            old.name,
-            new.name,
-        ),
-        ("the figures count as tuned on {1}, and no longer on {0}", old.training.tuned_on, new.training.tuned_on),
-    )
-    yield from (LocatedStatement("", Statement(said, (one, other))) for said, one, other in pairs if one != other)
-    yield from (LocatedStatement("", fact) for fact in learning_rate_statements(old.training, new.training))
+    if old.name != new.name:
+        template = "project renamed from {} to {}: its buckets, service accounts and jobs get new names"
+        yield LocatedStatement("", Statement(template, (old.name, new.name)))
+    if old.training.tuned_on != new.training.tuned_on:
+        template = "{} changed from {} to {}: all rungs are rescaled"
+        yield LocatedStatement("", Statement(template, ("tuned_on", old.training.tuned_on, new.training.tuned_on)))
+    for statement in learning_rate_statements(old.training, new.training):
+        yield LocatedStatement("", statement)
 
 
-def _of_jobs(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
+def _job_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
     old, new = before.jobs, after.jobs
-    both = [key for key in new if key in old]
+    kept = [key for key in new if key in old]
     tuned = tuned_figures(before.project), tuned_figures(after.project)
-    facts = [
-        (key, fact)
-        for key in both
-        for fact in (*_job(old[key], new[key]), *training_statements(old[key].rung, new[key].rung, tuned))
+    owned = [
+        (key, statement)
+        for key in kept
+        for statement in (
+            *_setting_statements(old[key], new[key]),
+            *training_statements(old[key].rung, new[key].rung, tuned),
+        )
     ]
-    yield from group_statements(facts, lambda keys: format_keys(keys, both))
+    yield from group_statements(owned, lambda keys: format_keys(keys, kept))
 
 
-def _job(before: Job, after: Job) -> Iterator[Statement]:
-    for setting in _SETTINGS:
-        old, new = setting.of(before), setting.of(after)
+def _setting_statements(before: Job, after: Job) -> Iterator[Statement]:
+    for setting in _JOB_SETTINGS:
+        old, new = setting.get(before), setting.get(after)
         if old != new:
-            yield Statement(setting.said, (old or "none", new or "none"))
+            yield Statement(f"{setting.name} changed from {{}} to {{}}", (old or _UNSET, new or _UNSET))
+    # A new region always means a new zone, and has a statement of its own.
     if before.zone != after.zone and before.environment.region == after.environment.region:
-        yield Statement("the slice is in {1} instead of {0}", (before.zone or "none", after.zone or "none"))
+        yield Statement("zone changed from {} to {}", (before.zone or _UNSET, after.zone or _UNSET))

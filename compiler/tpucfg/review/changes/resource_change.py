@@ -1,4 +1,4 @@
-"""What happens to the resources of an environment, whoever says so: the program's two sides, or Pulumi's preview."""
+"""Changes to the resources of an environment, read from a Pulumi preview or from the stack programs."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
@@ -7,15 +7,15 @@ from tpucfg.diff.change import Change
 from tpucfg.infra.resources import Resource
 
 Op = Literal["create", "update", "replace", "delete", "import", "same"]
-"""`same`: only what surrounds the resource changes, as its protection does."""
+"""An operation of the engine. `same` is a change of the resource's options only, such as its protection."""
 UNKNOWN: Final = "[known after apply]"
-"""In the place of a value that only the update will know."""
+"""Placeholder of a value that is known only after the update."""
 REMOVING_OPS: Final = ("replace", "delete")
-"""The operations after which the resource that was there is there no more."""
+"""The operations that delete the existing resource."""
 BUCKET: Final = "gcp:storage/bucket:Bucket"
-HOLDS_DATA: Final = frozenset(
+STATEFUL_TYPES: Final = frozenset(
     (
-        "gcp:storage/bucket:Bucket",
+        BUCKET,
         "gcp:storage/bucketObject:BucketObject",
         "gcp:storage/managedFolder:ManagedFolder",
         "gcp:artifactregistry/repository:Repository",
@@ -42,22 +42,26 @@ HOLDS_DATA: Final = frozenset(
         "gcp:sql/databaseInstance:DatabaseInstance",
     )
 )
-"""Types whose end is the end of what people put there: https://www.pulumi.com/registry/packages/gcp/api-docs/."""
+"""Types that contain data, which is lost with the resource: https://www.pulumi.com/registry/packages/gcp/api-docs/."""
 
 
+# The field names of the next two classes are keys of `tpucfg review --format json`.
 class Widening(NamedTuple):
-    """Access that somebody has after the change and did not have before it."""
+    """Access that a change adds."""
 
     what: str
-    """The role, or the field that opens the resource."""
+    """The role, or the input that opens the resource."""
     who: str
-    """The member; empty where a field opens it."""
+    """The member; empty if an input opens the resource."""
     why: Literal["new", "broader", "basic", "public", "opens", "policy"]
-    """A new grant; more of the same; a basic role; everybody; a barrier taken away; a whole policy written anew."""
+    """
+    `new`: a grant that did not exist; `broader`: a role with more permissions for a member that had one;
+    `basic`: a basic role; `public`: a grant to everyone; `opens`: a barrier removed; `policy`: a whole policy replaced.
+    """
 
 
 class ResourceChange(NamedTuple):
-    """One resource that is not afterwards what it was before."""
+    """A change to one resource."""
 
     environment: str
     op: Op
@@ -66,41 +70,41 @@ class ResourceChange(NamedTuple):
     name: str
     """The logical name."""
     inputs: tuple[Change, ...] = ()
-    """By input; of what comes or goes, every input."""
+    """The inputs that differ; of a created or deleted resource, all inputs."""
     because: tuple[str, ...] = ()
-    """The inputs that cannot be changed in place; of a replacement only, where they are known."""
+    """The inputs that force a replacement, if they are known."""
     hidden: tuple[str, ...] = ()
-    """Properties that the engine says differ while their inputs, as far as they are shown, do not: secrets, drift."""
+    """Properties that differ according to the engine although their visible inputs are equal: secrets or drift."""
     protected: bool = False
-    """Whether it was protected before: then the engine refuses to replace or delete it."""
+    """True if the resource was protected before, so that the engine refuses to replace or delete it."""
     protection: Literal["", "lifted", "added"] = ""
     retained: bool = False
-    """What goes is left behind where it is, and only the stack forgets it."""
+    """True if the resource leaves the stack but is not deleted from the cloud."""
     widened: tuple[Widening, ...] = ()
 
     @property
     def kind(self) -> str:
-        """The type in short: `storage.Bucket`."""
+        """The short form of the type: `storage.Bucket`."""
         return Resource(self.type, self.name, {}).kind
 
     @property
     def loses_data(self) -> bool:
-        """What people put there goes with it."""
-        return self.op in REMOVING_OPS and self.type in HOLDS_DATA and not self.retained
+        """True if the change deletes data."""
+        return self.op in REMOVING_OPS and self.type in STATEFUL_TYPES and not self.retained
 
     @property
     def destructive(self) -> bool:
-        """It loses data, or gives up what keeps data from being lost."""
+        """True if the change deletes data, or lifts a protection."""
         return self.loses_data or self.protection == "lifted"
 
     @property
     def refused(self) -> bool:
-        """The engine will not do it: the protection has to be lifted first, in an update of its own."""
+        """True if the engine refuses the change until the protection is lifted in an update of its own."""
         return self.op in REMOVING_OPS and self.protected
 
 
 class Counts(NamedTuple):
-    """How many resources of one environment; a resource may count in several columns."""
+    """Numbers of changed resources in one environment; a resource can count in several columns."""
 
     create: int = 0
     update: int = 0
@@ -108,21 +112,21 @@ class Counts(NamedTuple):
     delete: int = 0
     imported: int = 0
     lifted: int = 0
-    """Protection lifted."""
+    """Resources whose protection is lifted."""
     widened: int = 0
-    """Access widened."""
+    """Resources that widen access."""
 
 
 def count_resources(changes: Iterable[ResourceChange]) -> Counts:
-    """The row of an environment in the summary."""
-    listed = tuple(changes)
-    ops = [change.op for change in listed]
+    """Return the numbers of resources by operation, lifted protection and widened access."""
+    all_changes = tuple(changes)
+    ops = [change.op for change in all_changes]
     return Counts(
         create=ops.count("create"),
         update=ops.count("update"),
         replace=ops.count("replace"),
         delete=ops.count("delete"),
         imported=ops.count("import"),
-        lifted=sum(change.protection == "lifted" for change in listed),
-        widened=sum(bool(change.widened) for change in listed),
+        lifted=sum(change.protection == "lifted" for change in all_changes),
+        widened=sum(bool(change.widened) for change in all_changes),
     )

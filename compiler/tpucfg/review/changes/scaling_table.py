@@ -1,4 +1,4 @@
-"""The rungs whose figures change, as a table: each figure before and after, and by how much."""
+"""Table of the rungs whose figures change: each figure before and after, with the factor between them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -10,80 +10,77 @@ from tpucfg.diff.change import ConfigKey, sorted_keys
 from tpucfg.plan import Job, Rung
 from tpucfg.text_format import listed
 
-_SUM: Final = ("global batch", "steps", "examples")
-"""Shown together: what one of them means is said by the others."""
+_RUN_LENGTH: Final = ("global batch", "steps", "examples")
+"""Columns that are shown together: the third is the product of the other two."""
 _LARGE: Final = 1000
 """From there on a factor is written out."""
 _SMALL: Final = Fraction(1, 10_000)
 """Of a whole; what is less is not worth its digits."""
 
 Figures = Mapping[str, Fraction | None]
+"""The figures of a rung by column; None if the rung has no such figure."""
 
 
-class Row(NamedTuple):
-    """One rung."""
+class ScalingRow(NamedTuple):
+    """A rung that is new, or that has other figures than before."""
 
     size: str
-    environments: tuple[str, ...]
-    """Those in which it is new; empty where it was there before."""
-    against: str
-    """The size that it is compared with: itself, the rung below, the one in whose place it came; or empty."""
-    below: bool
-    """Whether that is the rung below."""
+    new_in: tuple[str, ...]
+    """The environments in which the rung is new; empty if it existed before."""
+    baseline: str
+    """The size that `before` belongs to: its own, the rung that it replaces, or the rung below; empty if none."""
+    is_rung_below: bool
+    """True if the baseline is the rung below."""
     before: Figures
     after: Figures
 
 
-def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> tuple[Row, ...]:
-    """A row for each rung that is new or has other figures, from small to large."""
-    old, new = _by_size(before), _by_size(after)
+def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> tuple[ScalingRow, ...]:
+    """Return a row for each rung that is new or has other figures, from small to large."""
+    old, new = _rungs_by_size(before), _rungs_by_size(after)
     changed = [
-        Row(size, (), size, False, figures(old[size]), figures(new[size]))
+        ScalingRow(size, (), size, False, _figures(old[size]), _figures(new[size]))
         for size in new
-        if size in old and figures(old[size]) != figures(new[size])
+        if size in old and _figures(old[size]) != _figures(new[size])
     ]
     added: dict[tuple[str, str, bool], list[str]] = {}
-    for key, (against, below) in _places(before, after):
-        # In a new environment only what no environment had before says anything new.
-        if key not in before and (against or key.size not in old):
-            added.setdefault((key.size, against, below), []).append(key.environment)
+    for key, (baseline, is_rung_below) in _baselines(before, after):
+        # A new environment has a row only for sizes that no environment had before: the others have known figures.
+        if key not in before and (baseline or key.size not in old):
+            added.setdefault((key.size, baseline, is_rung_below), []).append(key.environment)
     rungs = {**old, **new}
-    made = [
-        Row(size, tuple(names), against, below, figures(rungs[against]) if against else {}, figures(new[size]))
-        for (size, against, below), names in added.items()
+    rows = [
+        ScalingRow(
+            size=size,
+            new_in=tuple(environments),
+            baseline=baseline,
+            is_rung_below=is_rung_below,
+            before=_figures(rungs[baseline]) if baseline else {},
+            after=_figures(new[size]),
+        )
+        for (size, baseline, is_rung_below), environments in added.items()
     ]
-    return tuple(sorted([*changed, *made], key=lambda row: (ConfigKey("", row.size).rank, row.environments)))
+    return tuple(sorted([*changed, *rows], key=lambda row: (ConfigKey("", row.size).rank, row.new_in)))
 
 
-def figures(rung: Rung) -> Figures:
-    """What a rung is made of, in the order of the table."""
-    return {
-        "hosts": Fraction(rung.slice.hosts),
-        "cores": Fraction(rung.slice.cores),
-        "global batch": Fraction(rung.batch_size),
-        "steps": None if rung.train_steps is None else Fraction(rung.train_steps),
-        "epochs": Fraction(rung.epochs) if rung.epochs else None,
-        "examples": None if rung.examples is None else Fraction(rung.examples),
-        "learning rate": Fraction(rung.learning_rate) if rung.learning_rate else None,
-        **{key: Fraction(count) for key, count in rung.steps.items() if key != "train_steps"},
-    }
-
-
-def scaling_columns(of: Sequence[Row]) -> list[str]:
-    """The figures worth a column: those that change in some row, and those that they are understood by."""
-    every = dict.fromkeys(name for row in of for name in (*row.before, *row.after))
-    shown = {name for name in every if any(_differs(row, name) for row in of)}
+def scaling_columns(rows: Sequence[ScalingRow]) -> list[str]:
+    """Return the columns with a change in some row, and those that explain them."""
+    columns = dict.fromkeys(name for row in rows for name in (*row.before, *row.after))
+    shown = {name for name in columns if any(row.before.get(name) != row.after.get(name) for row in rows)}
     if shown & {"global batch", "steps"}:
-        shown |= {*_SUM}
-    return [name for name in every if name in shown and any(row.before.get(name) or row.after.get(name) for row in of)]
+        shown |= {*_RUN_LENGTH}
+    return [
+        name for name in columns if name in shown and any(row.before.get(name) or row.after.get(name) for row in rows)
+    ]
 
 
-def scaling_cell(row: Row, name: str) -> str:
-    """A figure before and after, with the factor between them."""
-    old, new = row.before.get(name), row.after.get(name)
+def scaling_cell(row: ScalingRow, column: str) -> str:
+    """Return a figure before and after, with the factor between them."""
+    old, new = row.before.get(column), row.after.get(column)
     if old == new or not row.before:
-        return format_number(new) + (" (as before)" if name == "examples" and old else "")
-    return f"{format_number(old)} → {format_number(new)}{f' ({format_factor(new / old)})' if old and new else ''}"
+        return format_number(new) + (" (as before)" if column == "examples" and old else "")
+    factor = f" ({format_factor(new / old)})" if old and new else ""
+    return f"{format_number(old)} → {format_number(new)}{factor}"
 
 
 def format_number(value: Fraction | None) -> str:
@@ -107,45 +104,62 @@ def format_percent(share: Fraction) -> str:
     return f"{float(share * 100):.3g}%"
 
 
-def row_label(row: Row) -> str:
-    """The sizes left and right of the arrows in its cells: `v2-8`, or `v2-8 → v2-32, new in dev`."""
-    if not row.environments:
+def row_label(row: ScalingRow) -> str:
+    """Return the row's rung, with the baseline of a new one: `v2-8`, or `v2-8 → v2-32, new in dev`."""
+    if not row.new_in:
         return row.size
-    return f"{f'{row.against} → ' if row.against else ''}{row.size}, new in {listed(row.environments)}"
+    baseline = f"{row.baseline} → " if row.baseline else ""
+    return f"{baseline}{row.size}, new in {listed(row.new_in)}"
 
 
-def _differs(row: Row, name: str) -> bool:
-    return row.before.get(name) != row.after.get(name)
+def _figures(rung: Rung) -> Figures:
+    """Return the figures of a rung in the order of the columns."""
+    return {
+        "hosts": Fraction(rung.slice.hosts),
+        "cores": Fraction(rung.slice.cores),
+        "global batch": Fraction(rung.batch_size),
+        "steps": None if rung.train_steps is None else Fraction(rung.train_steps),
+        "epochs": Fraction(rung.epochs) if rung.epochs else None,
+        "examples": None if rung.examples is None else Fraction(rung.examples),
+        "learning rate": Fraction(rung.learning_rate) if rung.learning_rate else None,
+        **{key: Fraction(count) for key, count in rung.steps.items() if key != "train_steps"},
+    }
 
 
-def _by_size(jobs: Mapping[ConfigKey, Job]) -> dict[str, Rung]:
-    """Each rung once: its figures follow from its size alone."""
+def _rungs_by_size(jobs: Mapping[ConfigKey, Job]) -> dict[str, Rung]:
+    """Return each rung once: its figures depend on its size alone, and not on its environment."""
     return {key.size: jobs[key].rung for key in sorted_keys(jobs)}
 
 
-def _places(
+def _baselines(
     before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
 ) -> Iterator[tuple[ConfigKey, tuple[str, bool]]]:
-    """Each new rung with the one below it; with the one that stood in its place, where its neighbours stay."""
-    old, new = _ladders(before), _ladders(after)
-    for name, ladder in new.items():
-        there = old.get(name, [])
-        steps = SequenceMatcher(None, there, ladder, autojunk=False).get_opcodes()
-        for at, size, gone in ((at, ladder[at], gone) for step in steps for at, gone in _new(step, there)):
-            if gone:
-                yield ConfigKey(name, size), (gone, False)
+    """Yield each added rung with its baseline, and with True if that is the rung below."""
+    old_ladders = _ladders(before)
+    for environment, ladder in _ladders(after).items():
+        old_ladder = old_ladders.get(environment, [])
+        # A ladder is short and its sizes are unique, so difflib's exact, quadratic matching is cheap here.
+        opcodes = SequenceMatcher(None, old_ladder, ladder, autojunk=False).get_opcodes()
+        for position, replaced in (added for opcode in opcodes for added in _added_positions(opcode, old_ladder)):
+            key = ConfigKey(environment, ladder[position])
+            if replaced:
+                yield key, (replaced, False)
+            elif position and old_ladder:
+                yield key, (ladder[position - 1], True)
             else:
-                yield ConfigKey(name, size), ((ladder[at - 1], True) if at and there else ("", False))
+                yield key, ("", False)
 
 
-def _new(step: tuple[str, int, int, int, int], there: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The positions that a step of an alignment brings; where it exchanges rungs one by one, what each was before."""
-    kind, start, end, first, last = step
+def _added_positions(opcode: tuple[str, int, int, int, int], old_ladder: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the positions of the rungs that an opcode adds, each with the rung it replaces or an empty text."""
+    kind, old_start, old_end, start, end = opcode
     if kind in {"insert", "replace"}:
-        gone = there[start:end] if end - start == last - first else [""] * (last - first)
-        yield from zip(range(first, last), gone, strict=True)
+        # Rungs replace each other one by one only if their number is equal; else no pair is the obvious one.
+        is_one_by_one = old_end - old_start == end - start
+        replaced = old_ladder[old_start:old_end] if is_one_by_one else [""] * (end - start)
+        yield from zip(range(start, end), replaced, strict=True)
 
 
 def _ladders(jobs: Mapping[ConfigKey, Job]) -> dict[str, list[str]]:
-    """The sizes of each environment, from the bottom."""
+    """Return the sizes of each environment, from small to large."""
     return {name: [key.size for key in keys] for name, keys in groupby(jobs, key=lambda key: key.environment)}

@@ -1,4 +1,4 @@
-"""What is said about a change, apart from how it is set."""
+"""Sentences about a change, independent of their output format, and their grouping by environment or config."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,97 +8,100 @@ from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
 from tpucfg.text_format import format_value, listed
 
-_LONGEST: Final = 200
-"""Characters of a value: a name of an image or a bucket is shorter."""
-
-_MOST_NAMES: Final = 8
-"""Environments that are named."""
-_MOST_LIKE: Final = 3
-"""Sentences that differ in their environment's name alone, before they become one."""
+_MAX_VALUE_LENGTH: Final = 200
+"""Characters of a value: names of images and buckets are shorter."""
+_MAX_NAMES: Final = 8
+"""Environments that are named; the others are counted."""
+_MAX_VARIANTS: Final = 3
+"""Texts that differ only in the name of their environment, before one general text replaces them."""
 
 
 class Statement(NamedTuple):
-    """A sentence about one environment or one config, without its subject."""
+    """A sentence about one environment, one config or the whole project, without naming it."""
 
     template: str
-    """With `{}` for each value."""
+    """The sentence, with `{}` in the place of each value."""
+    # Kept apart from the sentence: Markdown shows values as code, so no text from a spec can act as markup.
     values: tuple[str, ...] = ()
     destructive: bool = False
-    """Whether data or its protection is at stake."""
+    """True if data, or the protection of data, is lost."""
     headline: str = ""
-    """The same in the headline, for what no count of resources or configs tells."""
+    """A short form for the headline, for changes that its counts of resources and configs do not include."""
 
-    def of_any(self, environment: str) -> "Statement":
-        """The same with `<env>` in the place of the environment's name."""
-        own = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
-        return self._replace(values=tuple(own.sub("<env>", value) for value in self.values))
+    def with_env_placeholder(self, environment: str) -> "Statement":
+        """Return the statement with `<env>` in the place of the environment's name."""
+        own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
+        return self._replace(values=tuple(own_name.sub("<env>", value) for value in self.values))
 
 
 class LocatedStatement(NamedTuple):
-    """A fact and all that it is about."""
+    """A statement and the environments or configs that it is about."""
 
-    where: str
-    """`dev, prod` or `dev: v2-8`; empty where it is about the whole project."""
+    scope: str
+    """`dev, prod` or `dev: v2-8`; empty for the whole project."""
     statement: Statement
 
     @property
     def plain(self) -> str:
-        """For programs."""
-        said = self.statement.template.format(*(_short(it) for it in self.statement.values))
-        return f"{self.where}: {said}" if self.where else said
+        """Plain text of scope and statement, for JSON."""
+        sentence = self.statement.template.format(*map(_short, self.statement.values))
+        return f"{self.scope}: {sentence}" if self.scope else sentence
 
     @property
     def markdown(self) -> str:
-        """The sentence alone; values stand in code."""
-        return self.statement.template.format(*(code(_short(it)) for it in self.statement.values))
+        """Markdown of the statement without its scope."""
+        return self.statement.template.format(*(code(_short(value)) for value in self.statement.values))
 
 
-def join_statements(remarks: Iterable[LocatedStatement]) -> list[str]:
-    """Lines of Markdown: what is about the same is said in one."""
-    lines: dict[str, list[str]] = {}
-    for remark in remarks:
-        lines.setdefault(remark.where, []).append(remark.markdown)
-    return [f"**{prose(of)}**: {'; '.join(said)}" if of else "; ".join(said) for of, said in lines.items()]
+def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
+    """Return lines of Markdown, one for each scope."""
+    by_scope: dict[str, list[str]] = {}
+    for scope, statement in ((item.scope, item.markdown) for item in located):
+        by_scope.setdefault(scope, []).append(statement)
+    return [
+        f"**{prose(scope)}**: {'; '.join(statements)}" if scope else "; ".join(statements)
+        for scope, statements in by_scope.items()
+    ]
 
 
 def _short(value: str) -> str:
-    return format_value(redact(value), quoted=False, longest=_LONGEST)
+    return format_value(redact(value), quoted=False, longest=_MAX_VALUE_LENGTH)
 
 
-_Of = TypeVar("_Of")
-_Said = TypeVar("_Said")
+_Owner = TypeVar("_Owner")
+_Text = TypeVar("_Text")
 
 
 def group_statements(
-    facts: Iterable[tuple[_Of, Statement]],
-    where: Callable[[Sequence[_Of]], str],
-    general: Callable[[_Of, Statement], Statement] = lambda _, fact: fact,
+    owned: Iterable[tuple[_Owner, Statement]],
+    format_scope: Callable[[Sequence[_Owner]], str],
+    to_general: Callable[[_Owner, Statement], Statement] = lambda _, statement: statement,
 ) -> Iterator[LocatedStatement]:
-    """Each fact once, with everything that it is about, in the order of the first.
+    """Yield each statement once, with all its owners, in the order of their first owner.
 
     Args:
-        facts: with what each is about.
-        where: says that of several.
-        general: a fact without its owner's name, by which those of several owners are one.
+        owned: pairs of an environment or a config and a statement about it.
+        format_scope: returns the scope of several owners.
+        to_general: returns the statement without its owner's name; statements that become equal are grouped.
     """
-    owners: dict[Statement, list[tuple[_Of, Statement]]] = {}
-    for owner, fact in facts:
-        owners.setdefault(general(owner, fact), []).append((owner, fact))
-    for fact, of in owners.items():
-        for told, owned in generalize(fact, [(own, owner) for owner, own in of]):
-            yield LocatedStatement(where(owned), told)
+    groups: dict[Statement, list[tuple[Statement, _Owner]]] = {}
+    for owner, statement in owned:
+        groups.setdefault(to_general(owner, statement), []).append((statement, owner))
+    for general, members in groups.items():
+        for statement, owners in generalize(general, members):
+            yield LocatedStatement(format_scope(owners), statement)
 
 
-def generalize(general: _Said, of: Sequence[tuple[_Said, _Of]]) -> Iterator[tuple[_Said, list[_Of]]]:
-    """What is said of several, in their own words while these are few."""
-    exact: dict[_Said, list[_Of]] = {}
-    for said, owner in of:
-        exact.setdefault(said, []).append(owner)
-    yield from exact.items() if len(exact) <= _MOST_LIKE else [(general, [owner for _, owner in of])]
+def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
+    """Yield the exact texts with their owners while there are few, else the general text with all owners."""
+    exact: dict[_Text, list[_Owner]] = {}
+    for text, owner in owned:
+        exact.setdefault(text, []).append(owner)
+    yield from exact.items() if len(exact) <= _MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 
 def format_environments(names: Sequence[str]) -> str:
-    """Environments by name; of many how many they are, and the first of them."""
-    if len(names) <= _MOST_NAMES:
+    """Return the names of the environments; of many, their number and the first names."""
+    if len(names) <= _MAX_NAMES:
         return listed(names)
     return f"{len(names)} environments ({listed(names)})"

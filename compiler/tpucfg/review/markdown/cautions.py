@@ -6,7 +6,7 @@ from typing import Final
 
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
-from tpucfg.review.changes.resource_change import BUCKET, HOLDS_DATA, ResourceChange, Widening
+from tpucfg.review.changes.resource_change import BUCKET, STATEFUL_TYPES, ResourceChange, Widening
 from tpucfg.review.changes.statements import format_environments, generalize, join_statements
 from tpucfg.review.review import Part, Review
 
@@ -32,7 +32,7 @@ def cautions(review: Review) -> list[str]:
     for part in review.parts:
         for line in _of_part(part, is_told=part.environment in unprotected):
             lines.setdefault(_of_any(line, part.environment), []).append((line, part.environment))
-    told = join_statements(remark for remark in review.meaning.remarks if remark.statement.destructive)
+    told = join_statements(remark for remark in review.meaning.statements if remark.statement.destructive)
     few = (pair for general, of in lines.items() for pair in generalize(general, of))
     return [*told, *(f"**{prose(format_environments(names))}**: {line}" for line, names in few)]
 
@@ -109,7 +109,7 @@ def _of_change(change: ResourceChange, *, is_new: bool) -> Iterator[str]:
 def _together(said: str, changes: Sequence[ResourceChange]) -> Iterator[str]:
     """One line for all of them, which names what holds data first."""
     if changes:
-        first = min(changes, key=lambda change: change.type not in HOLDS_DATA)
+        first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
         more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
         yield f"{_called(first)}{more} {said}"

@@ -11,7 +11,7 @@ from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.markdown import alert, code, details, fence, html, prose, table
 from tpucfg.redaction import redact, redact_report
-from tpucfg.review.changes.scaling_table import Row, row_label, scaling_cell, scaling_columns
+from tpucfg.review.changes.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import cautions
 from tpucfg.review.markdown.commit_range import format_commit_range
@@ -141,7 +141,7 @@ def _cautions(review: Review) -> str:
 
 def _means(review: Review) -> str:
     remarks = [
-        f"- {line}" for line in join_statements(it for it in review.meaning.remarks if not it.statement.destructive)
+        f"- {line}" for line in join_statements(it for it in review.meaning.statements if not it.statement.destructive)
     ]
     if len(remarks) > _MOST_REMARKS:
         remarks = [*remarks[:_MOST_REMARKS], f"- … and {len(remarks) - _MOST_REMARKS:,} more"]
@@ -158,12 +158,12 @@ def _long_table(review: Review) -> list[Section]:
     return [Section(said, details(html(said), _rungs(review, rows)))] if len(rows) > _MOST_ROWS else []
 
 
-def _told(review: Review) -> tuple[Row, ...]:
+def _told(review: Review) -> tuple[ScalingRow, ...]:
     """The rungs with figures to show: one that came in the place of its like has none."""
     return review.meaning.rows if scaling_columns(review.meaning.rows) else ()
 
 
-def _rungs(review: Review, rows: Sequence[Row]) -> str:
+def _rungs(review: Review, rows: Sequence[ScalingRow]) -> str:
     names = scaling_columns(rows)
     rule = review.after.project.training.learning_rate_rule if review.after.project else "keep"
     heads = [f"{name} ({rule} rule)" if name == "learning rate" and rule != "keep" else _head(name) for name in names]
@@ -176,7 +176,7 @@ def _head(name: str) -> str:
 
 
 def _findings(review: Review) -> str:
-    new, gone = review.meaning.new, review.meaning.gone
+    new, gone = review.meaning.new_warnings, review.meaning.ended_warnings
     came = "New warnings" if review.before.project else "Warnings"
     if review.before.is_broken:
         came += f" of {code(review.after.snapshot.title)}"

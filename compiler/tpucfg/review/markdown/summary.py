@@ -37,11 +37,11 @@ def headline(review: Review) -> str:
 
 def _with_briefs(said: str, review: Review) -> str:
     """What no count tells besides: what the spec itself lifts, allows or asks for, the grave first."""
-    told = [it for it in review.meaning.remarks if it.statement.headline]
+    told = [it for it in review.meaning.statements if it.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
         told = [it for it in told if it.statement.headline != LIFTED]
     briefs = dict.fromkeys(
-        f"{it.statement.headline} in {it.where}" if it.where else it.statement.headline for it in told
+        f"{it.statement.headline} in {it.scope}" if it.scope else it.statement.headline for it in told
     )
     return "; ".join([said, ", ".join([*briefs][:_MOST_BRIEFS])]) if briefs else said
 

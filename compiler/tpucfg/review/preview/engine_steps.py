@@ -1,16 +1,17 @@
-"""The steps among the engine's events: each resource before and after."""
+"""Steps of the engine: each resource before and after, read from a preview's events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET
+from tpucfg.review.changes.immutable_inputs import forces_replacement
 from tpucfg.review.changes.resource_change import UNKNOWN, Op
-from tpucfg.review.changes.resource_diff import IMMUTABLE_INPUTS, Step, input_changes
-from tpucfg.review.preview.events import Event
+from tpucfg.review.changes.resource_diff import Step, input_changes
+from tpucfg.review.preview.engine_events import Event
 from tpucfg.text_format import format_value
 
-_UNKNOWNS: Final = frozenset(
+_UNKNOWN_MARKERS: Final = frozenset(
     (
         "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
         "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
@@ -21,12 +22,12 @@ _UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
     )
 )
-"""What stands for a value that only the update will know, one for each type:
+"""Markers of a value that is known only after the update, one for each type:
 https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/plugin/rpc.go."""
-_OF_THE_BRIDGE: Final = frozenset(("__defaults", "__meta", "__pulumi_raw_state_delta", "__internal"))
-"""Properties that the provider's bridge keeps for itself."""
-_MARK, _SECRET_MARK = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
-"""https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
+_BRIDGE_PROPERTIES: Final = frozenset(("__defaults", "__meta", "__pulumi_raw_state_delta", "__internal"))
+"""Internal properties of the bridge between Pulumi and the Terraform provider."""
+_SIGNATURE_KEY, _SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+"""The mark of a secret: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
 _OPS: Final[Mapping[str, Op]] = {
     "create": "create",
     "update": "update",
@@ -36,92 +37,103 @@ _OPS: Final[Mapping[str, Op]] = {
     "import-replacement": "replace",
     "same": "same",
 }
-_PARTS_OF_A_REPLACEMENT: Final = frozenset(("create-replacement", "delete-replaced", "import-replacement"))
-_NOTHING: Final = frozenset(
+_REPLACEMENT_PARTS: Final = frozenset(("create-replacement", "delete-replaced", "import-replacement"))
+_NO_OPS: Final = frozenset(
     ("read", "read-replacement", "read-discard", "refresh", "discard-replaced", "remove-pending-replace", "diff")
 )
-"""Operations that leave the cloud as it is."""
+"""Operations that change nothing in the cloud."""
+
+
+class _Urn(NamedTuple):
+    """The parts of a URN that identify a resource in its stack."""
+
+    type: str
+    name: str
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "_Urn":
+        """Parse the URN of a step: https://www.pulumi.com/docs/iac/concepts/resources/names/#urns."""
+        _, _, types, name = (*str(data.get("urn")).split("::", 3), "", "", "")[:4]
+        # The types of the parents precede the resource's own: `parent$child`.
+        return cls(types.rpartition("$")[2], name)
 
 
 def resource_steps(events: Sequence[Event]) -> tuple[list[Step], list[str]]:
-    """What happens to each resource that a plugin keeps, and what is said about steps that nobody here knows.
+    """Return the step of each resource that a provider manages, and a warning for each unknown operation.
 
-    The engine says a replacement in three parts, of which the one that stands for all is taken, and its reasons from
-    whichever has them.
+    The engine emits a replacement as `replace` and as its parts. The `replace` is the step, with the reasons of
+    whichever event contains them; a stream that was cut off may have the parts alone.
     """
-    whole: list[tuple[Op, Mapping[str, Any]]] = []
+    complete: list[tuple[Op, Mapping[str, Any]]] = []
     parts: dict[str, dict[str, Any]] = {}
-    unknown: list[str] = []
+    warnings: list[str] = []
     for event in events:
         data = event.data
-        if event.kind != "step" or not _is_kept_by_a_plugin(data):
+        if event.kind != "step" or not _is_provider_managed(data):
             continue
-        op = event.word("op")
-        if op in _PARTS_OF_A_REPLACEMENT:
+        op = event.text("op")
+        if op in _REPLACEMENT_PARTS:
             parts.setdefault(data["urn"], {}).update({key: item for key, item in data.items() if item})
         elif op in _OPS:
-            whole.append((_OPS[op], data))
-        elif op not in _NOTHING:
-            unknown.append(
-                f"the preview has a step {format_value(op)} of {format_value(_named(data)[1], quoted=False)}, which is not known here"
-            )
-    replaced = {data["urn"] for op, data in whole if op == "replace"}
-    whole += [("replace", data) for urn, data in parts.items() if urn not in replaced]
-    return [_step(op, data, parts.get(data["urn"], {})) for op, data in whole], unknown
+            complete.append((_OPS[op], data))
+        elif op not in _NO_OPS:
+            # A newer engine may have operations that change something: to ignore them silently would be unsafe.
+            name = format_value(_Urn.of(data).name, quoted=False)
+            warnings.append(f"the preview contains an unknown operation, {format_value(op)} of {name}")
+    replaced = {data["urn"] for op, data in complete if op == "replace"}
+    complete += [("replace", data) for urn, data in parts.items() if urn not in replaced]
+    return [_step(op, data, parts.get(data["urn"], {})) for op, data in complete], warnings
 
 
 def _step(op: Op, data: Mapping[str, Any], parts: Mapping[str, Any]) -> Step:
     before, after = _resource(data, "old"), _resource(data, "new")
     because: tuple[str, ...] = ()
     if op == "replace":
-        because = _words(data.get("keys")) or _words(parts.get("keys")) or _fixed(before, after)
+        because = _strings(data.get("keys")) or _strings(parts.get("keys")) or _immutable_changes(before, after)
     elif op in {"create", "import"}:
         before = None
     elif op == "delete":
         after = None
-    return Step(before, after, op, because, _words(data.get("diffs")))
+    return Step(before, after, op, because, _strings(data.get("diffs")))
 
 
-def _fixed(before: Resource | None, after: Resource | None) -> tuple[str, ...]:
-    if before is None or after is None or after.type not in IMMUTABLE_INPUTS:
+def _immutable_changes(before: Resource | None, after: Resource | None) -> tuple[str, ...]:
+    """Return the reasons of a replacement if no event contains them."""
+    if before is None or after is None:
         return ()
-    changed = dict.fromkeys(str(change.path[0]) for change in input_changes(before, after))
-    return tuple(key for key in changed if key in IMMUTABLE_INPUTS[after.type].inputs)
+    return forces_replacement(after.type, input_changes(before, after))
 
 
-def _is_kept_by_a_plugin(data: Mapping[str, Any]) -> bool:
-    """Whether it is a resource of the cloud: no component, no provider, not the stack."""
-    states = [state for side in ("old", "new") if isinstance(state := data.get(side), dict)]
-    custom = any(state.get("custom") is True for state in states)
-    return custom and isinstance(data.get("urn"), str) and not _named(data)[0].startswith("pulumi:")
+def _is_provider_managed(data: Mapping[str, Any]) -> bool:
+    """Return True for a resource of the cloud, and False for components, providers and the stack itself."""
+    states = [state for key in ("old", "new") if isinstance(state := data.get(key), dict)]
+    is_custom = any(state.get("custom") is True for state in states)
+    return is_custom and isinstance(data.get("urn"), str) and not _Urn.of(data).type.startswith("pulumi:")
 
 
-def _named(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Type and logical name, out of the URN: https://www.pulumi.com/docs/iac/concepts/resources/names/#urns."""
-    _, _, types, name = (*str(data.get("urn")).split("::", 3), "", "", "")[:4]
-    return types.rpartition("$")[2], name
-
-
-def _resource(data: Mapping[str, Any], side: str) -> Resource | None:
-    state = data.get(side)
+def _resource(data: Mapping[str, Any], key: str) -> Resource | None:
+    state = data.get(key)
     if not isinstance(state, dict):
         return None
     inputs = state.get("inputs")
-    kept = cleaned(inputs) if isinstance(inputs, dict) else {}
-    protect, retain = state.get("protect") is True, state.get("retainOnDelete") is True
-    return Resource(*_named(data), kept, protect=protect, retain=retain)
+    return Resource(
+        *_Urn.of(data),
+        inputs=_clean(inputs) if isinstance(inputs, dict) else {},
+        protect=state.get("protect") is True,
+        retain=state.get("retainOnDelete") is True,
+    )
 
 
-def cleaned(value: Any) -> Any:
-    """A value without the bridge's own properties, with words in the place of what is secret or not known yet."""
+def _clean(value: Any) -> Any:
+    """Return a value without internal properties, and with placeholders for secret and unknown values."""
     if isinstance(value, dict):
-        if value.get(_MARK) == _SECRET_MARK:
+        if value.get(_SIGNATURE_KEY) == _SECRET_SIGNATURE:
             return SECRET
-        return {key: cleaned(item) for key, item in value.items() if key not in _OF_THE_BRIDGE}
+        return {key: _clean(item) for key, item in value.items() if key not in _BRIDGE_PROPERTIES}
     if isinstance(value, list):
-        return [cleaned(item) for item in value]
-    return UNKNOWN if isinstance(value, str) and value in _UNKNOWNS else value
+        return [_clean(item) for item in value]
+    return UNKNOWN if isinstance(value, str) and value in _UNKNOWN_MARKERS else value
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _strings(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

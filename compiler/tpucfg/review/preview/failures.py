@@ -1,11 +1,12 @@
-"""Why a preview is none, or not a whole one, in Pulumi's own words."""
+"""Failures of a preview: the reason why it is missing or incomplete, with Pulumi's own messages."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.redaction import redact
-from tpucfg.review.preview.events import Event, JsonPiece
+from tpucfg.review.preview.engine_events import Event
+from tpucfg.review.preview.json_scanner import JsonPiece
 from tpucfg.text_format import printable
 
 MAX_LINE_LENGTH: Final = 400
@@ -13,129 +14,138 @@ MAX_LINE_LENGTH: Final = 400
 HOST_WARNINGS: Final = re.compile(
     r"using pulumi-\S+ from|new version of Pulumi|update-check|upgrade to version", re.IGNORECASE
 )
-"""Warnings about the machine that took the preview, which are none about the change."""
-_LINES: Final = 40
-"""Of an error: twice what a finding of the compiler needs."""
-_CHARACTERS: Final = 100_000
-"""Of a text, of which no more is looked at."""
+"""Warnings about the machine that ran the preview, which are irrelevant to the change."""
+NO_STACK: Final = "the stack does not exist yet: its first pulumi up creates everything"
+"""The reason for a preview without a stack, which is no error: there is nothing to compare with yet."""
+_MAX_LINES: Final = 40
+"""Lines of a failure, twice as many as one finding of the compiler has."""
+_MAX_MESSAGE_LENGTH: Final = 100_000
+"""Characters of a message; the regular expressions below never run over more."""
 _URN: Final = re.compile(r"urn:pulumi:[^:\s'\"`]+::[^:\s'\"`]+::[^\s'\"`]*?::(?P<name>[^\s'\"`]+)")
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
+_COLORS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
+"""Escape sequences of a terminal, and Pulumi's own color tags, which it leaves in messages of policies."""
 _PREFIX: Final = re.compile(r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?")
-NO_STACK: Final = "the stack does not exist yet: its first pulumi up makes everything"
-"""The reason where there is nothing yet to compare with, which is nobody's mistake."""
-_NO_STACK: Final = re.compile(r"no stack named '[^']*' found")
-_SAYS_NOTHING: Final = ("preview failed", "update failed")
-"""The engine's last error, after it has said why."""
+_STACK_NOT_FOUND: Final = re.compile(r"no stack named '[^']*' found")
+_GENERIC_ERRORS: Final = ("preview failed", "update failed")
+"""The engine's last error, which repeats that there was one."""
 _MANDATORY: Final = "mandatory"
-"""The enforcement level that ends an update: https://www.pulumi.com/docs/insights/policy/."""
+"""The enforcement level that stops an update: https://www.pulumi.com/docs/insights/policy/."""
 
 
 class Failure(NamedTuple):
-    """Why a preview is none, or not a whole one."""
+    """The reason why a preview is missing or incomplete."""
 
     location: str
-    """`dev.jsonl:17`, where in the file, or the file alone where the place is chance."""
+    """`dev.jsonl:17`, or the file alone if the line is arbitrary."""
     reason: str
-    """In one sentence."""
+    """One sentence."""
     lines: tuple[str, ...] = ()
-    """Pulumi's own words, line by line."""
+    """Pulumi's own messages, line by line."""
 
 
-class _Read(NamedTuple):
+class _Content(NamedTuple):
+    """The content of a preview's file."""
+
     file: str
-    found: Sequence[JsonPiece]
+    pieces: Sequence[JsonPiece]
     events: Sequence[Event]
 
-    def failure(self, line: int | None, reason: str, texts: Sequence[str] = ()) -> Failure:
-        lines = [line for text in texts for line in message_lines(text)]
-        more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-        return Failure(f"{self.file}:{line}" if line else self.file, reason, (*lines[:_LINES], *more))
+    def failure(self, line: int | None, reason: str, messages: Sequence[str] = ()) -> Failure:
+        lines = [line for message in messages for line in message_lines(message)]
+        more = [f"… and {len(lines) - _MAX_LINES} more lines"] if len(lines) > _MAX_LINES else []
+        return Failure(f"{self.file}:{line}" if line else self.file, reason, (*lines[:_MAX_LINES], *more))
 
     @property
-    def texts(self) -> list[JsonPiece]:
-        """The lines between the objects."""
-        lines = [piece for piece in self.found if piece.text and not piece.broken]
+    def text_lines(self) -> list[JsonPiece]:
+        """The lines between the JSON objects, without warnings about the machine unless there is nothing else."""
+        lines = [piece for piece in self.pieces if piece.text and not piece.broken]
         return [piece for piece in lines if not HOST_WARNINGS.search(piece.text)] or lines
 
 
-def find_failure(file: str, found: Sequence[JsonPiece], events: Sequence[Event]) -> Failure | None:
-    """The first thing that keeps the preview from being a whole one; None where nothing does."""
-    read = _Read(file, found, events)
-    return next((failure for check in _CHECKS if (failure := check(read))), None)
+def find_failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) -> Failure | None:
+    """Return the most informative reason why the preview is incomplete; None if it is complete."""
+    content = _Content(file, pieces, events)
+    return next((failure for check in _CHECKS if (failure := check(content))), None)
 
 
 def diagnostic_message(event: Event) -> str:
-    """What a diagnostic says, without colours and without the words that it shares with all others."""
-    return _PREFIX.sub("", _COLOURS.sub("", event.word("message")[:_CHARACTERS]).strip(), count=1)
+    """Return the message of a diagnostic without colors and without generic prefixes."""
+    return _PREFIX.sub("", _COLORS.sub("", event.text("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1)
 
 
 def message_lines(text: str) -> list[str]:
-    """A text of Pulumi's, line by line: redacted, without colours, and each resource by its name alone."""
-    return [_line(line) for line in redact(_COLOURS.sub("", text[:_CHARACTERS])).splitlines() if line.strip()]
+    """Return the lines of a message of Pulumi: redacted, without colors, and with names in the place of URNs."""
+    return [_line(line) for line in redact(_COLORS.sub("", text[:_MAX_MESSAGE_LENGTH])).splitlines() if line.strip()]
 
 
 def _line(line: str) -> str:
-    # A command is shown as it has to be typed, with the whole name.
+    # A command has to work when copied, so its URN stays.
     short = line if "`pulumi " in line else _URN.sub(r"\g<name>", line)
     return printable(short.replace("\t", "  ").rstrip())[:MAX_LINE_LENGTH]
 
 
-def _empty(read: _Read) -> Failure | None:
-    return None if read.found else read.failure(1, "the file is empty: pulumi preview printed nothing")
+def _empty_file(content: _Content) -> Failure | None:
+    return None if content.pieces else content.failure(1, "the file is empty: pulumi preview printed nothing")
 
 
-def _errors(read: _Read) -> Failure | None:
-    errors = [event for event in read.events if event.kind == "diagnostic" and event.word("severity") == "error"]
-    told = [event for event in errors if diagnostic_message(event).lower() not in _SAYS_NOTHING] or errors
-    # The engine works at many resources at once: which it speaks of first, and in which line, is a matter of chance.
-    told.sort(key=lambda event: (event.word("urn"), diagnostic_message(event)))
-    return read.failure(None, "pulumi preview failed", [diagnostic_message(event) for event in told]) if told else None
-
-
-def _unreadable(read: _Read) -> Failure | None:
-    broken = next((piece for piece in read.found if piece.broken), None)
-    return read.failure(broken.line, f"this cannot be read as JSON: {printable(broken.text)}") if broken else None
-
-
-def _only_text(read: _Read) -> Failure | None:
-    if read.events:
+def _error_diagnostics(content: _Content) -> Failure | None:
+    errors = [event for event in content.events if event.kind == "diagnostic" and event.text("severity") == "error"]
+    informative = [event for event in errors if diagnostic_message(event).lower() not in _GENERIC_ERRORS] or errors
+    if not informative:
         return None
-    texts = [piece.text for piece in read.texts]
-    reason = "pulumi preview failed before it had begun" if texts else "this is no preview of Pulumi's"
-    if any(_NO_STACK.search(text) for text in texts):
-        reason = NO_STACK
-    return read.failure(read.texts[0].line if texts else read.found[0].line, reason, texts)
+    # The engine works on resources in parallel: the order of their errors, and the lines, differ from run to run.
+    informative.sort(key=lambda event: (event.text("urn"), diagnostic_message(event)))
+    return content.failure(None, "pulumi preview failed", [diagnostic_message(event) for event in informative])
 
 
-def _errors_as_text(read: _Read) -> Failure | None:
-    first = next((piece.line for piece in read.texts if piece.text.startswith("error:")), None)
+def _invalid_json(content: _Content) -> Failure | None:
+    broken = next((piece for piece in content.pieces if piece.broken), None)
+    return content.failure(broken.line, f"invalid JSON: {printable(broken.text)}") if broken else None
+
+
+def _no_events(content: _Content) -> Failure | None:
+    if content.events:
+        return None
+    messages = [piece.text for piece in content.text_lines]
+    line = content.text_lines[0].line if messages else content.pieces[0].line
+    if any(_STACK_NOT_FOUND.search(message) for message in messages):
+        return content.failure(line, NO_STACK, messages)
+    if messages:
+        return content.failure(line, "pulumi preview failed before it started", messages)
+    return content.failure(line, "the file is not the output of pulumi preview --json")
+
+
+def _error_lines(content: _Content) -> Failure | None:
+    """Return a failure for an error that was printed beside the events, as a lost connection is."""
+    first = next((piece.line for piece in content.text_lines if piece.text.startswith("error:")), None)
     if first is None:
         return None
-    return read.failure(first, "pulumi preview failed", [piece.text for piece in read.texts if piece.line >= first])
+    messages = [piece.text for piece in content.text_lines if piece.line >= first]
+    return content.failure(first, "pulumi preview failed", messages)
 
 
-def _cut_off(read: _Read) -> Failure | None:
-    if any(event.kind == "summary" for event in read.events):
+def _no_summary(content: _Content) -> Failure | None:
+    if any(event.kind == "summary" for event in content.events):
         return None
-    return read.failure(read.found[-1].line, "the preview has no summary: it was cut off before its end")
+    return content.failure(content.pieces[-1].line, "the preview has no summary: its output was cut off")
 
 
-def _refused(read: _Read) -> Failure | None:
-    for event in read.events:
-        if event.kind == "policy" and event.word("enforcementLevel") == _MANDATORY:
-            return read.failure(None, "a mandatory policy forbids it")
-        if event.kind == "summary" and event.word("result") == "failed":
-            return read.failure(None, "pulumi preview failed, and does not say why")
+def _refused(content: _Content) -> Failure | None:
+    for event in content.events:
+        if event.kind == "policy" and event.text("enforcementLevel") == _MANDATORY:
+            return content.failure(None, "a mandatory policy is violated")
+        if event.kind == "summary" and event.text("result") == "failed":
+            return content.failure(None, "pulumi preview failed without an error message")
     return None
 
 
-_CHECKS: Final[tuple[Callable[[_Read], Failure | None], ...]] = (
-    _empty,
-    _errors,
-    _unreadable,
-    _only_text,
-    _errors_as_text,
-    _cut_off,
+_CHECKS: Final[tuple[Callable[[_Content], Failure | None], ...]] = (
+    _empty_file,
+    _error_diagnostics,
+    _invalid_json,
+    _no_events,
+    _error_lines,
+    _no_summary,
     _refused,
 )
-"""From what says most to what says least."""
+"""From the most informative reason to the least."""

@@ -1,19 +1,19 @@
-"""What `pulumi preview --json` says, in either of its forms: one document, or a stream of the engine's events.
+"""Reader of `pulumi preview --json`, which prints one document or a stream of engine events.
 
 The document: https://github.com/pulumi/pulumi/blob/master/pkg/backend/display/json.go. The stream, which
-PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true asks for and which has the policies besides:
+PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true enables and which also contains policy violations:
 https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go.
 
-A preview that cannot be read, or is not whole, is a failed one: what it does say is taken, and never for all there is.
+A preview that is unreadable or incomplete has a failure. Its changes are those that could be read, and more may exist.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.review.changes.resource_change import ResourceChange
 from tpucfg.review.changes.resource_diff import resource_changes
+from tpucfg.review.preview.engine_events import Event
 from tpucfg.review.preview.engine_steps import resource_steps
-from tpucfg.review.preview.events import MAX_PREVIEW_BYTES, Event, JsonPiece, decode_text, scan_json
 from tpucfg.review.preview.failures import (
     HOST_WARNINGS,
     MAX_LINE_LENGTH,
@@ -23,90 +23,97 @@ from tpucfg.review.preview.failures import (
     find_failure,
     message_lines,
 )
+from tpucfg.review.preview.json_scanner import JsonPiece, decode_text, scan_json
 from tpucfg.text_format import printable
+
+MAX_PREVIEW_BYTES: Final = 32 * 1024 * 1024
+"""A stack of a thousand resources has about 5 MB."""
 
 
 class Violation(NamedTuple):
-    """What a policy pack says about a resource, or about the stack."""
+    """A violation of a policy by a resource or by the stack."""
 
     policy: str
     """`pack/policy`."""
     level: str
-    """`mandatory`, which ends an update, or `advisory` and others, which do not."""
+    """`mandatory` stops an update; `advisory` and others do not."""
     name: str
-    """The resource's logical name; empty where it is about the stack."""
+    """The resource's logical name; empty for the stack."""
     message: str
 
 
 class Preview(NamedTuple):
-    """One environment's preview."""
+    """The preview of one environment."""
 
     environment: str
     changes: tuple[ResourceChange, ...] = ()
     failure: Failure | None = None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
-    """In Pulumi's words, each one line; without those about the machine that it ran on."""
-    is_first: bool = False
-    """Whether it makes everything that it names: nothing stays, and nothing was there before."""
+    """Pulumi's warnings, one line each, without those about the machine that ran the preview."""
 
     @property
-    def is_of_nothing(self) -> bool:
-        """Whether there is no stack yet."""
+    def has_no_stack(self) -> bool:
+        """True if the stack does not exist yet."""
         return bool(self.failure and self.failure.reason == NO_STACK)
 
 
 def read_preview(environment: str, file: str, data: bytes) -> Preview:
-    """The preview in a file.
+    """Read the preview of an environment.
 
     Args:
-        environment: whose it is; the stack in the file has to have this name.
+        environment: the name that the stack in the file must have.
         file: its name, for messages.
-        data: what it holds: at most MOST_BYTES.
+        data: its content, of which at most MAX_PREVIEW_BYTES are accepted.
     """
     if len(data) > MAX_PREVIEW_BYTES:
-        return Preview(environment, failure=Failure(file, f"the file has more than {MAX_PREVIEW_BYTES // 2**20} MiB"))
-    found = tuple(scan_json(decode_text(data)))
-    events = tuple(_events(found))
-    stacks = sorted({stack for event in events if (stack := event.stack)} - {environment})
-    if stacks:
-        reason = f"this is a preview of the stack {printable(stacks[0])}, and not of {environment}"
+        reason = f"the file is larger than {MAX_PREVIEW_BYTES // 2**20} MiB"
+        return Preview(environment, failure=Failure(file, reason))
+    pieces = tuple(scan_json(decode_text(data)))
+    events = tuple(_events(pieces))
+    other_stacks = sorted({stack for event in events if (stack := event.stack)} - {environment})
+    if other_stacks:
+        reason = f"the preview is of the stack {printable(other_stacks[0])} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
-    steps, unknown = resource_steps(events)
+    steps, unknown_operations = resource_steps(events)
     return Preview(
         environment,
         resource_changes(environment, steps),
-        find_failure(file, found, events),
+        find_failure(file, pieces, events),
+        # Sorted, as the order of parallel events differs from run to run.
         tuple(sorted(_violations(events))),
-        tuple(sorted([*unknown, *_warnings(events)])),
+        tuple(sorted([*unknown_operations, *_warnings(events)])),
     )
 
 
-def _events(found: Sequence[JsonPiece]) -> Iterator[Event]:
-    for piece in found:
+def _events(pieces: Sequence[JsonPiece]) -> Iterator[Event]:
+    for piece in pieces:
         if piece.value is not None:
-            yield from (event for event in Event.all_of(piece.line, piece.value) if not _is_chatter(event))
+            yield from (event for event in Event.all_of(piece.line, piece.value) if not _is_progress(event))
 
 
-def _is_chatter(event: Event) -> bool:
-    """What passes by on a terminal: the lines of a program's standard error come again, in one, as an error."""
-    passing = event.data.get("ephemeral") is True or event.word("severity") in {"debug", "info#err"}
-    return event.kind == "diagnostic" and passing
+def _is_progress(event: Event) -> bool:
+    """Return True for a diagnostic that is only shown while Pulumi runs.
+
+    A program's standard error is among these, line by line; the engine repeats it as one error.
+    """
+    is_transient = event.data.get("ephemeral") is True or event.text("severity") in {"debug", "info#err"}
+    return event.kind == "diagnostic" and is_transient
 
 
 def _violations(events: Sequence[Event]) -> Iterator[Violation]:
     for event in events:
         if event.kind == "policy":
-            policy = f"{event.word('policyPackName')}/{event.word('policyName')}"
+            policy = f"{event.text('policyPackName')}/{event.text('policyName')}"
             name, message = (
-                " ".join(message_lines(event.word(key)))[:MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
+                " ".join(message_lines(event.text(key)))[:MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
             )
-            yield Violation(policy, event.word("enforcementLevel"), name, message)
+            yield Violation(policy, event.text("enforcementLevel"), name, message)
 
 
 def _warnings(events: Sequence[Event]) -> Iterator[str]:
     for event in events:
-        if event.kind == "diagnostic" and event.word("severity") == "warning":
+        if event.kind == "diagnostic" and event.text("severity") == "warning":
             text = " ".join(message_lines(diagnostic_message(event)))
             if not HOST_WARNINGS.search(text):
                 yield text[:MAX_LINE_LENGTH]

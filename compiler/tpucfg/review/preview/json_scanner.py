@@ -1,0 +1,97 @@
+"""Scanner for JSON objects in a text with other lines between them, such as stdout and stderr in one file."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+_MAX_DEPTH: Final = 64
+"""Levels of a value; deeper ones are dropped. Properties of resources have a dozen levels at most."""
+_MAX_BROKEN: Final = 20
+"""Objects with errors: JSONDecodeError counts lines from the start of the text, so many would take quadratic time."""
+_MAX_OBJECTS: Final = 200_000
+"""Enough for a stack of 50,000 resources, each with two relevant events and two others."""
+_MAX_TEXT_LINES: Final = 10_000
+"""Lines of other text; further ones are skipped."""
+_PRUNED: Final = "[…]"
+_SPACES: Final = re.compile(r"[ \t\r\f\v]*")
+# NaN and Infinity are no JSON: they become text, as the JSON of a review cannot contain them.
+_DECODER: Final = json.JSONDecoder(parse_constant=str)
+
+
+class JsonPiece(NamedTuple):
+    """A JSON object, a line of other text, or the error of an object that cannot be parsed."""
+
+    line: int
+    """The first line of the piece, or the line of the error; from 1."""
+    value: dict[str, Any] | None
+    text: str = ""
+    """The line of other text, or the error's reason if `broken`."""
+    broken: bool = False
+
+
+def decode_text(data: bytes) -> str:
+    """Decode the text; PowerShell redirects output as UTF-16, or as UTF-8 with a byte order mark."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    return data.decode(errors="replace")
+
+
+def scan_json(text: str) -> Iterator[JsonPiece]:
+    """Yield objects and lines of text in their order, without empty lines, up to a bounded number of errors."""
+    position, line, end = 0, 1, len(text.rstrip())
+    broken, text_lines, objects = 0, 0, 0
+    while position < end and broken < _MAX_BROKEN:
+        start = _skip_spaces(text, position)
+        if text[start] == "{":
+            piece, last = _parse_object(text, start, line, end)
+            yield piece
+            broken += piece.broken
+            objects += 1
+            if objects == _MAX_OBJECTS:
+                yield JsonPiece(line, None, f"there are more than {_MAX_OBJECTS:,} objects", broken=True)
+                return
+        else:
+            last = _line_end(text, start)
+            if last > start and text_lines < _MAX_TEXT_LINES:
+                text_lines += 1
+                yield JsonPiece(line, None, text[start:last].rstrip())
+        line += text.count("\n", position, last + 1)
+        position = last + 1
+
+
+def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece, int]:
+    """Return the object that starts there, and the index of the last character to skip."""
+    try:
+        value, object_end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        is_cut = error.pos >= end or error.msg.startswith("Unterminated string")
+        reason = "it ends in the middle of an object" if is_cut else f"{error.msg} in column {error.colno}"
+        error_line = line + text.count("\n", start, error.pos)
+        # After a cut object nothing is tried again, as each attempt would read to the end: quadratic time.
+        return JsonPiece(error_line, None, reason, broken=True), len(text) if is_cut else _line_end(text, error.pos)
+    except (RecursionError, ValueError) as error:  # ValueError: an integer with more digits than Python converts
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return JsonPiece(line, None, reason, broken=True), len(text)
+    return JsonPiece(line, _prune(value, _MAX_DEPTH)), object_end - 1
+
+
+def _skip_spaces(text: str, position: int) -> int:
+    """Return the index of the line's first character that is no space, or of its line break."""
+    match = _SPACES.match(text, position)
+    return match.end() if match else position
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end == -1 else end
+
+
+def _prune(value: Any, levels: int) -> Any:
+    """Return the value with a placeholder for what is nested more deeply than that many levels."""
+    if isinstance(value, dict):
+        return {key: _prune(item, levels - 1) for key, item in value.items()} if levels else _PRUNED
+    if isinstance(value, list):
+        return [_prune(item, levels - 1) for item in value] if levels else _PRUNED
+    return value

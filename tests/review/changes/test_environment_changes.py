@@ -1,0 +1,69 @@
+"""Changes to location, bucket and protection of environments, and removed environments."""
+
+from spec_changes import impact, statements
+from spec_factory import SPEC, spec
+
+
+def test_new_region_names_the_consequence_for_the_data() -> None:
+    """The old bucket is kept with its objects, or deleted with them, which is destructive."""
+    moved = {"project": "my-project-dev", "region": "europe-west4"}
+    europe = spec(environments={"dev": moved}, sizes=["v2-8"])
+    losing = spec(environments={"dev": {**SPEC["environments"]["dev"], "keep_data": False}}, sizes=["v2-8"])
+
+    (_, kept) = impact(spec(sizes=["v2-8"]), europe).statements
+    assert "is kept with its objects" in kept.plain
+    assert not kept.statement.destructive
+    (deleted, *_) = impact(losing, europe).statements
+    assert "is deleted with its objects" in deleted.plain
+    assert deleted.statement.destructive
+
+
+def test_lifted_protection_is_destructive() -> None:
+    """Lifted protection is destructive, and added protection is not."""
+    unprotected, protected = (
+        spec(environments={"dev": {**SPEC["environments"]["dev"], "protect": protect}}) for protect in (False, True)
+    )
+
+    assert [located.statement.destructive for located in impact(protected, unprotected).statements] == [True]
+    assert [located.statement.destructive for located in impact(unprotected, protected).statements] == [False]
+
+
+def test_removed_environment_keeps_its_stack() -> None:
+    """The statement has the command that deletes the stack's resources, also if the whole spec is removed."""
+    two = spec(environments={**SPEC["environments"], "prod": {"project": "p-prod-1", "region": "us-central1"}})
+
+    assert statements(two, spec()) == [
+        "prod: removed from the spec: its stack keeps all resources until you run pulumi destroy --stack prod"
+    ]
+    assert len(statements(two, None)) == 2
+    assert statements(spec(), two) == ["prod: new environment on vertex-ai in us-central1 with sizes v2-8, v2-32"]
+
+
+def test_removed_protected_environment_is_destructive() -> None:
+    """Pulumi refuses to destroy protected resources, so one command is not enough: the statement has all steps."""
+    prod = {"project": "p-prod-1", "region": "us-central1", "protect": True}
+    (removed,) = impact(spec(environments={**SPEC["environments"], "prod": prod}), spec()).statements
+
+    assert removed.statement.destructive
+    assert removed.plain == (
+        "prod: removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete "
+        "them. To delete them, restore the environment with protect: false, run pulumi up --stack prod and "
+        "pulumi destroy --run-program --stack prod, and then remove it from the spec"
+    )
+
+
+def test_equal_changes_of_many_environments_are_one_statement() -> None:
+    """Statements that differ only in the environment's name are merged; of many environments the first are named."""
+    before, after = (
+        spec(
+            environments={f"env-{number}": {"project": f"p-env-{number}", "region": region} for number in range(1, 51)}
+        )
+        for region in ("us-central1", "europe-west4")
+    )
+    about_buckets = [statement for statement in statements(before, after) if "bucket" in statement]
+
+    assert len(about_buckets) == 1
+    assert about_buckets[0].startswith(
+        "50 environments (env-1, env-10, env-11, env-12, env-13, env-14, env-15, env-16 and 42 "
+    )
+    assert "<env>" in about_buckets[0]

@@ -1,0 +1,58 @@
+"""Changes to `allow`, `gate` and `prices`."""
+
+from typing import Any
+
+import pytest
+
+from spec_changes import impact, statements
+from spec_factory import spec
+
+
+def test_allowed_error_is_reported_as_an_error() -> None:
+    """An allowed error is reported even if no finding of it exists yet: it stops nothing from now on."""
+    assert statements(spec(), spec(allow={"TPU021": "by hand"})) == ["TPU021, an error, is now allowed (by hand)"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "statement", "headline"),
+    [
+        (
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            {},
+            "gate removed: rungs no longer need a passing result",
+            "gate removed",
+        ),
+        (
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            {"gate": {"min_scaling_efficiency": 0.1}},
+            "gate.min_scaling_efficiency changed from 0.8 to 0.1: the gate is less strict",
+            "gate changed",
+        ),
+        (
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            {"gate": {"min_scaling_efficiency": 0.9}},
+            "gate.min_scaling_efficiency changed from 0.8 to 0.9: the gate is stricter",
+            "gate changed",
+        ),
+        (
+            {},
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            "gate added: rungs now need a passing result (min_scaling_efficiency 0.8)",
+            "gate added",
+        ),
+        (
+            {"prices": {"v2-8": 4.5}},
+            {"prices": {"v2-8": 5, "v2-32": 24}},
+            "prices changed: v2-8 4.5 → 5, v2-32 – → 24",
+            "prices changed",
+        ),
+    ],
+)
+def test_gate_and_prices_are_reported(
+    before: dict[str, Any], after: dict[str, Any], statement: str, headline: str
+) -> None:
+    """No config contains the gate and the prices, but their changes are statements."""
+    (located,) = impact(spec(**before), spec(**after)).statements
+
+    assert located.plain == statement
+    assert located.statement.headline == headline

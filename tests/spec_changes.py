@@ -1,0 +1,37 @@
+"""Impact of a change between two specs, as tests assert it."""
+
+from pathlib import Path
+from typing import Any
+
+from spec_factory import CATALOG, project
+from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.git.snapshots import Snapshot
+from tpucfg.render.pipeline import compile_project
+from tpucfg.review.changes.impact import Impact, compute_impact
+from tpucfg.review.changes.scaling_table import row_label, scaling_cell, scaling_columns
+
+
+def compiled_revision(data: Any | None) -> CompiledRevision:
+    """Return a revision with this spec, or without one."""
+    snapshot = Snapshot("x", Path("tpucfg.yaml"), "tpucfg.yaml", exists=data is not None)
+    if data is None:
+        return CompiledRevision(snapshot, None, (), (), "")
+    parsed = project(data)
+    compiled = compile_project(parsed, CATALOG)
+    return CompiledRevision(snapshot, parsed, compiled.request_bodies, compiled.findings, parsed.document.text)
+
+
+def impact(before: Any | None, after: Any | None) -> Impact:
+    """Return the impact of the change."""
+    return compute_impact(compiled_revision(before), compiled_revision(after))
+
+
+def statements(before: Any | None, after: Any | None) -> list[str]:
+    """Return the statements about the change as plain text."""
+    return [located.plain for located in impact(before, after).statements]
+
+
+def scaling_table(before: Any | None, after: Any | None) -> dict[str, dict[str, str]]:
+    """Return the cells of the scaling table by rung and column."""
+    rows = impact(before, after).rows
+    return {row_label(row): {name: scaling_cell(row, name) for name in scaling_columns(rows)} for row in rows}
