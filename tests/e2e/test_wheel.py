@@ -57,7 +57,7 @@ def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Pat
 
 
 def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
-    """twine finds no problem in the metadata and the README."""
+    """`twine check` finds no problem in the metadata and the README."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
