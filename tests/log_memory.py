@@ -1,4 +1,4 @@
-"""What reading a log takes, by a process that reads it from a pipe as `tpucfg record --from -` does."""
+"""Memory that reading a log takes, measured in a subprocess that reads from a pipe, like `tpucfg record --from -`."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ except LogError:
 """
 
 
-def kilobytes_taken(log: Iterable[bytes]) -> int:
-    """By how much the memory of the process grows over a log without figures, given part by part."""
+def peak_kilobytes(log: Iterable[bytes]) -> int:
+    """Return by how much the peak memory of the process grows while it reads a log without metrics."""
     with subprocess.Popen([sys.executable, "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
         assert reader.stdin
         assert reader.stdout

@@ -1,20 +1,20 @@
-"""The system's Chromium, in which pictures are looked at as people look at them."""
+"""A fixture that opens charts in the system's Chromium."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
 from browsing import Browse, Viewed
 
 
 @pytest.fixture
 def browse(chromium: Browser, tmp_path: Path) -> Iterator[Browse]:
-    """Opens a text as a file with that name; nothing but the file can be had, and what was asked for is kept."""
-    contexts = []
+    """Return a function that opens a text as a file of that name, without network access, and records its requests."""
+    contexts: list[BrowserContext] = []
 
-    def opened(name: str, text: str, *, width: int = 1280, scheme: str = "light") -> Viewed:
+    def open_text(name: str, text: str, *, width: int = 1280, scheme: str = "light") -> Viewed:
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         context = chromium.new_context(
@@ -23,6 +23,6 @@ def browse(chromium: Browser, tmp_path: Path) -> Iterator[Browse]:
         contexts.append(context)
         return Viewed.of(context.new_page(), file)
 
-    yield opened
+    yield open_text
     for context in contexts:
         context.close()

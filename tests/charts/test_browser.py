@@ -1,27 +1,27 @@
-"""The pictures in a real browser: nothing is asked for, nothing overflows, no label touches another."""
+"""Charts in a real browser: they request nothing, nothing overflows, and labels do not touch."""
 
 import pytest
 
 from browsing import Browse
-from chart_helpers import any_measured, any_plan, drawn, stories, told
+from chart_helpers import html_of, narratives, random_measured, random_plan, svg_of
 from spec_factory import ROOT, planned
-from tpucfg.charts import ChartSection, page, picture
+from tpucfg.charts import ChartSection, render_html, render_svg
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import Location
 
 EXAMPLE = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
-LADDERS = range(12)
+SEEDS = range(12)
 HOSTILE = "\"'&amp;<script>document.title='taken'</script></title></style>]]>--><img src=https://example.com/x>\x00\x1b[31m\ud800"
-SHOWN = HOSTILE.replace("\x00", "\\u0000").replace("\x1b", "\\u001b").replace("\ud800", "\\ud800")
+ESCAPED = HOSTILE.replace("\x00", "\\u0000").replace("\x1b", "\\u001b").replace("\ud800", "\\ud800")
 WIDTHS = (400, 700, 1280)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_of_the_example(browse: Browse, width: int, scheme: str) -> None:
-    """The page asks for nothing but itself, says nothing in the console, and fits a telephone as it fits a screen."""
+def test_the_example_page_fits_every_width_and_scheme(browse: Browse, width: int, scheme: str) -> None:
+    """The page requests only itself, logs nothing to the console, and fits a phone as well as a screen."""
     plan = planned(EXAMPLE)
-    seen = browse("ladder.html", told(plan, any_measured(plan, 1)), width=width, scheme=scheme)
+    seen = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width, scheme=scheme)
 
     assert seen.asked == [seen.page.url]
     assert seen.said == []
@@ -31,23 +31,23 @@ def test_the_page_of_the_example(browse: Browse, width: int, scheme: str) -> Non
     assert background == {"light": "rgb(253, 252, 249)", "dark": "rgb(21, 24, 29)"}[scheme]
 
 
-@pytest.mark.parametrize("seed", LADDERS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_label_touches_another(browse: Browse, seed: int) -> None:
-    """Whatever the ladder: one rung or twelve, long names, figures of any magnitude, measured or not."""
-    plan = any_plan(seed)
-    measured = any_measured(plan, seed) if seed % 3 else {}
+    """Labels keep their distance on any ladder: one rung or twelve, long names, any magnitude, measured or not."""
+    plan = random_plan(seed)
+    measured = random_measured(plan, seed) if seed % 3 else {}
 
     for width in WIDTHS:
-        seen = browse("ladder.html", told(plan, measured), width=width)
+        seen = browse("ladder.html", html_of(plan, measured), width=width)
         assert seen.overlaps() == [], f"{width} px"
         assert seen.overflow() == 0, f"{width} px"
-    assert browse("ladder.svg", drawn(plan, measured)).overlaps() == []
+    assert browse("ladder.svg", svg_of(plan, measured)).overlaps() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_picture_by_itself(browse: Browse, scheme: str) -> None:
-    """The SVG opens as a document of its own, asks for nothing, and follows the reader's colours."""
-    seen = browse("ladder.svg", drawn(planned(EXAMPLE, environments=("prod",))), scheme=scheme)
+def test_the_svg_opens_as_a_document(browse: Browse, scheme: str) -> None:
+    """The stand-file SVG requests nothing, and follows the reader's colour scheme."""
+    seen = browse("ladder.svg", svg_of(planned(EXAMPLE, environments=("prod",))), scheme=scheme)
 
     assert (seen.asked, seen.said) == ([seen.page.url], [])
     paper = seen.page.evaluate("getComputedStyle(document.querySelector('.paper')).fill")
@@ -55,14 +55,14 @@ def test_the_picture_by_itself(browse: Browse, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_who_cannot_see_the_charts_is_told(browse: Browse, width: int) -> None:
-    """Each chart that is shown is an image with a name and a description; its figures stand in a table as well."""
+def test_charts_are_accessible(browse: Browse, width: int) -> None:
+    """Each visible chart is an image with a name and a description, and its figures are in a table too."""
     plan = planned(EXAMPLE, environments=("prod",))
-    seen = browse("ladder.html", told(plan, any_measured(plan, 1)), width=width)
+    seen = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width)
 
     charts = seen.page.get_by_role("img")
     assert [chart.locator("title").inner_html() for chart in charts.all()] == [
-        chart.title for chart in stories(plan, any_measured(plan, 1))[0].charts
+        chart.title for chart in narratives(plan, random_measured(plan, 1))[0].charts
     ]
     assert seen.page.get_by_role("img", name="What changes with the cores v3-8, 8 cores: batch_size 1,024").count() == 1
     table = seen.page.get_by_role("table")
@@ -72,8 +72,8 @@ def test_who_cannot_see_the_charts_is_told(browse: Browse, width: int) -> None:
 
 
 def test_a_wide_table_scrolls_inside_its_box(browse: Browse) -> None:
-    """On a telephone the keyboard reaches the table's box, which scrolls, and the sizes stay in sight."""
-    seen = browse("ladder.html", told(planned(EXAMPLE, environments=("prod",))), width=400)
+    """On a phone, the table's box can be focused and scrolled, and the sizes stay visible."""
+    seen = browse("ladder.html", html_of(planned(EXAMPLE, environments=("prod",))), width=400)
     box = seen.page.get_by_role("region", name="all figures")
 
     box.focus()
@@ -83,10 +83,10 @@ def test_a_wide_table_scrolls_inside_its_box(browse: Browse) -> None:
     assert box.get_by_role("rowheader").first.bounding_box() == before
 
 
-def test_a_printed_page(browse: Browse) -> None:
-    """Paper is white for readers of the dark scheme too, and has the wide charts and the whole table."""
-    plan = any_plan(1)
-    seen = browse("ladder.html", told(plan), width=400, scheme="dark")
+def test_a_printed_page_is_light_and_wide(browse: Browse) -> None:
+    """Print uses the light colours and the wide charts, in the dark scheme too."""
+    plan = random_plan(1)
+    seen = browse("ladder.html", html_of(plan), width=400, scheme="dark")
     seen.page.emulate_media(media="print", color_scheme="dark")
 
     assert seen.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 31, 36)"
@@ -95,9 +95,9 @@ def test_a_printed_page(browse: Browse) -> None:
     assert seen.page.pdf().startswith(b"%PDF")
 
 
-def test_the_whole_table_is_on_the_paper(browse: Browse) -> None:
-    """What cannot be scrolled fits the width of a sheet, A4 without its margins."""
-    seen = browse("ladder.html", told(planned(EXAMPLE)), width=716)
+def test_the_printed_table_fits_the_sheet(browse: Browse) -> None:
+    """The table, which cannot be scrolled on paper, fits an A4 sheet without its margins."""
+    seen = browse("ladder.html", html_of(planned(EXAMPLE)), width=716)
     seen.page.emulate_media(media="print")
 
     table = seen.page.get_by_role("table").first.bounding_box()
@@ -105,12 +105,12 @@ def test_the_whole_table_is_on_the_paper(browse: Browse) -> None:
     assert table["x"] + table["width"] <= 716
 
 
-def test_hostile_names_are_text(browse: Browse) -> None:
-    """Whatever a text holds, the page and the picture show it, and neither runs it nor asks for what it names."""
+def test_hostile_names_are_shown_as_text(browse: Browse) -> None:
+    """Page and SVG show any text escaped; they neither execute it nor request what it names."""
     plan = planned(EXAMPLE, environments=("prod",))
-    (sound,) = stories(plan)
-    chart = sound.charts[0]
-    story = sound._replace(
+    (original,) = narratives(plan)
+    chart = original.charts[0]
+    narrative = original._replace(
         headline=HOSTILE,
         heading=HOSTILE,
         lead=(HOSTILE, HOSTILE),
@@ -119,21 +119,21 @@ def test_hostile_names_are_text(browse: Browse) -> None:
                 title=HOSTILE,
                 notes=(HOSTILE,),
                 rows=tuple(row._replace(size=HOSTILE) for row in chart.rows),
-                columns=tuple(it._replace(title=HOSTILE, change=HOSTILE) for it in chart.columns),
+                columns=tuple(column._replace(title=HOSTILE, change=HOSTILE) for column in chart.columns),
             ),
         ),
     )
     findings = [Finding.of("TPU041", HOSTILE, Location("tpucfg.yaml"), help=HOSTILE)]
-    image = picture([story], findings)
+    svg = render_svg([narrative], findings)
 
-    seen = browse("hostile.html", page(HOSTILE, [ChartSection(story, [HOSTILE], [[HOSTILE]])], findings))
+    seen = browse("hostile.html", render_html(HOSTILE, [ChartSection(narrative, [HOSTILE], [[HOSTILE]])], findings))
     assert (seen.asked, seen.said) == ([seen.page.url], [])
-    assert seen.page.title() == f"{SHOWN}: the ladder"
-    assert seen.page.locator("h1").inner_text() == SHOWN
-    assert seen.page.locator("td, tbody th").inner_text() == SHOWN
+    assert seen.page.title() == f"{ESCAPED}: the ladder"
+    assert seen.page.locator("h1").inner_text() == ESCAPED
+    assert seen.page.locator("td, tbody th").inner_text() == ESCAPED
     assert seen.page.locator("script, img, h1 *").count() == 0
-    alone = browse("hostile.svg", image)
-    assert (alone.asked, alone.said) == ([alone.page.url], [])
-    shown = "".join(alone.page.locator("text.headline").all_text_contents())
-    assert shown.replace(" ", "") == SHOWN.replace(" ", "")
-    assert alone.page.locator("script, img").count() == 0
+    file = browse("hostile.svg", svg)
+    assert (file.asked, file.said) == ([file.page.url], [])
+    shown = "".join(file.page.locator("text.headline").all_text_contents())
+    assert shown.replace(" ", "") == ESCAPED.replace(" ", "")
+    assert file.page.locator("script, img").count() == 0

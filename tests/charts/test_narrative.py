@@ -1,4 +1,4 @@
-"""What the pictures say in words and numbers."""
+"""Words and numbers in charts."""
 
 import json
 from fractions import Fraction
@@ -6,43 +6,45 @@ from typing import Any
 
 import pytest
 
-from chart_helpers import stories
+from chart_helpers import narratives
 from spec_factory import WITHOUT, planned, spec
 from tpucfg.charts import MeasuredThroughput
 from tpucfg.charts.chart import Chart, Narrative
-from tpucfg.charts.numbers import change_text, count_text, rate_text, rounded
+from tpucfg.charts.numbers import change_text, count_text, rate_text
 
 
-def told(**changes: Any) -> Narrative:
-    """The one story of the small spec with these changes."""
-    (story,) = stories(planned(spec(**changes)))
-    return story
+def narrative_of(**changes: Any) -> Narrative:
+    """Return the only narrative of the small spec with these changes."""
+    (narrative,) = narratives(planned(spec(**changes)))
+    return narrative
 
 
-def scaling(*speeds: int | None) -> list[Chart]:
-    """The charts of scaling of as many rungs of v2, with these examples per second."""
+def scaling_charts(*speeds: int | None) -> list[Chart]:
+    """Return the scaling charts of as many rungs of v2, with these examples per second."""
     sizes = ["v2-8", "v2-32", "v2-128", "v2-256"][: len(speeds)]
     measured = {size: Fraction(speed) for size, speed in zip(sizes, speeds, strict=True) if speed}
-    (story,) = stories(planned(spec(sizes=sizes)), {"dev": MeasuredThroughput(measured)})
-    return list(story.charts[1:])
+    (narrative,) = narratives(planned(spec(sizes=sizes)), {"dev": MeasuredThroughput(measured)})
+    return list(narrative.charts[1:])
 
 
-def columns(chart: Chart) -> dict[str, list[str]]:
-    """The texts of a chart, by column."""
+def labels(chart: Chart) -> dict[str, list[str]]:
+    """Return the labels of a chart, by column."""
     return {column.title: [cell.text for cell in column.cells] for column in chart.columns}
 
 
-def test_a_ladder_up() -> None:
-    """The headline says from where to where, the lead what stays, and each column how its figure changes."""
-    story = told(sizes=["v2-8", "v2-32", "v2-128"], training__learning_rate=0.1, training__learning_rate_rule="linear")
+def test_a_ladder_of_three_rungs() -> None:
+    """The headline has the first and last size, the lead what stays, each column how its figure changes."""
+    narrative = narrative_of(
+        sizes=["v2-8", "v2-32", "v2-128"], training__learning_rate=0.1, training__learning_rate_rule="linear"
+    )
 
-    assert story.headline == "mnist climbs from v2-8 to v2-128"
-    assert story.lead == (
+    assert narrative.headline == "mnist scales from v2-8 to v2-128"
+    assert narrative.lead == (
         "16× the cores, the same 4,096,000 examples on every rung. Tuned on v2-8.",
         "dev: vertex-ai in us-central1.",
     )
-    (chart,) = story.charts
-    assert columns(chart) == {
+    (chart,) = narrative.charts
+    assert labels(chart) == {
         "batch_size": ["1,024", "4,096", "16,384"],
         "train_steps": ["4,000", "1,000", "250"],
         "learning_rate": ["0.1", "0.4", "1.6"],
@@ -53,47 +55,47 @@ def test_a_ladder_up() -> None:
     )
 
 
-def test_a_run_in_epochs_without_a_learning_rate() -> None:
-    """Epochs take the steps' place and stay; a figure that the spec does not have has no column."""
-    story = told(training__train_steps=WITHOUT, training__epochs=1)
+def test_epochs_replace_steps() -> None:
+    """A run in epochs has a column of epochs, which stay; a missing learning rate has no column."""
+    narrative = narrative_of(training__train_steps=WITHOUT, training__epochs=1)
 
-    assert story.lead[0] == "4× the cores, 1 epoch on every rung. Tuned on v2-8."
-    assert [(column.title, column.change) for column in story.charts[0].columns] == [
+    assert narrative.lead[0] == "4× the cores, 1 epoch on every rung. Tuned on v2-8."
+    assert [(column.title, column.change) for column in narrative.charts[0].columns] == [
         ("batch_size", "grows 4×"),
         ("epochs", "stays"),
     ]
 
 
-def test_one_rung() -> None:
-    """Nothing climbs, so nothing is said to change."""
-    story = told(sizes=["v2-32"])
+def test_a_single_rung_changes_nothing() -> None:
+    """With one rung there is neither a range of sizes nor a change."""
+    narrative = narrative_of(sizes=["v2-32"])
 
-    assert (story.headline, story.heading) == ("mnist on v2-32", "dev: on v2-32")
-    assert story.lead[0] == "4,096,000 examples. Tuned on v2-8."
-    assert {column.change for column in story.charts[0].columns} == {""}
-
-
-def test_steps_that_do_not_divide() -> None:
-    """Where rounding up adds examples, the lead says from how many to how many."""
-    story = told(sizes=["v2-8", "v2-128"], training__train_steps=1001)
-
-    assert story.lead[0] == "16× the cores, 1,025,024 to 1,032,192 examples on every rung. Tuned on v2-8."
+    assert (narrative.headline, narrative.heading) == ("mnist on v2-32", "dev: on v2-32")
+    assert narrative.lead[0] == "4,096,000 examples. Tuned on v2-8."
+    assert {column.change for column in narrative.charts[0].columns} == {""}
 
 
-def test_a_figure_that_the_spec_sets_is_a_ring() -> None:
-    """An override shows by its form, and the form is explained."""
-    story = told(overrides={"v2-32": {"batch_size": 2048}})
+def test_rounded_steps_show_a_range_of_examples() -> None:
+    """If rounding up the steps adds examples, the lead shows the lowest and highest count."""
+    narrative = narrative_of(sizes=["v2-8", "v2-128"], training__train_steps=1001)
 
-    assert [cell.ring for cell in story.charts[0].columns[0].cells] == [False, True]
-    assert story.charts[0].notes == ("A ring: the spec sets this figure for this rung.",)
+    assert narrative.lead[0] == "16× the cores, 1,025,024 to 1,032,192 examples on every rung. Tuned on v2-8."
 
 
-def test_measured_against_linear() -> None:
-    """Linear scaling starts from the first rung that was measured; what was not measured says so."""
-    (chart,) = scaling(None, 1000, 3600, None)
+def test_an_override_is_a_ring() -> None:
+    """A figure that the spec sets for a rung is a ring, and a note explains it."""
+    narrative = narrative_of(overrides={"v2-32": {"batch_size": 2048}})
+
+    assert [cell.is_ring for cell in narrative.charts[0].columns[0].cells] == [False, True]
+    assert narrative.charts[0].notes == ("A ring: the spec sets this figure for this rung.",)
+
+
+def test_measured_throughput_against_linear() -> None:
+    """Linear scaling starts from the first measured rung; rungs without a measurement have a note."""
+    (chart,) = scaling_charts(None, 1000, 3600, None)
 
     assert chart.title == "dev: measured against linear scaling"
-    assert columns(chart) == {
+    assert labels(chart) == {
         "examples per second": ["–", "1,000", "3,600", "–"],
         "share of linear": ["–", "100%", "90%", "–"],
     }
@@ -101,66 +103,47 @@ def test_measured_against_linear() -> None:
     assert chart.notes == ("–: not measured yet.",)
 
 
-def test_what_was_measured_with_another_config_says_so() -> None:
-    """The figure stays in the chart, and a note names its rung."""
+def test_an_outdated_measurement_has_a_note() -> None:
+    """A speed measured with a different config stays in the chart, and a note names its rung."""
     measured = MeasuredThroughput({"v2-8": Fraction(1000), "v2-32": Fraction(3600)}, ("v2-32", "v2-128"))
-    (story,) = stories(planned(spec(sizes=["v2-8", "v2-32"])), {"dev": measured})
-    assert story.charts[1].notes == ("v2-32: measured with another config than the spec makes now.",)
+    (narrative,) = narratives(planned(spec(sizes=["v2-8", "v2-32"])), {"dev": measured})
+    assert narrative.charts[1].notes == ("v2-32: measured with a different config than the spec now produces.",)
 
 
-def test_one_measurement_has_nothing_to_be_compared_with() -> None:
-    """The speed is shown with what linear scaling would make of it, and no share; no measurement makes no chart."""
-    (chart,) = scaling(1000, None)
-    assert list(columns(chart)) == ["examples per second"]
-    assert scaling(None, None) == []
+def test_a_single_measurement_has_no_share() -> None:
+    """One speed is shown without a share of linear scaling; without any speed there is no chart."""
+    (chart,) = scaling_charts(1000, None)
+    assert list(labels(chart)) == ["examples per second"]
+    assert scaling_charts(None, None) == []
 
 
 def test_each_environment_has_its_own_measurements() -> None:
-    """Environments that climb alike share a story, and in it each that was measured has its chart."""
+    """Environments with equal ladders share a narrative, which has a chart for each measured one."""
     own = {"project": "my-project-b", "region": "us-central1"}
     plan = planned(
         spec(environments={"a": {**own, "project": "my-project-a"}, "b": own, "c": own | {"bucket": "my-c"}})
     )
 
-    (story,) = stories(
+    (narrative,) = narratives(
         plan, {"a": MeasuredThroughput({"v2-8": Fraction(1)}), "c": MeasuredThroughput({"v2-8": Fraction(2)})}
     )
 
-    assert [chart.title.partition(":")[0] for chart in story.charts[1:]] == ["a", "c"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (Fraction(1), "1"),
-        (Fraction(12345), "12,345"),
-        (Fraction(2, 3), "0.667"),
-        (Fraction(314, 100), "3.14"),
-        (Fraction(99999, 100), "1,000"),
-        (Fraction(1, 10**7), "1e-7"),
-        (Fraction(123456 * 10**15), "1.23e20"),
-        (Fraction(10) ** 700, "1e700"),
-        (Fraction(1, 10**700), "1e-700"),
-    ],
-)
-def test_three_digits(value: Fraction, text: str) -> None:
-    """A number that has to be short keeps three digits, or all of those before its point."""
-    assert rounded(value) == text
+    assert [chart.title.partition(":")[0] for chart in narrative.charts[1:]] == ["a", "c"]
 
 
 @pytest.mark.parametrize(("text", "shown"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
-def test_a_number_in_any_of_its_spellings(text: str, shown: str) -> None:
-    """What a spec may write is drawn where it belongs, and written as the trainer gets it."""
-    written = json.dumps(spec(training__learning_rate=1, training__tuned_on="v2-8")).replace(
+def test_any_spelling_of_a_number(text: str, shown: str) -> None:
+    """A number in any spelling of YAML is drawn at its value, and labelled as the trainer gets it."""
+    text_of_spec = json.dumps(spec(training__learning_rate=1, training__tuned_on="v2-8")).replace(
         'rate": 1', f'rate": {text}'
     )
-    (story,) = stories(planned(written))
+    (narrative,) = narratives(planned(text_of_spec))
 
-    assert [cell.text for cell in story.charts[0].columns[-1].cells] == [shown, shown]
+    assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [shown, shown]
 
 
 def test_long_numbers_are_rounded() -> None:
-    """What a chart has no room for is rounded there."""
+    """A number that is too long for a column is rounded."""
     assert [count_text(10**9 - 1), count_text(10**15)] == ["999,999,999", "1e15"]
     assert [rate_text("0.000125"), rate_text("0.00000125"), rate_text("1e-3")] == ["0.000125", "1.25e-6", "1e-3"]
 
@@ -175,6 +158,6 @@ def test_long_numbers_are_rounded() -> None:
         (10, 3, "falls to about 1/3.33"),
     ],
 )
-def test_how_a_figure_changes(first: int, last: int, text: str) -> None:
-    """Exactly where it comes out even, and about where it does not."""
+def test_the_change_of_a_figure(first: int, last: int, text: str) -> None:
+    """A factor is exact if it is a whole number, else marked as approximate."""
     assert change_text(Fraction(first), Fraction(last)) == text

@@ -1,4 +1,4 @@
-"""Appending: whole lines under many writers, and no damage where it fails."""
+"""Appending: whole lines with many writers, and no damage if it fails."""
 
 import fcntl
 import json
@@ -20,16 +20,14 @@ from hypothesis import strategies as st
 from spec_factory import ROOT, spec
 from tpucfg import results
 from tpucfg.results import ExampleRecord
-from tpucfg.results.record import Record
+from tpucfg.results.record import Record, record_line
 from tpucfg.results.record_file import (
     MAX_FILE_BYTES,
     RecordFileError,
     append_record,
     parse_records,
-    record_line,
-    record_problems,
 )
-from tpucfg.results.record_parser import MAX_LINE_LENGTH
+from tpucfg.results.record_parser import MAX_LINE_LENGTH, record_problems
 
 EXAMPLE = ExampleRecord("mnist", "v2-8")
 RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "143f2d0788729193", "a1")
@@ -37,7 +35,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tpucfg.results.record_file import append_record
-from tpucfg.results.record import Record
+from tpucfg.results.record import Record, record_line
 folder, name, count, length = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 print("ready", flush=True)
 for number in range(count):
@@ -45,8 +43,8 @@ for number in range(count):
 """
 
 
-def writer(folder: Path, name: str, count: int, metrics: int = 40) -> "subprocess.Popen[str]":
-    """A process that appends that many records, of some three kilobytes each, and says when it begins."""
+def start_writer(folder: Path, name: str, count: int, metrics: int = 40) -> "subprocess.Popen[str]":
+    """Start a process that appends that many records of about three kilobytes, and prints a line when it begins."""
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(folder), name, str(count), str(metrics)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "compiler")},
@@ -57,12 +55,12 @@ def writer(folder: Path, name: str, count: int, metrics: int = 40) -> "subproces
 
 
 def text_of(folder: Path) -> str:
-    """What is in the file of dev."""
+    """Return the content of the file of dev."""
     return (folder / "results" / "dev.jsonl").read_text()
 
 
-def test_a_line_is_the_same_for_the_same_record(tmp_path: Path) -> None:
-    """Keys are sorted, whole numbers have no point, and there is no time, host or path in it."""
+def test_equal_records_are_equal_lines(tmp_path: Path) -> None:
+    """Keys are sorted, whole numbers have no decimal point, and no time, host or path is added."""
     path = append_record(tmp_path, "dev", RECORD)
     append_record(tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0}))
     assert path == tmp_path / "results" / "dev.jsonl"
@@ -81,20 +79,20 @@ def test_a_line_is_the_same_for_the_same_record(tmp_path: Path) -> None:
         max_size=50,
     )
 )
-def test_what_is_written_is_read(metrics: dict[str, float]) -> None:
-    """Every record that the schema takes comes back as it was, on a line that is not too long."""
+def test_a_written_record_is_read_back(metrics: dict[str, float]) -> None:
+    """Every record that matches the schema is read back unchanged, from a line within the limit."""
     record = RECORD._replace(metrics={**metrics, "examples_per_second": 1.5})
     if record_problems(record):
         assert len(record.metrics) > 50
         return
     line = record_line(record)
     assert len(line) <= MAX_LINE_LENGTH
-    found = parse_records(line, "results/dev.jsonl", EXAMPLE)
-    assert [it._replace(location=None) for it in found.records] == [record]
+    parsed = parse_records(line, "results/dev.jsonl", EXAMPLE)
+    assert [row._replace(location=None) for row in parsed.records] == [record]
 
 
-def test_the_longest_record_is_not_too_long() -> None:
-    """Fifty metrics with the longest names and numbers fit on a line that is read."""
+def test_the_longest_record_is_within_the_limit() -> None:
+    """Fifty metrics with the longest names and numbers fit on a line."""
     record = RECORD._replace(
         name="n" * 30,
         run="r" * 20,
@@ -105,31 +103,31 @@ def test_the_longest_record_is_not_too_long() -> None:
     assert len(record_line(record)) <= MAX_LINE_LENGTH
 
 
-@pytest.mark.parametrize("left", ['{"metrics": {"examples_per', record_line(RECORD).rstrip("\n")])
-def test_a_last_line_without_its_end_is_kept(tmp_path: Path, left: str) -> None:
-    """The next record begins on a line of its own; nothing is deleted, and what is torn is said by name."""
+@pytest.mark.parametrize("rest", ['{"metrics": {"examples_per', record_line(RECORD).rstrip("\n")])
+def test_a_last_line_without_a_line_break_is_kept(tmp_path: Path, rest: str) -> None:
+    """The next record begins on a new line; nothing is deleted, and a truncated line is a finding."""
     append_record(tmp_path, "dev", RECORD)
     with (tmp_path / "results" / "dev.jsonl").open("a") as file:
-        file.write(left)
+        file.write(rest)
     append_record(tmp_path, "dev", RECORD)
-    assert text_of(tmp_path) == f"{record_line(RECORD)}{left}\n{record_line(RECORD)}"
-    found = results.read_records(tmp_path, "dev", EXAMPLE)
-    whole = left.endswith("}")
-    assert (len(found.records), [it.location.line for it in found.findings]) == (
-        3 if whole else 2,
-        [] if whole else [2],
+    assert text_of(tmp_path) == f"{record_line(RECORD)}{rest}\n{record_line(RECORD)}"
+    read = results.read_records(tmp_path, "dev", EXAMPLE)
+    is_whole = rest.endswith("}")
+    assert (len(read.records), [finding.location.line for finding in read.findings]) == (
+        3 if is_whole else 2,
+        [] if is_whole else [2],
     )
 
 
 def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
-    """Four processes append hundreds of lines of kilobytes: each is there once, in order, and no reader sees half."""
+    """Four processes append hundreds of long lines: each is written once, in order, and a reader sees whole lines."""
     names = ["a", "b", "c", "d"]
-    writers = [writer(tmp_path, name, 150) for name in names]
+    writers = [start_writer(tmp_path, name, 150) for name in names]
     reads = 0
-    while any(it.poll() is None for it in writers):
+    while any(process.poll() is None for process in writers):
         assert results.read_records(tmp_path, "dev", EXAMPLE).findings == ()
         reads += 1
-    assert [it.communicate()[1] for it in writers] == [""] * 4
+    assert [process.communicate()[1] for process in writers] == [""] * 4
     assert reads > 1
     rows = [json.loads(row) for row in text_of(tmp_path).splitlines()]
     for name in names:
@@ -138,25 +136,25 @@ def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
-    """Whenever the signal comes, the file holds whole lines, and the lock is free again."""
+    """At whatever moment a writer is killed, the file has whole lines, and the lock is released."""
     for _ in range(6):
-        running = writer(tmp_path, "killed", 100_000)
-        assert running.stdout
-        assert running.stdout.readline() == "ready\n"
+        process = start_writer(tmp_path, "killed", 100_000)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
         before = len(results.read_records(tmp_path, "dev", EXAMPLE).records)
         while len(results.read_records(tmp_path, "dev", EXAMPLE).records) == before:
             time.sleep(0.001)
-        running.send_signal(signal.SIGKILL)
-        running.communicate()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
         append_record(tmp_path, "dev", RECORD)
-        found = results.read_records(tmp_path, "dev", EXAMPLE)
-        assert found.findings == ()
-        assert found.records[-1].name == "mnist"
+        read = results.read_records(tmp_path, "dev", EXAMPLE)
+        assert read.findings == ()
+        assert read.records[-1].name == "mnist"
         (tmp_path / "results" / "dev.jsonl").unlink()
 
 
 def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
-    """A write that stops short is taken back: the file is what it was. A limit on its size stands in for the disk."""
+    """A partial write is undone, and the file is unchanged. A limit on its size simulates the disk."""
     append_record(tmp_path, "dev", RECORD)
     before = text_of(tmp_path)
     script = (
@@ -164,7 +162,7 @@ def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
         "from tpucfg.__main__ import main\nmain()"
     )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(sizes=["v2-8"])))
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, "record", "--size", "v2-8", "--metric", "examples_per_second=1"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT / "compiler")},
@@ -172,34 +170,34 @@ def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == (
-        "tpucfg: nothing was recorded: results/dev.jsonl: the disk is full\nhelp: make room and record it again\n"
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr == (
+        "tpucfg: nothing was recorded: results/dev.jsonl: the disk is full\nhelp: free some space and record it again\n"
     )
     assert text_of(tmp_path) == before
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before) + 50
 
 
-@pytest.mark.parametrize("what", [".", "results", "results/dev.jsonl"])
-def test_a_place_that_may_not_be_written(what: str) -> None:
-    """One clear error, whether the project, the folder or the file is read-only, and nothing changes."""
-    with tempfile.TemporaryDirectory() as name:  # which nobody else may enter, as neither may pytest's own
+@pytest.mark.parametrize("read_only", [".", "results", "results/dev.jsonl"])
+def test_a_read_only_path_is_an_error(read_only: str) -> None:
+    """A read-only project, folder or file is one error, and nothing changes."""
+    with tempfile.TemporaryDirectory() as name:  # other users cannot enter pytest's own
         folder = Path(name)
         folder.chmod(0o755)
-        if what != ".":
+        if read_only != ".":
             append_record(folder, "dev", RECORD)
-        (folder / what).chmod(0o555)
+        (folder / read_only).chmod(0o555)
         before = sorted(folder.rglob("*"))
-        with as_nobody(), pytest.raises(RecordFileError, match="permission denied") as caught:
-            append_record(folder, "dev" if what != "results" else "other", RECORD)
-        assert caught.value.help.startswith("give yourself the right")
+        with without_root(), pytest.raises(RecordFileError, match="permission denied") as caught:
+            append_record(folder, "dev" if read_only != "results" else "other", RECORD)
+        assert caught.value.help.startswith("give yourself permission")
         assert sorted(folder.rglob("*")) == before
-        (folder / what).chmod(0o755)
+        (folder / read_only).chmod(0o755)
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
-    """Root may write everywhere, so it gives up its rights for as long as this lasts."""
+def without_root() -> Iterator[None]:
+    """Drop the rights of root, which may write everywhere."""
     was_root = os.geteuid() == 0
     if was_root:
         os.seteuid(65534)
@@ -211,40 +209,40 @@ def as_nobody() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "dangling"])
-def test_nothing_is_written_through_a_link(tmp_path: Path, kind: str) -> None:
-    """Neither a linked folder, nor a linked file, nor a link to what does not exist yet leads out of the project."""
-    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
-    elsewhere.mkdir()
-    here.mkdir()
+def test_links_are_not_followed(tmp_path: Path, kind: str) -> None:
+    """A linked folder, a linked file and a dangling link are errors, and nothing outside the project is written."""
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    outside.mkdir()
+    project.mkdir()
     if kind == "folder":
-        (here / "results").symlink_to(elsewhere)
+        (project / "results").symlink_to(outside)
     else:
-        (here / "results").mkdir()
-        (here / "results" / "dev.jsonl").symlink_to(elsewhere / "target")
+        (project / "results").mkdir()
+        (project / "results" / "dev.jsonl").symlink_to(outside / "target")
         if kind == "file":
-            (elsewhere / "target").write_text("mine\n")
+            (outside / "target").write_text("mine\n")
     with pytest.raises(RecordFileError, match="symbolic link"):
-        append_record(here, "dev", RECORD)
-    assert [it.read_text() for it in elsewhere.iterdir()] == (["mine\n"] if kind == "file" else [])
+        append_record(project, "dev", RECORD)
+    assert [file.read_text() for file in outside.iterdir()] == (["mine\n"] if kind == "file" else [])
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "pipe"])
-def test_something_else_in_the_place(tmp_path: Path, kind: str) -> None:
-    """A folder, a file or a pipe where it does not belong is named, and not waited for."""
+def test_another_kind_of_file_is_an_error(tmp_path: Path, kind: str) -> None:
+    """A folder, a file or a pipe in place of the folder or file is reported, without waiting for a pipe."""
     if kind == "file":
         (tmp_path / "results").write_text("mine\n")
     else:
         (tmp_path / "results").mkdir()
-        location = tmp_path / "results" / "dev.jsonl"
-        location.mkdir() if kind == "folder" else os.mkfifo(location)
+        path = tmp_path / "results" / "dev.jsonl"
+        path.mkdir() if kind == "folder" else os.mkfifo(path)
     with pytest.raises(RecordFileError) as caught:
         append_record(tmp_path, "dev", RECORD)
     assert str(tmp_path / "results") in str(caught.value)
     assert caught.value.help
 
 
-def test_a_file_does_not_grow_beyond_what_is_read(tmp_path: Path) -> None:
-    """The record that would make the file unreadable is refused, and the others stay."""
+def test_a_file_does_not_grow_beyond_the_limit(tmp_path: Path) -> None:
+    """A record that would make the file unreadable is refused, and the others are kept."""
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "dev.jsonl").write_text("\n" * (MAX_FILE_BYTES - 10))
     with pytest.raises(RecordFileError, match="grow beyond"):
@@ -252,28 +250,28 @@ def test_a_file_does_not_grow_beyond_what_is_read(tmp_path: Path) -> None:
     assert results.read_records(tmp_path, "dev", EXAMPLE).findings == ()
 
 
-def test_a_file_that_is_replaced_while_its_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As git does at a checkout: the record goes into the file that now has the name, and not into the old one."""
+def test_a_file_replaced_while_its_lock_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a replacement, as by git checkout, the record is written to the new file, not the deleted one."""
     path = append_record(tmp_path, "dev", RECORD)
-    held = path.open()
-    fcntl.flock(held, fcntl.LOCK_EX)
+    locked = path.open()
+    fcntl.flock(locked, fcntl.LOCK_EX)
 
     def replace(_: float) -> None:
         (tmp_path / "new").write_text("")
         (tmp_path / "new").replace(path)
-        held.close()
+        locked.close()
 
-    monkeypatch.setattr(time, "sleep", replace)  # it is called when the lock was found taken
+    monkeypatch.setattr(time, "sleep", replace)  # called when the lock is taken
     append_record(tmp_path, "dev", RECORD)
     assert text_of(tmp_path) == record_line(RECORD)
 
 
-def test_a_stopped_writer_is_not_waited_for_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever finds the file locked waits, and says so in the end."""
-    monkeypatch.setattr("tpucfg.results.record_file._PATIENCE_SECONDS", 0.05)
+def test_waiting_for_a_lock_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for another writer ends with an error after the timeout."""
+    monkeypatch.setattr("tpucfg.results.record_file._LOCK_TIMEOUT_SECONDS", 0.05)
     append_record(tmp_path, "dev", RECORD)
-    with (tmp_path / "results" / "dev.jsonl").open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (tmp_path / "results" / "dev.jsonl").open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
         with pytest.raises(RecordFileError, match="locked"):
             append_record(tmp_path, "dev", RECORD)
     append_record(tmp_path, "dev", RECORD)

@@ -1,4 +1,4 @@
-"""Hours and cost: measured where there is a record, else by linear scaling from the nearest."""
+"""Hours and cost: measured, or forecast by linear scaling from the nearest measured rung."""
 
 from fractions import Fraction
 
@@ -12,10 +12,10 @@ SIZES = ("v2-8", "v2-32", "v2-128")
 HOUR = 3600
 
 
-def made(
+def ladder_costs(
     sizes: tuple[str, ...] = SIZES, *, examples: int | None = 1000 * HOUR, **throughput: float
 ) -> tuple[Cost, ...]:
-    """The costs of a ladder with these throughputs, by size: `v2_8=1000`."""
+    """Return the costs of a ladder with these throughputs, by size: `v2_8=1000`."""
     slices = [slice_ for size in sizes if (slice_ := CATALOG.find(size))]
     records = {
         size: Record("mnist", size, {"examples_per_second": throughput[size.replace("-", "_")]})
@@ -26,31 +26,31 @@ def made(
 
 
 def test_measured_and_forecast() -> None:
-    """4 chips for one hour at 1.50 are 6.00; by linear scaling four times the chips take a quarter of the time."""
-    first, second, third = made(v2_8=1000)
+    """4 chips for one hour at 1.50 cost 6.00; by linear scaling, four times the chips need a quarter of the time."""
+    first, second, third = ladder_costs(v2_8=1000)
     assert first == Cost(Fraction(6), Fraction(1000), "v2-8", Fraction(1))
     assert [first.usd, second.usd, third.usd] == [Fraction(6)] * 3
     assert second == Cost(Fraction(24), Fraction(4000), "v2-8", Fraction(1, 4))
     assert (third.hours, third.source) == (Fraction(1, 16), "v2-8")
 
 
-def test_the_nearest_below_goes_before_the_nearest_above() -> None:
-    """A forecast comes from the rung below where one was measured, else from the one above."""
-    assert [it.source for it in made(v2_32=3000)] == ["v2-32", "v2-32", "v2-32"]
-    assert [it.source for it in made(v2_8=1000, v2_128=9000)] == ["v2-8", "v2-8", "v2-128"]
-    assert [it.source for it in made(v2_8=1000, v2_32=3000)] == ["v2-8", "v2-32", "v2-32"]
-    assert made(v2_32=3000)[0].throughput == 750
+def test_a_rung_below_is_preferred_to_one_above() -> None:
+    """A forecast is based on the nearest measured rung below, else on the nearest above."""
+    assert [cost.source for cost in ladder_costs(v2_32=3000)] == ["v2-32", "v2-32", "v2-32"]
+    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_128=9000)] == ["v2-8", "v2-8", "v2-128"]
+    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_32=3000)] == ["v2-8", "v2-32", "v2-32"]
+    assert ladder_costs(v2_32=3000)[0].throughput == 750
 
 
-def test_another_generation_says_nothing() -> None:
-    """The chips of another generation are not as fast, and have a price of their own or none."""
-    small, large = made(("v2-8", "v3-32"), v2_8=1000)
+def test_another_generation_predicts_nothing() -> None:
+    """A record of another generation gives no forecast: its chips have another speed and price."""
+    small, large = ladder_costs(("v2-8", "v3-32"), v2_8=1000)
     assert small.usd == 6
     assert large == Cost(None, None, None, None)
 
 
-def test_what_is_not_known_is_not_made_up() -> None:
-    """Nothing recorded: no hours. A run in epochs: no hours, as its examples are not known. The hour costs the same."""
-    for unknown in (made(), made(examples=None, v2_8=1000)):
-        assert [it.usd_per_hour for it in unknown] == [6, 24, 96]
-        assert {(it.hours, it.usd) for it in unknown} == {(None, None)}
+def test_unknown_hours_are_none() -> None:
+    """Without a record, or in epochs, hours and cost are None; the price of an hour is still known."""
+    for unknown in (ladder_costs(), ladder_costs(examples=None, v2_8=1000)):
+        assert [cost.usd_per_hour for cost in unknown] == [6, 24, 96]
+        assert {(cost.hours, cost.usd) for cost in unknown} == {(None, None)}

@@ -1,4 +1,4 @@
-"""What a chart shows, before anybody says where on the paper it stands."""
+"""The content of charts, before any layout."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -7,32 +7,33 @@ from typing import NamedTuple
 class Cell(NamedTuple):
     """The value of one rung in one column."""
 
+    # Exact, as a spec may contain numbers beyond the range of floats.
     value: Fraction | None
-    """Where its mark stands; None leaves the mark out."""
+    """The value of the mark; None for no mark."""
     text: str
-    """What is written beside the mark."""
-    ring: bool = False
-    """The mark is a ring and not a dot."""
+    """The label next to the mark."""
+    is_ring: bool = False
+    """True for a ring instead of a dot."""
 
 
 class Column(NamedTuple):
-    """One figure of all rungs, with a scale of its own."""
+    """One figure of all rungs, with its own scale."""
 
     kind: str
-    """The colour, by the names of `theme.HUES`."""
+    """The colour: a name in `theme.HUES`."""
     title: str
     change: str
-    """What the title's second line says: `grows 16×`."""
+    """The second line of the title: `grows 16×`."""
     cells: tuple[Cell, ...]
     """In the order of the rungs."""
     expected: tuple[Fraction, ...] = ()
-    """Where the marks would stand by a rule; a dashed line. Empty: no such line."""
-    bars: bool = False
-    """Bars from nought, on a linear scale, and not marks on a logarithmic one."""
+    """The values of a dashed line to compare with, such as linear scaling; empty for no line."""
+    is_bars: bool = False
+    """True for bars from zero on a linear scale, instead of marks on a logarithmic one."""
 
 
 class Row(NamedTuple):
-    """What stands left of a rung's marks."""
+    """The label of a rung, left of its marks."""
 
     size: str
     cores: int
@@ -43,29 +44,29 @@ class Chart(NamedTuple):
 
     title: str
     rows: tuple[Row, ...]
-    """From small to large; drawn upwards, as one climbs."""
+    """From small to large; drawn from the bottom up."""
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
-    """How to read the marks."""
+    """Explanations of the marks."""
 
     @property
     def description(self) -> str:
-        """Everything that the chart shows, in words."""
+        """All figures of the chart as text, for screen readers."""
         return " ".join(
             f"{row.size}, {row.cores:,} cores: "
-            + ", ".join(f"{column.title} {column.cells[at].text}" for column in self.columns)
+            + ", ".join(f"{column.title} {column.cells[index].text}" for column in self.columns)
             + "."
-            for at, row in enumerate(self.rows)
+            for index, row in enumerate(self.rows)
         )
 
 
 class Narrative(NamedTuple):
-    """One climb, told: its headline, what to know before the charts, and the charts."""
+    """One ladder in words and charts."""
 
     headline: str
-    """For a picture of its own."""
+    """The title of a stand-alone chart."""
     heading: str
-    """Below the project's name."""
+    """The title below the project's name."""
     lead: tuple[str, str]
-    """What is climbed, and where."""
+    """What changes and what stays, then the environments, target and region."""
     charts: tuple[Chart, ...]

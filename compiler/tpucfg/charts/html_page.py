@@ -1,7 +1,7 @@
-"""Stories to one self-contained HTML page: no script, no font, no request."""
+"""Narratives as one self-contained HTML page: no script, no font, no request."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.etree.ElementTree import Element, tostring
 
 from tpucfg import __version__
@@ -13,18 +13,20 @@ from tpucfg.findings import Finding
 from tpucfg.templating import environment
 from tpucfg.text_format import printable
 
+# markupsafe is part of jinja2, which only this format needs: an SVG does not pay for the import.
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-WIDE = 880
-NARROW = 344
-"""Pixels that a chart is laid out for: on a screen, and on a telephone held upright."""
+WIDE: Final = 880
+"""Pixels of a chart on a screen, and on paper."""
+NARROW: Final = 344
+"""Pixels of a chart on a phone."""
 
 
 class ChartSection(NamedTuple):
-    """One climb with its table."""
+    """One ladder with its table."""
 
-    story: Narrative
+    narrative: Narrative
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
@@ -34,41 +36,46 @@ class Cell(NamedTuple):
 
     text: str
     is_prose: bool
-    """Words, which may be broken into lines, and no number."""
+    """True for words, which may wrap, unlike a number."""
 
 
-def page(project: str, sections: Sequence[ChartSection], findings: Sequence[Finding]) -> str:
-    """The page of a project's ladders; everything that a spec wrote is escaped, once by the template, once in SVG."""
+def render_html(project: str, sections: Sequence[ChartSection], findings: Sequence[Finding]) -> str:
+    """Return the page of a project's ladders, with every text of the spec escaped."""
     from markupsafe import Markup
 
     engine = environment(printable=printable, breakable=_breakable, unbroken=_unbroken)
+    # Off by default, as the other templates are YAML and shell.
     engine.autoescape = True
-    return engine.get_template("pictures/page.html.j2").render(  # ends without a line break, as what is printed does
+    # Without a final line break: print adds it.
+    return engine.get_template("charts/page.html.j2").render(
         project=project,
         version=__version__,
         style=Markup(stylesheet() + page_stylesheet()),  # noqa: S704 - made of the theme's own constants
         sections=[
             {
-                "story": section.story,
-                "figures": [_figure(chart, f"c{at}-{number}") for number, chart in enumerate(section.story.charts)],
+                "narrative": section.narrative,
+                "figures": [
+                    _figure(chart, f"c{section_number}-{number}")
+                    for number, chart in enumerate(section.narrative.charts)
+                ],
                 "header": section.header,
                 "rows": [[Cell(text, _is_prose(text)) for text in row] for row in section.rows],
             }
-            for at, section in enumerate(sections)
+            for section_number, section in enumerate(sections)
         ],
         findings=findings,
     )
 
 
 def _breakable(name: str) -> "Markup":
-    """A name that may be broken after an underscore."""
+    """Allow line breaks in a name after each underscore."""
     from markupsafe import Markup, escape
 
     return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
 
 
 def _unbroken(text: str) -> "Markup":
-    """A text that is broken at its spaces alone: a size such as `v5litepod-16` stays on one line."""
+    """Allow line breaks at spaces only, so that a size such as `v5litepod-16` stays on one line."""
     from markupsafe import Markup, escape
 
     return Markup(" ").join(Markup("<span>{}</span>").format(escape(word)) for word in text.split(" "))
@@ -78,22 +85,23 @@ def _is_prose(text: str) -> bool:
     return " " in text and any(char.isalpha() for char in text)
 
 
+# CSS cannot move the labels of an SVG, so a narrow screen needs a drawing of its own.
 def _figure(chart: Chart, id_: str) -> dict[str, "str | Markup"]:
-    """The chart twice, of which the style shows the one that fits."""
+    """Draw the chart wide and narrow; the style sheet shows the one that fits."""
     return {
         "title": chart.title,
-        "wide": _inline(chart, f"{id_}-w", WIDE, stacked=False),
-        "narrow": _inline(chart, f"{id_}-n", NARROW, stacked=True),
+        "wide": _inline_svg(chart, f"{id_}-w", WIDE, stacked=False),
+        "narrow": _inline_svg(chart, f"{id_}-n", NARROW, stacked=True),
     }
 
 
-def _inline(chart: Chart, id_: str, width: float, *, stacked: bool) -> "Markup":
+def _inline_svg(chart: Chart, id_: str, width: float, *, stacked: bool) -> "Markup":
     from markupsafe import Markup
 
-    made = Element("svg", attributes_of({"role": "img", "aria_labelledby": f"{id_}-t {id_}-d"}))
-    add_element(made, "title", chart.title, id=f"{id_}-t")
-    add_element(made, "desc", chart.description, id=f"{id_}-d")
-    drawn = draw(add_element(made, "g"), chart, width, stacked=stacked)
-    made.set("viewBox", f"0 0 {drawn.width:.0f} {drawn.height:.0f}")
-    made.set("class", "narrow" if stacked else "wide")
-    return Markup(tostring(made, encoding="unicode"))  # noqa: S704 - the serializer has escaped every text
+    root = Element("svg", attributes_of({"role": "img", "aria_labelledby": f"{id_}-t {id_}-d"}))
+    add_element(root, "title", chart.title, id=f"{id_}-t")
+    add_element(root, "desc", chart.description, id=f"{id_}-d")
+    drawing = draw(add_element(root, "g"), chart, width, stacked=stacked)
+    root.set("viewBox", f"0 0 {drawing.width:.0f} {drawing.height:.0f}")
+    root.set("class", "narrow" if stacked else "wide")
+    return Markup(tostring(root, encoding="unicode"))  # noqa: S704 - the serializer has escaped every text

@@ -1,4 +1,4 @@
-"""Rungs to the chart of the ladder: what changes with the cores."""
+"""The chart of the ladder: the figures that change with the number of cores."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -6,6 +6,7 @@ from typing import Final
 
 from tpucfg.charts.chart import Cell, Chart, Column, Row
 from tpucfg.charts.numbers import change_text, count_text, rate_text
+from tpucfg.number_format import UNKNOWN
 from tpucfg.plan import Rung
 from tpucfg.spec.project import Number
 
@@ -15,20 +16,20 @@ KINDS: Final[Mapping[str, str]] = {
     "epochs": "steps",
     "learning_rate": "rate",
 }
-"""The figures that are drawn, in this order, and the colour of each."""
+"""The figures in the chart, in this order, and the colour of each."""
 
-RING: Final = "A ring: the spec sets this figure for this rung."
+RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
 
 
 def ladder_chart(rungs: Sequence[Rung]) -> Chart:
-    """Batch, steps or epochs, and learning rate of each rung."""
+    """Return the chart of batch size, steps or epochs, and learning rate of each rung."""
     columns = tuple(_columns(rungs))
-    rings = any(cell.ring for column in columns for cell in column.cells)
-    return Chart("What changes with the cores", rows(rungs), columns, (RING,) if rings else ())
+    has_rings = any(cell.is_ring for column in columns for cell in column.cells)
+    return Chart("What changes with the cores", chart_rows(rungs), columns, (RING_NOTE,) if has_rings else ())
 
 
-def rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
-    """The rungs' names and cores."""
+def chart_rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
+    """Return the labels of the rungs."""
     return tuple(Row(rung.size, rung.slice.cores) for rung in rungs)
 
 
@@ -42,20 +43,21 @@ def _columns(rungs: Sequence[Rung]) -> Iterator[Column]:
 
 
 def _cell(rung: Rung, figure: str) -> Cell:
-    text, value = _READ[figure](rung)
+    text, value = _READERS[figure](rung)
     return Cell(value, text, figure in rung.overridden)
 
 
 def _count(count: int | None) -> tuple[str, Fraction | None]:
-    return ("–", None) if count is None else (count_text(count), Fraction(count))
+    return (UNKNOWN, None) if count is None else (count_text(count), Fraction(count))
 
 
 def _number(text: str | None) -> tuple[str, Fraction | None]:
-    """A number that the trainer gets as the spec wrote it."""
-    return ("–", None) if text is None else (rate_text(text), Number.read(text).value)
+    """Return the label and value of a number, which the trainer gets as the spec writes it."""
+    # Number, as float() would reject 0x1F and 0o12, which YAML allows.
+    return (UNKNOWN, None) if text is None else (rate_text(text), Number.read(text).value)
 
 
-_READ: Final[Mapping[str, Callable[[Rung], tuple[str, Fraction | None]]]] = {
+_READERS: Final[Mapping[str, Callable[[Rung], tuple[str, Fraction | None]]]] = {
     "batch_size": lambda rung: _count(rung.batch_size),
     "train_steps": lambda rung: _count(rung.train_steps),
     "epochs": lambda rung: _number(rung.epochs),

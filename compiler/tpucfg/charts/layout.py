@@ -1,166 +1,117 @@
-"""Logarithmic scales: values to pixels, the same number of pixels to a doubling in every column of a chart."""
+"""The measures of a chart in pixels: labels as wide as their texts, plots in the remaining width."""
 
 import math
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tpucfg.charts.chart import Chart, Column, Row
-from tpucfg.charts.svg_elements import width_of
+from tpucfg.charts.svg_elements import text_width
 
-STEPS: Final = (2, 4, *(10**zeros for zeros in (1, 2, 3, 6, 9, 12, 24, 48, 96, 192, 384)))
-"""What one grid line to the next may multiply by."""
-MIN_GRID_GAP: Final = 22
-"""Pixels between two grid lines."""
+# Font sizes.
+TITLE_SIZE: Final = 15
+TEXT_SIZE: Final = 14
+SMALL_SIZE: Final = 13
 
-
-class Scale(NamedTuple):
-    """How far apart values are drawn."""
-
-    width: float
-    """Pixels of the plot."""
-    doubling: float
-    """Pixels from a value to its double; 0 where nothing changes."""
-    step: int
-    """What one grid line to the next multiplies by."""
-
-
-def common_scale(columns: Sequence[Column], width: float) -> Scale:
-    """The scale on which the column that changes most fills the width, so that slopes can be compared."""
-    most = max((_high(column) - _low(column) for column in columns if not column.bars), default=0.0)
-    doubling = width / most if most else 0.0
-    step = next((step for step in STEPS if doubling * math.log2(step) >= MIN_GRID_GAP), STEPS[-1])
-    return Scale(width, doubling, step)
-
-
-def x_position(column: Column, scale: Scale, value: Fraction) -> float:
-    """Pixels from the plot's left edge; what the column leaves free is left on both sides alike."""
-    left = (scale.width - (_high(column) - _low(column)) * scale.doubling) / 2
-    return left + (log2(value) - _low(column)) * scale.doubling
-
-
-def grid_lines(column: Column, scale: Scale) -> Iterator[float]:
-    """Where the grid lines stand: through the first mark, and from there a step apart."""
-    if scale.doubling:
-        apart = scale.doubling * math.log2(scale.step)
-        through = x_position(column, scale, _values(column)[0])
-        first = through % apart
-        for number in range(int((scale.width - first + 0.5) // apart) + 1):
-            yield first + number * apart
-
-
-def log2(value: Fraction) -> float:
-    """The logarithm also of what is too large or too small for a float."""
-    return math.log2(value.numerator) - math.log2(value.denominator)
-
-
-def _values(column: Column) -> list[Fraction]:
-    return [cell.value for cell in column.cells if cell.value is not None] + list(column.expected)
-
-
-def _low(column: Column) -> float:
-    return log2(min(_values(column)))
-
-
-def _high(column: Column) -> float:
-    return log2(max(_values(column)))
-
-
-# Where the parts of a chart stand: as wide as their texts, with what is left for the plots.
-
-
-TITLE: Final = 15
-TEXT: Final = 14
-SMALL: Final = 13
-"""Font sizes in pixels."""
-HEAD: Final = 52
-"""Pixels above the rows, for a column's title and its change."""
-GAP: Final = 16
-BETWEEN: Final = 32
-"""Pixels between a plot and its values, and between two columns."""
+HEAD_HEIGHT: Final = 52
+"""Above the rows, for a column's title and change."""
+VALUE_GAP: Final = 16
+"""Between a plot and its values, and between the two columns of labels."""
+COLUMN_GAP: Final = 32
 MIN_PLOT_WIDTH: Final = 84
 MAX_PLOT_WIDTH: Final = 300
-MARK: Final = 8
-"""Pixels that a mark may reach beyond its plot."""
-_ROW_HEIGHTS: Final = ((4, 42), (7, 34))
-_LOW_ROW: Final = 27
-"""Pixels from rung to rung: of few rungs, of some, of many."""
+MARK_RADIUS: Final = 8
+"""The part of a mark that may extend beyond its plot, including its stroke."""
 MAX_LADDER_HEIGHT: Final = 420
-"""Pixels from the first rung to the last, up to which rungs may stand by their cores."""
+"""From the first rung to the last. A ladder that would be higher has equal row heights."""
+_ROW_HEIGHTS: Final = ((4, 42), (7, 34))
+"""The row height for up to so many rungs; for more of them, the minimum."""
+_MIN_ROW_HEIGHT: Final = 27
+_BOTTOM_MARGIN: Final = 4
 
 
 class Layout(NamedTuple):
-    """The measures of a chart; every band of it stands on the same ones."""
+    """The measures of a chart, the same for each of its bands."""
 
     width: float
-    names: float
-    """Right edge of the column of cores, where the labels end."""
+    labels: float
+    """The right edge of the cores, the second column of labels."""
     plot: float
-    """Width of each plot."""
+    """The width of each plot."""
     values: tuple[float, ...]
-    """Width of each column's values."""
+    """The width of each column's values."""
     ys: tuple[float, ...]
-    """The height of each rung, from the head of a band; the smallest is at the foot."""
-    by_cores: bool
-    """The rungs stand by the logarithm of their cores, and not equally far apart."""
+    """The vertical position of each rung within a band; the smallest rung is at the bottom."""
+    is_by_cores: bool
+    """True if rungs are placed by the logarithm of their cores, False if they are equally far apart."""
 
     @property
     def height(self) -> float:
-        """Pixels of one band."""
-        return self.ys[0] + _LOW_ROW / 2 + 4
+        """The height of one band."""
+        return self.ys[0] + _MIN_ROW_HEIGHT / 2 + _BOTTOM_MARGIN
 
 
 def wide(chart: Chart, width: float) -> Layout:
-    """All columns in one band."""
+    """Return the layout with all columns in one band."""
     return _layout(chart, chart.columns, width)
 
 
 def narrow(chart: Chart, width: float) -> Layout:
-    """Each column in a band of its own."""
-    each = [_layout(chart, [column], width) for column in chart.columns]
-    return each[0]._replace(
-        width=max(one.width for one in each),
-        plot=min(one.plot for one in each),
-        values=tuple(one.values[0] for one in each),
+    """Return the layout with one band per column."""
+    layouts = [_layout(chart, [column], width) for column in chart.columns]
+    # One width for all bands: their plots share a scale, and their left edges line up.
+    return layouts[0]._replace(
+        width=max(layout.width for layout in layouts),
+        plot=min(layout.plot for layout in layouts),
+        values=tuple(layout.values[0] for layout in layouts),
     )
 
 
-def lefts(layout: Layout, chart: Chart, columns: Sequence[int]) -> list[float]:
-    """The left edge of each plot of a band."""
-    edges, x = [], layout.names + BETWEEN
-    for at in columns:
-        edges.append(x)
-        x += _span(chart.columns[at], layout.plot, layout.values[at]) + BETWEEN
-    return edges
+def plot_lefts(layout: Layout, chart: Chart, columns: Sequence[int]) -> list[float]:
+    """Return the left edge of each plot in a band of these columns."""
+    lefts, x = [], layout.labels + COLUMN_GAP
+    for index in columns:
+        lefts.append(x)
+        x += _column_width(chart.columns[index], layout.plot, layout.values[index]) + COLUMN_GAP
+    return lefts
 
 
 def _layout(chart: Chart, columns: Sequence[Column], width: float) -> Layout:
-    names = _names(chart.rows)
-    values = tuple(max(width_of(cell.text, TEXT) for cell in column.cells) for column in columns)
-    spare = width - names - len(columns) * (BETWEEN + GAP) - sum(values) - MARK
-    plot = min(MAX_PLOT_WIDTH, max(MIN_PLOT_WIDTH, spare / len(columns)))
-    spans = [_span(column, plot, value) for column, value in zip(columns, values, strict=True)]
-    needed = names + sum(span + BETWEEN for span in spans) + MARK
-    return Layout(max(width, needed), names, plot, values, *_heights([row.cores for row in chart.rows]))
+    labels = _labels_width(chart.rows)
+    values = tuple(max(text_width(cell.text, TEXT_SIZE) for cell in column.cells) for column in columns)
+    remaining = width - labels - len(columns) * (COLUMN_GAP + VALUE_GAP) - sum(values) - MARK_RADIUS
+    plot = min(MAX_PLOT_WIDTH, max(MIN_PLOT_WIDTH, remaining / len(columns)))
+    column_widths = [_column_width(column, plot, value) for column, value in zip(columns, values, strict=True)]
+    needed = labels + sum(column_width + COLUMN_GAP for column_width in column_widths) + MARK_RADIUS
+    return Layout(max(width, needed), labels, plot, values, *_vertical_positions([row.cores for row in chart.rows]))
 
 
-def _heights(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
-    """By the cores, so that what grows as a power of them is a straight line; not where that takes too much room."""
-    apart = next((height for most, height in _ROW_HEIGHTS if len(cores) <= most), _LOW_ROW)
-    above = [math.log2(it / cores[0]) for it in cores]
-    closest = min((high - low for low, high in pairwise(above)), default=1.0)
-    doubling = max(_LOW_ROW / closest, apart * (len(cores) - 1) / (above[-1] or 1))
-    by_cores = doubling * above[-1] <= MAX_LADDER_HEIGHT
-    ups = [up * doubling for up in above] if by_cores else [at * float(apart) for at in range(len(cores))]
-    return tuple(HEAD + _LOW_ROW / 2 + ups[-1] - up for up in ups), by_cores
+def _vertical_positions(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
+    """Return the positions of the rungs, and whether they are placed by cores.
+
+    Placed by the logarithm of the cores, a figure that grows as a power of them is a straight line. With sizes that
+    hardly differ, the smallest possible gap would make the chart too high: the rungs are then equally far apart.
+    """
+    row_height = next((height for max_rungs, height in _ROW_HEIGHTS if len(cores) <= max_rungs), _MIN_ROW_HEIGHT)
+    doublings = [math.log2(count / cores[0]) for count in cores]
+    min_gap = min((high - low for low, high in pairwise(doublings)), default=1.0)
+    scale = max(_MIN_ROW_HEIGHT / min_gap, row_height * (len(cores) - 1) / (doublings[-1] or 1))
+    is_by_cores = scale * doublings[-1] <= MAX_LADDER_HEIGHT
+    heights = (
+        [doubling * scale for doubling in doublings]
+        if is_by_cores
+        else [index * float(row_height) for index in range(len(cores))]
+    )
+    return tuple(HEAD_HEIGHT + _MIN_ROW_HEIGHT / 2 + heights[-1] - height for height in heights), is_by_cores
 
 
-def _names(rows: Sequence[Row]) -> float:
-    sizes = max(width_of(row.size, TEXT, bold=True) for row in rows)
-    return sizes + GAP + max(width_of("cores", SMALL), *(width_of(f"{row.cores:,}", SMALL) for row in rows))
+def _labels_width(rows: Sequence[Row]) -> float:
+    sizes = max(text_width(row.size, TEXT_SIZE, bold=True) for row in rows)
+    cores = max(text_width("cores", SMALL_SIZE), *(text_width(f"{row.cores:,}", SMALL_SIZE) for row in rows))
+    return sizes + VALUE_GAP + cores
 
 
-def _span(column: Column, plot: float, value: float) -> float:
-    """Pixels of a column: of its plot and values, or of its head."""
-    return max(plot + GAP + value, width_of(column.title, TITLE, bold=True), width_of(column.change, SMALL))
+def _column_width(column: Column, plot: float, values: float) -> float:
+    """Return the width of a column: that of its plot and values, or of its title."""
+    title = text_width(column.title, TITLE_SIZE, bold=True)
+    return max(plot + VALUE_GAP + values, title, text_width(column.change, SMALL_SIZE))

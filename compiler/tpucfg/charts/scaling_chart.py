@@ -1,58 +1,64 @@
-"""Measured examples per second to the chart of scaling: what was measured, and what linear scaling would give."""
+"""The chart of measured examples per second, compared with linear scaling."""
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.charts.chart import Cell, Chart, Column
-from tpucfg.charts.ladder_chart import rows
-from tpucfg.charts.numbers import rounded
+from tpucfg.charts.ladder_chart import chart_rows
+from tpucfg.number_format import UNKNOWN, floor_percent, format_rounded
 from tpucfg.plan import Rung
-from tpucfg.results.evaluation import percent
 
-_WILD: Final = 1000
+_MIN_ROUNDED_RATIO: Final = 1000
+"""Beyond every plausible measurement, where a percentage may exceed the range of floats."""
 
 
 class MeasuredThroughput(NamedTuple):
-    """What was measured in one environment."""
+    """The measurements in one environment."""
 
     speeds: Mapping[str, Fraction]
-    """Examples per second, above nought, by size."""
+    """Examples per second, above zero, by size."""
     outdated: Collection[str] = ()
-    """The sizes that were measured with another config than the spec makes now."""
+    """The sizes measured with a different config than the spec now produces."""
 
 
 def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThroughput) -> Chart | None:
-    """The chart of scaling of one environment; None where no rung was measured.
+    """Return the chart of one environment; None if no rung was measured.
 
-    Linear scaling starts from the smallest rung that was measured: as many examples per second and core on every other.
+    Linear scaling starts from the smallest measured rung: as many examples per second and core on every other rung.
     """
     base = next((rung for rung in rungs if rung.size in measured.speeds), None)
     if base is None:
         return None
     per_core = measured.speeds[base.size] / base.slice.cores
     linear = tuple(per_core * rung.slice.cores for rung in rungs)
-    speeds = tuple(_speed(measured.speeds.get(rung.size)) for rung in rungs)
-    shares = tuple(_share(cell.value, expected) for cell, expected in zip(speeds, linear, strict=True))
-    column = Column("speed", "examples per second", "dashed: linear scaling" if len(rungs) > 1 else "", speeds, linear)
-    share = Column("speed", "share of linear", f"from {base.size}", shares, bars=True)
-    compared = sum(cell.value is not None for cell in speeds) > 1
-    columns = (column, share) if compared else (column,)
-    missing = ("–: not measured yet.",) if any(cell.value is None for cell in speeds) else ()
-    outdated = ", ".join(rung.size for rung in rungs if rung.size in measured.speeds and rung.size in measured.outdated)
-    changed = (f"{outdated}: measured with another config than the spec makes now.",) if outdated else ()
+    speeds = tuple(_speed_cell(measured.speeds.get(rung.size)) for rung in rungs)
+    shares = tuple(_share_cell(cell.value, expected) for cell, expected in zip(speeds, linear, strict=True))
+    legend = "dashed: linear scaling" if len(rungs) > 1 else ""
+    column = Column("speed", "examples per second", legend, speeds, linear)
+    share = Column("speed", "share of linear", f"from {base.size}", shares, is_bars=True)
+    # A single measurement is its own base: a column of shares would only show 100%.
+    columns = (column, share) if sum(cell.value is not None for cell in speeds) > 1 else (column,)
     title = f"{environment}: measured against linear scaling"
-    return Chart(title, rows(rungs), columns, missing + changed)
+    return Chart(title, chart_rows(rungs), columns, _notes(rungs, measured))
 
 
-def _speed(value: Fraction | None) -> Cell:
-    return Cell(None, "–") if value is None else Cell(value, rounded(value))
+def _notes(rungs: Sequence[Rung], measured: MeasuredThroughput) -> tuple[str, ...]:
+    sizes = [rung.size for rung in rungs]
+    missing = (f"{UNKNOWN}: not measured yet.",) if any(size not in measured.speeds for size in sizes) else ()
+    outdated = ", ".join(size for size in sizes if size in measured.speeds and size in measured.outdated)
+    note = f"{outdated}: measured with a different config than the spec now produces."
+    return (*missing, note) if outdated else missing
 
 
-def _share(value: Fraction | None, linear: Fraction) -> Cell:
-    return Cell(None, "–") if value is None else Cell(value / linear, _percent(value / linear))
+def _speed_cell(value: Fraction | None) -> Cell:
+    return Cell(None, UNKNOWN) if value is None else Cell(value, format_rounded(value))
+
+
+def _share_cell(value: Fraction | None, linear: Fraction) -> Cell:
+    return Cell(None, UNKNOWN) if value is None else Cell(value / linear, _percent(value / linear))
 
 
 def _percent(ratio: Fraction) -> str:
-    """As `tpucfg status` has it, but for what no floating-point number could hold."""
-    return percent(ratio) if ratio < _WILD else f"{rounded(100 * ratio)}%"
+    """Return the percentage as `tpucfg status` shows it, or rounded if it is implausibly large."""
+    return floor_percent(ratio) if ratio < _MIN_ROUNDED_RATIO else f"{format_rounded(100 * ratio)}%"

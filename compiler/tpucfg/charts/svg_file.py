@@ -1,6 +1,7 @@
-"""Stories to one stand-alone SVG."""
+"""Narratives as one stand-alone SVG file."""
 
 from collections.abc import Sequence
+from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
 from tpucfg.charts.chart import Narrative
@@ -9,42 +10,53 @@ from tpucfg.charts.svg_elements import add_element, attributes_of, wrapped
 from tpucfg.charts.theme import stylesheet
 from tpucfg.findings import Finding
 
-WIDTH = 880
-MARGIN = 28
-"""Pixels of the drawing, and of the paper around it."""
+WIDTH: Final = 880
+"""Pixels of the charts; a chart that needs more makes the file wider."""
+MARGIN: Final = 28
+"""Pixels around them."""
 
 
-def picture(stories: Sequence[Narrative], findings: Sequence[Finding]) -> str:
-    """All stories below one another, then what is to be thought of: a file of its own, for any page or viewer."""
+def render_svg(narratives: Sequence[Narrative], findings: Sequence[Finding]) -> str:
+    """Return an SVG with the narratives below one another, then the warnings; it needs no other file."""
     body = Element("g")
     width, y = float(WIDTH), 0.0
-    for story in stories:
-        width, y = _told(body, story, width, y)
-    y = _warnings(body, findings, width, y)
-    return _document(body, stories, width + 2 * MARGIN, y + 2 * MARGIN)
+    for narrative in narratives:
+        width, y = _draw_narrative(body, narrative, width, y)
+    y = _draw_warnings(body, findings, width, y)
+    return _document(body, narratives, width + 2 * MARGIN, y + 2 * MARGIN)
 
 
-def _told(body: Element, story: Narrative, width: float, y: float) -> tuple[float, float]:
-    """The width and height after one more story."""
+def descriptions(narratives: Sequence[Narrative]) -> list[str]:
+    """Return the content of the narratives as text, for screen readers."""
+    return [
+        part
+        for narrative in narratives
+        for part in (*narrative.lead, *(chart.description for chart in narrative.charts))
+    ]
+
+
+def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float) -> tuple[float, float]:
+    """Draw one narrative at that height, and return the width and height so far."""
     y += 20 if y else -10
-    for line in wrapped(story.headline, WIDTH, 24, bold=True):
+    for line in wrapped(narrative.headline, WIDTH, 24, bold=True):
         y += 30
         add_element(body, "text", line, class_="headline", x=0, y=y)
-    for sentence, class_ in zip(story.lead, ("", "muted"), strict=True):
+    for sentence, class_ in zip(narrative.lead, ("", "muted"), strict=True):
         for line in wrapped(sentence, WIDTH, 14):
             y += 22
             add_element(body, "text", line, class_=class_, x=0, y=y)
-    for number, chart in enumerate(story.charts):
+    for number, chart in enumerate(narrative.charts):
+        # The headline is the title of the first chart.
         if number:
             y += 36
             add_element(body, "text", chart.title, class_="part", x=0, y=y)
         y += 24
-        drawn = draw(add_element(body, "g", transform=f"translate(0 {y:g})"), chart, WIDTH, stacked=False)
-        width, y = max(width, drawn.width), y + drawn.height
+        drawing = draw(add_element(body, "g", transform=f"translate(0 {y:g})"), chart, WIDTH, stacked=False)
+        width, y = max(width, drawing.width), y + drawing.height
     return width, y
 
 
-def _warnings(body: Element, findings: Sequence[Finding], width: float, y: float) -> float:
+def _draw_warnings(body: Element, findings: Sequence[Finding], width: float, y: float) -> float:
     for finding in findings:
         if finding.level == "warning":
             y += 4
@@ -54,8 +66,8 @@ def _warnings(body: Element, findings: Sequence[Finding], width: float, y: float
     return y
 
 
-def _document(body: Element, stories: Sequence[Narrative], width: float, height: float) -> str:
-    made = Element(
+def _document(body: Element, narratives: Sequence[Narrative], width: float, height: float) -> str:
+    root = Element(
         "svg",
         attributes_of(
             {
@@ -68,15 +80,13 @@ def _document(body: Element, stories: Sequence[Narrative], width: float, height:
             }
         ),
     )
-    add_element(made, "title", "; ".join(dict.fromkeys(story.headline for story in stories)), id="title")
-    add_element(made, "desc", " ".join(described(stories)), id="description")
-    add_element(made, "style").text = stylesheet()
-    add_element(made, "rect", class_="paper", width="100%", height="100%", rx=12)
+    # Narratives of different environments may have one headline.
+    title = "; ".join(dict.fromkeys(narrative.headline for narrative in narratives))
+    add_element(root, "title", title, id="title")
+    add_element(root, "desc", " ".join(descriptions(narratives)), id="description")
+    # Set directly: add_element would escape the line breaks.
+    add_element(root, "style").text = stylesheet()
+    add_element(root, "rect", class_="paper", width="100%", height="100%", rx=12)
     body.set("transform", f"translate({MARGIN} {MARGIN})")
-    made.append(body)
-    return tostring(made, encoding="unicode")
-
-
-def described(stories: Sequence[Narrative]) -> list[str]:
-    """What the stories show, in words."""
-    return [part for story in stories for part in (*story.lead, *(chart.description for chart in story.charts))]
+    root.append(body)
+    return tostring(root, encoding="unicode")

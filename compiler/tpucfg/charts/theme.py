@@ -1,10 +1,10 @@
-"""The colours, light and dark, and the style sheets made of them."""
+"""Colours for light and dark schemes, and the style sheets built from them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 HUES: Final = ("batch", "steps", "rate", "speed")
-"""The kinds of columns that have a colour of their own."""
+"""The kinds of columns, each with its own colour."""
 Palette = Mapping[str, str]
 LIGHT: Final[Palette] = {
     "paper": "#fdfcf9",
@@ -47,38 +47,6 @@ svg .ring {{ stroke-width: 3 }}
 """
 
 
-def stylesheet() -> str:
-    """The style of a chart, for a stand-alone file and for a page alike."""
-    return _SHAPES + _colours(LIGHT) + f"@media screen and (prefers-color-scheme: dark) {{\n{_colours(DARK)}}}\n"
-
-
-def _colours(palette: Palette) -> str:
-    rules = [
-        f"svg .paper {{ fill: {palette['paper']} }}",
-        f"svg text {{ fill: {palette['ink']} }}",
-        f"svg .muted {{ fill: {palette['muted']} }}",
-        f"svg .warning {{ fill: {palette['warning']} }}",
-        f"svg .grid {{ stroke: {palette['grid']} }}",
-        *(
-            rule
-            for hue in HUES
-            for rule in (
-                f"svg .{hue} .head, svg .{hue} .mark, svg .{hue} .bar {{ fill: {palette[hue]} }}",
-                f"svg .{hue} .path {{ stroke: {palette[hue]} }}",
-                f"svg .{hue} .mark {{ stroke: {palette['paper']} }}",
-                f"svg .{hue} .ring {{ fill: {palette['paper']}; stroke: {palette[hue]} }}",
-            )
-        ),
-    ]
-    return "\n".join(rules) + "\n"
-
-
-def page_stylesheet() -> str:
-    """The style of the page around the charts."""
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
-    return _PAGE + _page_colours(LIGHT) + dark
-
-
 _PAGE: Final = f"""\
 :root {{ color-scheme: light dark }}
 body {{ margin: 0; font: 16px/1.5 {FONT}; font-variant-numeric: tabular-nums; overflow-wrap: anywhere }}
@@ -118,6 +86,42 @@ footer {{ margin-top: 40px; font-size: 13px }}
   th, td {{ padding: 3px 0 3px 9px }}
 }}
 """
+
+
+def stylesheet() -> str:
+    """Return the style of a chart, in a stand-alone file or in a page."""
+    return _SHAPES + _with_dark_scheme(_chart_colours)
+
+
+def page_stylesheet() -> str:
+    """Return the style of the page around the charts."""
+    return _PAGE + _with_dark_scheme(_page_colours)
+
+
+def _with_dark_scheme(colours: Callable[[Palette], str]) -> str:
+    # Only on screens: paper is white, whatever the reader's scheme is.
+    return colours(LIGHT) + f"@media screen and (prefers-color-scheme: dark) {{\n{colours(DARK)}}}\n"
+
+
+def _chart_colours(palette: Palette) -> str:
+    rules = [
+        f"svg .paper {{ fill: {palette['paper']} }}",
+        f"svg text {{ fill: {palette['ink']} }}",
+        f"svg .muted {{ fill: {palette['muted']} }}",
+        f"svg .warning {{ fill: {palette['warning']} }}",
+        f"svg .grid {{ stroke: {palette['grid']} }}",
+        *(
+            rule
+            for hue in HUES
+            for rule in (
+                f"svg .{hue} .head, svg .{hue} .mark, svg .{hue} .bar {{ fill: {palette[hue]} }}",
+                f"svg .{hue} .path {{ stroke: {palette[hue]} }}",
+                f"svg .{hue} .mark {{ stroke: {palette['paper']} }}",
+                f"svg .{hue} .ring {{ fill: {palette['paper']}; stroke: {palette[hue]} }}",
+            )
+        ),
+    ]
+    return "\n".join(rules) + "\n"
 
 
 def _page_colours(palette: Palette) -> str:

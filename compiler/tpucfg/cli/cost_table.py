@@ -1,18 +1,12 @@
 """Hours and cost of a run on each rung: as table cells, as notes, and as data for JSON."""
 
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours
 from tpucfg.results.cost import Cost
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.text_format import listed
-
-UNKNOWN: Final = "–"
-"""The cell of an unknown value."""
-_MIN_WHOLE_HOURS: Final = 100
-"""The least number of hours that is shown without a fraction."""
-_CENT: Final = Fraction(1, 100)
 
 
 def cost_cells(status: LadderStatus) -> dict[str, dict[str, str]]:
@@ -46,10 +40,14 @@ def _has_hours(status: LadderStatus) -> bool:
 
 
 def _cells(cost: Cost, size: str, status: LadderStatus) -> dict[str, str]:
-    hourly = {"USD/hour": _dollars(cost.usd_per_hour)}
+    hourly = {"USD/hour": format_dollars(cost.usd_per_hour)}
     if not _has_hours(status):
         return hourly
-    return hourly | {"hours": _hours(cost.hours), "USD": _dollars(cost.usd), "figures": _source(cost, size, status)}
+    return hourly | {
+        "hours": format_hours(cost.hours),
+        "USD": format_dollars(cost.usd),
+        "figures": _source(cost, size, status),
+    }
 
 
 def _source(cost: Cost, size: str, status: LadderStatus) -> str:
@@ -58,16 +56,3 @@ def _source(cost: Cost, size: str, status: LadderStatus) -> str:
         return UNKNOWN
     source = "measured" if cost.source == size else f"forecast from {cost.source}"
     return f"{source}, other config" if cost.source in status.outdated else source
-
-
-def _hours(value: Fraction | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return f"{float(value):,.0f}" if value >= _MIN_WHOLE_HOURS else f"{float(value):.3g}"
-
-
-def _dollars(value: Fraction | None) -> str:
-    """Return an amount to the cent; an amount below a cent has one significant digit."""
-    if value is None:
-        return UNKNOWN
-    return f"{float(value):,.2f}" if value >= _CENT else f"{float(value):.1g}"

@@ -152,22 +152,22 @@ def _rung_data(rung: Rung, status: "LadderStatus | None") -> dict[str, Any]:
 
 
 def _svg(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import narrative, picture
+    from tpucfg.charts import build_narrative, render_svg
 
     throughputs = _throughputs(ladders.statuses)
-    narratives = [narrative(ladders.project, group, throughputs) for group in ladders.groups]
-    yield picture(narratives, ladders.findings)
+    narratives = [build_narrative(ladders.project, group, throughputs) for group in ladders.groups]
+    yield render_svg(narratives, ladders.findings)
 
 
 def _html(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import ChartSection, narrative, page
+    from tpucfg.charts import ChartSection, build_narrative, render_html
 
     project, throughputs = ladders.project, _throughputs(ladders.statuses)
     sections = []
     for group in ladders.groups:
         table = ladder_table(group, project.training, ladders.cost_status(group))
-        sections.append(ChartSection(narrative(project, group, throughputs), *table))
-    yield page(project.name, sections, ladders.findings)
+        sections.append(ChartSection(build_narrative(project, group, throughputs), *table))
+    yield render_html(project.name, sections, ladders.findings)
 
 
 def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:

@@ -160,7 +160,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     Raises:
         CommandExit: The record is invalid or cannot be written.
     """
-    from tpucfg.results.record_file import RecordFileError, append_record, record_problems
+    from tpucfg.results.record_file import RecordFileError, append_record
+    from tpucfg.results.record_parser import record_problems
 
     if problems := record_problems(record):
         options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
@@ -178,12 +179,12 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
 def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:
     """Print what the record means for the ladder, and the next steps."""
     from tpucfg.results.ladder_status import ladder_status
-    from tpucfg.results.next_steps import implausible_notes, next_steps, outdated_below_note, unjudged_note
+    from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, outdated_below_note
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
     print_findings(status.results.findings, {status.results.file: status.results.text})
     # On the first rung nothing can be judged yet, so the record of a metric deserves the hint.
-    first_rung_notes = unjudged_note(status) if job.size == job.environment.sizes[0] else ()
+    first_rung_notes = first_rung_note(status) if job.size == job.environment.sizes[0] else ()
     for note in first_rung_notes:
         print(note)
     for line in (*outdated_below_note(status, job.size), *implausible_notes(status, job.size)):

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from tpucfg.cli.cost_table import UNKNOWN, cost_cells, cost_data, cost_note
+from tpucfg.cli.cost_table import cost_cells, cost_data, cost_note
+from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate
 from tpucfg.results import RungEvaluation
-from tpucfg.results.evaluation import decimal, percent
 from tpucfg.results.gate import may_run
 from tpucfg.results.ignored_records import ignored_records
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.next_steps import NextStep, gate_text, implausible_notes, outdated_notes, unjudged_note
+from tpucfg.results.next_steps import NextStep, first_rung_note, gate_text, implausible_notes, outdated_notes
 from tpucfg.spec.project import Project
-
-_MIN_WHOLE_RATE: Final = 1000
-"""The least rate that is shown without a fraction."""
 
 
 class EnvironmentStatus(NamedTuple):
@@ -41,12 +38,15 @@ def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -
     # Pairs and not a mapping: the metric has the name of its choice in the spec, which may be that of a column.
     yield "size", evaluation.size
     yield "cores", f"{evaluation.slice.cores:,}"
-    yield "examples/s", _rate(evaluation.throughput)
-    yield "per core", _rate(evaluation.per_core)
-    yield "scaling", UNKNOWN if evaluation.efficiency is None else percent(evaluation.efficiency)
+    yield "examples/s", format_rate(evaluation.throughput)
+    yield "per core", format_rate(evaluation.per_core)
+    yield "scaling", UNKNOWN if evaluation.efficiency is None else floor_percent(evaluation.efficiency)
     if project.gate and project.gate.metric:
-        yield project.gate.metric, UNKNOWN if evaluation.metric is None else decimal(evaluation.metric)
-        yield "worse by", UNKNOWN if evaluation.worse is None else decimal(max(evaluation.worse, Fraction(0)))
+        yield project.gate.metric, UNKNOWN if evaluation.metric is None else format_metric(evaluation.metric)
+        yield (
+            "worse by",
+            UNKNOWN if evaluation.metric_drop is None else format_metric(max(evaluation.metric_drop, Fraction(0))),
+        )
     if project.prices:
         yield from cost_cells(ladder)[evaluation.size].items()
     yield "status", _status_word(evaluation, ladder, project)
@@ -60,13 +60,6 @@ def _status_word(evaluation: RungEvaluation, ladder: LadderStatus, project: Proj
     return "passed" if evaluation.passed else "not passed"
 
 
-def _rate(value: Fraction | None) -> str:
-    """Return a rate in whole examples, or with four significant digits if it is below a thousand."""
-    if value is None:
-        return UNKNOWN
-    return f"{float(value):,.0f}" if value >= _MIN_WHOLE_RATE else f"{float(value):.4g}"
-
-
 def status_notes(status: EnvironmentStatus, project: Project) -> Iterator[NextStep]:
     """Yield the lines below the table: notes, then the next steps."""
     yield from map(NextStep, _notes(status.ladder, project))
@@ -77,8 +70,8 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     if project.gate:
         yield f"the gate asks for {gate_text(project.gate)}"
     yield from outdated_notes(ladder)
-    yield from (ignored.said for ignored in ignored_records(ladder.results, ladder.environment, project.name))
-    yield from unjudged_note(ladder)
+    yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
+    yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
     if project.prices:
         yield from cost_note(ladder)
@@ -96,10 +89,10 @@ def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[s
         "run": record.run if record else None,
         "metrics": record.metrics if record else None,
         "examples_per_second_per_core": None if evaluation.per_core is None else float(evaluation.per_core),
-        "metric_worse_by": None if evaluation.worse is None else float(evaluation.worse),
+        "metric_worse_by": None if evaluation.metric_drop is None else float(evaluation.metric_drop),
         "scaling_efficiency": None if evaluation.efficiency is None else float(evaluation.efficiency),
         "passed": evaluation.passed if project.gate else None,
-        "why_not": [shortfall.why for shortfall in evaluation.shortfalls],
+        "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(status.ladder, evaluation.size),
         "job_changed": evaluation.size in status.ladder.outdated,
     } | cost_data(status.ladder, evaluation.size)

@@ -80,9 +80,9 @@ _ROWS: Final = (
     Rule("TPU094", "error", "production that is not protected", allowable=True),
     Rule("TPU095", "error", "a basic role"),
     # The climb: what was measured, and the gate between two rungs.
-    Rule("TPU100", "error", "results that cannot be read"),
-    Rule("TPU101", "error", "a line of results that is no record"),
-    Rule("TPU102", "error", "a record that does not fit its format"),
+    Rule("TPU100", "error", "a results file that cannot be read"),
+    Rule("TPU101", "error", "a line of a results file that is not a record"),
+    Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
 )

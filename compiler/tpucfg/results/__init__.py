@@ -1,4 +1,4 @@
-"""What was measured on each rung: `results/<environment>.jsonl` beside the spec, and what follows for the climb."""
+"""Recorded measurements in `results/<environment>.jsonl`, and what follows from them: status, gate and cost."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
 from tpucfg.results.record import THROUGHPUT, Record, Results

@@ -1,9 +1,13 @@
-"""The JSON objects that a program printed, out of its log: plain text, or what Cloud Logging gives out of itself.
+"""The JSON objects that a program printed, read from its log: plain text, or entries exported from Cloud Logging.
 
 `gcloud logging read --format=json` prints an array of entries, the newest first; a sink to Cloud Storage writes one
-entry a line; one that is copied from the Logs Explorer is laid out over many lines. What was printed is in an entry's
-payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, where the agent took the line
-apart (GKE). A `protoPayload` is an audit record, which no program prints.
+entry per line; an entry copied from the Logs Explorer is indented over many lines. The printed text is in an entry's
+payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, if the logging agent parsed the
+line (GKE). A `protoPayload` is an audit record, which no program prints.
+
+The review has its own scanner, `tpucfg.review.preview.json_scanner`. The two share no code on purpose: that one keeps a
+whole preview in memory and reports what it cannot parse; this one reads logs of any size in bounded memory, ignores
+invalid JSON, and finds objects inside entries and after a line's prefix.
 
 https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 https://cloud.google.com/sdk/gcloud/reference/logging/read
@@ -18,130 +22,135 @@ from io import StringIO
 from typing import Any, Final, NamedTuple, TextIO
 
 MAX_ENTRY_LENGTH: Final = 1 << 20
-"""Characters of a line, or of an entry of an array: Cloud Logging takes entries of 256 KiB.
+"""Characters of a line, or of an entry of an array; Cloud Logging accepts entries of at most 256 KiB.
 
 https://cloud.google.com/logging/quotas
 """
 _PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
-_LAID_OUT: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
-"""How a list of entries begins, or an entry that is laid out over several lines."""
-_FOLLOWING: Final = re.compile(r"[^\s,]")
-_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
+_ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
+"""The first line of an array of entries (group 1), or of an entry that is indented over several lines."""
+_NEXT_ENTRY: Final = re.compile(r"[^\s,]")
+_TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
+# Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
+# NaN and Infinity stay strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
 _DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
-"""NaN and its like stay words, as in what Cloud Logging gives; a float that is infinite was a number beyond floats."""
 
 
 class LogTimestamp(NamedTuple):
-    """By what Cloud Logging itself orders the entries of a log."""
+    """The sort key by which Cloud Logging itself orders the entries of a log."""
 
     second: datetime = datetime.min.replace(tzinfo=UTC)
-    """Without an entry around it nothing has a time, and the order of the log is all there is."""
+    """The minimum for text outside of entries, which is then ordered by its position in the log."""
     fraction: str = ""
-    """Nine digits."""
+    """Nine digits: nanoseconds, which a datetime cannot represent."""
     insert_id: str = ""
-    """Which of two is the later at the same moment."""
+    """The order of entries of the same moment."""
 
 
 class LogObject(NamedTuple):
     """One object that the program printed."""
 
     line: int
-    """Of the log: where the object stands, or where the entry that holds it begins."""
-    when: LogTimestamp
+    """The line of the log on which the object, or the entry around it, begins."""
+    timestamp: LogTimestamp
     data: Mapping[str, Any]
 
 
 class TruncatedLogError(Exception):
-    """An array of entries ends within one; `line` is where that begins."""
+    """An array of entries that ends within an entry; `line` is where that entry begins."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
         self.line = line
 
 
-def is_list(opening: str) -> bool:
-    """Whether a log that begins with this line is an array of entries, as gcloud prints it."""
-    begins = _LAID_OUT.match(opening)
-    return begins is not None and begins[1] is not None
+def is_list(first_line: str) -> bool:
+    """Return True if a log with this first line is an array of entries, as gcloud prints it."""
+    start = _ENTRIES_START.match(first_line)
+    return start is not None and start[1] is not None
 
 
-def iter_log_objects(opening: str, rest: TextIO, words: Iterable[str]) -> Iterator[LogObject]:
-    """The objects in a log, in its order.
+def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iterator[LogObject]:
+    """Yield the objects in a log, in its order, in bounded memory.
 
-    What stands before an object in its line, a time or the name of a host, is passed over. No line, and no entry, is
-    held that is longer than it may be.
+    Text before an object on its line, such as a time or a host name, is skipped, and so is a line or an entry that is
+    longer than the limit.
 
     Args:
-        opening: The log's first line.
-        rest: What follows it.
-        words: A line without any of them is passed over.
+        first_line: The log's first line.
+        rest: The remaining log.
+        keys: A line that contains none of them is skipped without parsing.
 
     Raises:
-        CutOffError: The log is an array of entries, and not whole.
+        TruncatedLogError: The log is an array of entries, and incomplete.
     """
-    words = tuple(words)
-    begins = _LAID_OUT.match(opening)
-    number, left = (yield from _laid_out(opening, rest, begins)) if begins else (1, opening)
-    for line, row in _rows(number, StringIO(left + rest.readline(MAX_ENTRY_LENGTH)), rest):
-        if any(word in row for word in words):
-            data = _object(row)
-            yield from _of_entry(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)
+    keys = tuple(keys)
+    start = _ENTRIES_START.match(first_line)
+    number, left = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
+    # The decoded window may end within a line: that line is completed first.
+    for line, row in _short_lines(number, StringIO(left + rest.readline(MAX_ENTRY_LENGTH)), rest):
+        # Few lines of a log have the keys, and searching for them is much cheaper than parsing every line.
+        if any(key in row for key in keys):
+            data = _object_at_end(row)
+            yield from _printed_objects(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)
 
 
-def _laid_out(opening: str, rest: TextIO, begins: re.Match[str]) -> Generator[LogObject, None, tuple[int, str]]:
-    """What the entries hold, one decoded at a time. Gives what is to be read as lines, with the number of its first.
+def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[LogObject, None, tuple[int, str]]:
+    """Yield the objects of entries that span lines, and return the text to be read as lines, with its line number.
 
-    That is what follows the list; and everything, where it turns out to be text that only begins like one.
+    That text is what follows the array. It is everything if the log turns out to be plain text that begins like one.
     """
-    is_list = begins[1] is not None
-    window, at, number, begun = opening, begins.end(1) if is_list else 0, 1, False
+    in_array = start[1] is not None
+    window, position, number, is_started = first_line, start.end(1) if in_array else 0, 1, False
     while True:
-        following = _FOLLOWING.search(window, at)
-        start = following.start() if following else len(window)
-        number, at = number + window.count("\n", at, start), start
-        if is_list and window.startswith("]", at):
-            return number, window[at + 1 :]
-        entry, end = _decoded(window, at)
-        if entry is not None and (begun or _is_entry(entry)):
-            yield from _of_entry(number, entry)
-            number, at, begun = number + window.count("\n", at, end), end, True
+        next_entry = _NEXT_ENTRY.search(window, position)
+        entry_start = next_entry.start() if next_entry else len(window)
+        number, position = number + window.count("\n", position, entry_start), entry_start
+        if in_array and window.startswith("]", position):
+            return number, window[position + 1 :]
+        entry, end = _decode_object(window, position)
+        if entry is not None and (is_started or _is_entry(entry)):
+            yield from _printed_objects(number, entry)
+            number, position, is_started = number + window.count("\n", position, end), end, True
             continue
-        kept = at if begun else 0
+        # Until the first entry is decoded, the whole window is kept: it may have to be read again as plain lines.
+        kept = position if is_started else 0
         more = rest.read(MAX_ENTRY_LENGTH) if entry is None and len(window) - kept < MAX_ENTRY_LENGTH else ""
         if more:
-            window, at = window[kept:] + more, at - kept
-        elif begun and (is_list or at < len(window)):
+            window, position = window[kept:] + more, position - kept
+        elif is_started and (in_array or position < len(window)):
             raise TruncatedLogError(number)
         else:
-            return (number, "") if begun else (1, window)
+            return (number, "") if is_started else (1, window)
 
 
-def _decoded(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
-    """The object at that place, and where it ends; None where there is none, or it is not whole."""
+def _decode_object(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
+    """Return the object that begins there and its end; None if there is none, or it is incomplete."""
     try:
-        data, end = _DECODER.raw_decode(text, at)
+        data, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None, at
-    return (data, end) if isinstance(data, dict) else (None, at)
+        return None, start
+    return (data, end) if isinstance(data, dict) else (None, start)
 
 
-def _rows(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
-    """The lines, by number, of which none is longer than it may be."""
-    whole = True
+def _short_lines(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
+    """Yield the lines up to the maximum length, with their numbers; a longer line is skipped."""
+    at_line_start = True
     for source in sources:
+        # readline() returns a long line in parts, of which only the last has a line break.
         while part := source.readline(MAX_ENTRY_LENGTH):
-            ended = part.endswith("\n")
-            if whole and (ended or len(part) < MAX_ENTRY_LENGTH):
+            is_complete = part.endswith("\n")
+            if at_line_start and (is_complete or len(part) < MAX_ENTRY_LENGTH):
                 yield number, part
-            number += ended
-            whole = ended
+            number += is_complete
+            at_line_start = is_complete
 
 
-def _object(row: str) -> dict[str, Any]:
-    """The object that the line ends with; an empty one where there is none."""
+def _object_at_end(row: str) -> dict[str, Any]:
+    """Return the object at the end of a line; an empty one if there is none."""
     try:
         data = _DECODER.decode(row[row.index("{") :])
-    except (ValueError, RecursionError):  # text that only looks like it
+    except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 
@@ -150,23 +159,25 @@ def _is_entry(data: Mapping[str, Any]) -> bool:
     return any(payload in data for payload in _PAYLOADS)
 
 
-def _of_entry(line: int, entry: Mapping[str, Any]) -> Iterator[LogObject]:
-    when, payload = _when(entry), entry.get("jsonPayload")
+def _printed_objects(line: int, entry: Mapping[str, Any]) -> Iterator[LogObject]:
+    """Yield the objects in an entry's payload."""
+    timestamp, payload = _timestamp(entry), entry.get("jsonPayload")
     text = entry.get("textPayload")
     if isinstance(payload, dict):
-        yield LogObject(line, when, payload)
+        yield LogObject(line, timestamp, payload)
         text = payload.get("message")
+    # An agent may combine lines that arrive together into one entry.
     for row in text.split("\n") if isinstance(text, str) else ():
         if "{" in row:
-            yield LogObject(line, when, _object(row))
+            yield LogObject(line, timestamp, _object_at_end(row))
 
 
-def _when(entry: Mapping[str, Any]) -> LogTimestamp:
-    time = _TIME.fullmatch(str(entry.get("timestamp")))
-    if time is None:
+def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
+    match = _TIMESTAMP.fullmatch(str(entry.get("timestamp")))
+    if match is None:
         return LogTimestamp()
     try:
-        second = datetime.fromisoformat(time[1] + time[3].replace("Z", "+00:00"))
-    except ValueError:  # of a day that there is not
+        second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
+    except ValueError:  # a day that does not exist, such as 2026-02-30
         return LogTimestamp()
-    return LogTimestamp(second, (time[2] or "").ljust(9, "0"), str(entry.get("insertId", "")))
+    return LogTimestamp(second, (match[2] or "").ljust(9, "0"), str(entry.get("insertId", "")))

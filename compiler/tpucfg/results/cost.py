@@ -1,56 +1,64 @@
-"""Hours and cost of a whole run on each rung: measured, or forecast from a rung that was."""
+"""Hours and cost of a whole run on each rung: measured, or forecast from a measured rung."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.spec.project import Number
 
-_SECONDS = 3600
+_SECONDS_PER_HOUR: Final = 3600
 
 
 class Cost(NamedTuple):
-    """What a run on one rung takes. None stands for what cannot be known."""
+    """The duration and cost of a run on one rung; None for a value that is not known."""
 
     usd_per_hour: Fraction | None
-    """Of the whole slice; None where the spec has no price for its generation."""
+    """Of the whole slice; None if the spec has no price for its generation."""
     throughput: Fraction | None
     """Examples per second: as recorded, or by linear scaling."""
     source: str | None
-    """The size whose record it comes from: its own where it was measured."""
+    """The size whose record the throughput is based on: its own if it was measured."""
     hours: Fraction | None
-    """None where no rung of the generation was measured, or the run is counted in epochs."""
+    """None if no rung of the generation was measured, or the run is counted in epochs."""
 
     @property
     def usd(self) -> Fraction | None:
-        """Of the whole run."""
+        """The cost of the whole run."""
         return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
 
 
 def costs(
-    standings: Sequence[RungEvaluation], examples: Sequence[int | None], prices: Mapping[str, Number]
+    evaluations: Sequence[RungEvaluation], examples: Sequence[int | None], prices: Mapping[str, Number]
 ) -> tuple[Cost, ...]:
-    """The cost of each rung of one ladder. `examples`: of the whole run, by rung; None where it is not known."""
+    """Return the cost of each rung of one ladder.
+
+    Args:
+        evaluations: The rungs, from small to large.
+        examples: The examples of a whole run on each rung; None if they are not known.
+        prices: Dollars per chip hour, by generation.
+    """
     return tuple(
-        _cost(at, standings, seen, prices.get(standings[at].slice.generation)) for at, seen in enumerate(examples)
+        _cost(index, evaluations, count, prices.get(evaluations[index].slice.generation))
+        for index, count in enumerate(examples)
     )
 
 
-def _cost(at: int, standings: Sequence[RungEvaluation], examples: int | None, price: Number | None) -> Cost:
-    slice_ = standings[at].slice
-    source = _source(at, standings)
+def _cost(index: int, evaluations: Sequence[RungEvaluation], examples: int | None, price: Number | None) -> Cost:
+    slice_ = evaluations[index].slice
+    source = _source(index, evaluations)
     throughput = source.per_core * slice_.cores if source and source.per_core else None
     return Cost(
         usd_per_hour=slice_.chips * price.value if price else None,
         throughput=throughput,
         source=source.size if source else None,
-        hours=examples / throughput / _SECONDS if examples is not None and throughput else None,
+        hours=examples / throughput / _SECONDS_PER_HOUR if examples is not None and throughput else None,
     )
 
 
-def _source(at: int, standings: Sequence[RungEvaluation]) -> RungEvaluation | None:
-    """The rung itself, or the nearest one below, or above, of the same chips that was measured."""
-    nearest = [*reversed(standings[: at + 1]), *standings[at + 1 :]]
-    same = (it for it in nearest if it.slice.generation == standings[at].slice.generation)
-    return next((it for it in same if it.throughput), None)
+def _source(index: int, evaluations: Sequence[RungEvaluation]) -> RungEvaluation | None:
+    """Return the rung itself if it was measured, else the nearest measured rung, those below before those above."""
+    by_distance = [*reversed(evaluations[: index + 1]), *evaluations[index + 1 :]]
+    # Chips of another generation have another speed: their records would not predict anything.
+    generation = evaluations[index].slice.generation
+    return next((rung for rung in by_distance if rung.slice.generation == generation and rung.throughput), None)

@@ -1,11 +1,11 @@
-"""Where each rung of a ladder stands: what it measured, how it scales, and whether it has passed the spec's gate."""
+"""Evaluation of each rung of a ladder: its throughput, how it scales, and whether it passes the spec's gate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import floor
 from typing import NamedTuple
 
 from tpucfg.catalog import Slice
+from tpucfg.number_format import floor_percent, format_metric
 from tpucfg.results.record import THROUGHPUT, Record, exact_decimal
 from tpucfg.spec.project import Gate
 from tpucfg.yamldoc.document import KeyPath
@@ -14,12 +14,12 @@ from tpucfg.yamldoc.document import KeyPath
 class Shortfall(NamedTuple):
     """One reason why a rung has not passed."""
 
-    why: str
-    """A clause that names the rung, its numbers and those of the gate."""
+    reason: str
+    """A clause with the rung, its numbers and those of the gate."""
     path: KeyPath
     """The threshold in the spec."""
-    missing: str | None = None
-    """The rung for which something is not recorded; None where what was measured is not good enough."""
+    unrecorded_size: str | None = None
+    """The rung that lacks a record or a metric; None if the measurement is there, but not good enough."""
 
 
 class RungEvaluation(NamedTuple):
@@ -29,17 +29,17 @@ class RungEvaluation(NamedTuple):
     below: Slice | None
     """The rung below; None for the first."""
     record: Record | None
-    """The last one."""
+    """The last record."""
     throughput: Fraction | None
     """Examples per second of the whole slice, as recorded."""
     efficiency: Fraction | None
-    """Examples per second and core, over those of the rung below: 1 is linear scaling. None where one is missing."""
+    """Examples per second and core, divided by those of the rung below: 1 is linear scaling. None if one is missing."""
     metric: Fraction | None
     """The gate's metric, as recorded."""
-    worse: Fraction | None
-    """By how much the metric is worse than on the rung below; below 0 where it is better. None where one is missing."""
+    metric_drop: Fraction | None
+    """By how much the metric is worse than on the rung below; negative if it is better. None if one is missing."""
     shortfalls: tuple[Shortfall, ...]
-    """Why it has not passed: empty where it has, and always without a gate."""
+    """Why the rung has not passed; empty if it has, and always without a gate."""
 
     @property
     def size(self) -> str:
@@ -53,83 +53,79 @@ class RungEvaluation(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the next rung may be climbed."""
+        """True if the next rung may be started."""
         return not self.shortfalls
 
 
 def evaluate_rungs(
     slices: Sequence[Slice], records: Mapping[str, Record], gate: Gate | None
 ) -> tuple[RungEvaluation, ...]:
-    """Each rung of one ladder, from small to large. `records`: the one that counts, by size; see `latest`."""
-    made: list[RungEvaluation] = []
+    """Evaluate one ladder, from small to large; `records` by size, as `latest_records` returns them."""
+    evaluations: list[RungEvaluation] = []
     for slice_ in slices:
-        made.append(_standing(slice_, records.get(slice_.size), made[-1] if made else None, gate))
-    return tuple(made)
+        below = evaluations[-1] if evaluations else None
+        evaluations.append(_evaluate(slice_, records.get(slice_.size), below, gate))
+    return tuple(evaluations)
 
 
-def _standing(slice_: Slice, record: Record | None, below: RungEvaluation | None, gate: Gate | None) -> RungEvaluation:
+def _evaluate(slice_: Slice, record: Record | None, below: RungEvaluation | None, gate: Gate | None) -> RungEvaluation:
     throughput = record.metric(THROUGHPUT) if record else None
     metric = record.metric(gate.metric) if record and gate else None
     per_core = below.per_core if below else None
-    standing = RungEvaluation(
+    # Measurements are evaluated without a gate too: `status` shows them, and only the shortfalls need thresholds.
+    evaluation = RungEvaluation(
         slice=slice_,
         below=below.slice if below else None,
         record=record,
         throughput=throughput,
         efficiency=throughput / slice_.cores / per_core if throughput and per_core else None,
         metric=metric,
-        worse=_worse(metric, below.metric, gate) if below else None,
+        metric_drop=_metric_drop(metric, below.metric, gate) if below else None,
         shortfalls=(),
     )
-    return standing._replace(shortfalls=tuple(_shortfalls(standing, below, gate))) if gate else standing
+    return evaluation._replace(shortfalls=tuple(_shortfalls(evaluation, below, gate))) if gate else evaluation
 
 
-def _worse(metric: Fraction | None, below: Fraction | None, gate: Gate | None) -> Fraction | None:
+def _metric_drop(metric: Fraction | None, below: Fraction | None, gate: Gate | None) -> Fraction | None:
     if metric is None or below is None or gate is None:
         return None
     return below - metric if gate.goal == "max" else metric - below
 
 
-def _shortfalls(it: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
-    """What the gate compares has to be recorded, also on the first rung: the second is compared with it."""
-    if it.record is None:
-        yield Shortfall(f"nothing is recorded for {it.size}", ("gate",), it.size)
+def _shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
+    """Yield why a rung has not passed, the first rung included: the second rung is compared with its record."""
+    if rung.record is None:
+        yield Shortfall(f"nothing is recorded for {rung.size}", ("gate",), rung.size)
         return
-    yield from _slow(it, below, gate)
+    yield from _scaling_shortfalls(rung, below, gate)
     if gate.metric:
-        yield from _bad(it, below, gate, gate.metric)
+        yield from _metric_shortfalls(rung, below, gate, gate.metric)
 
 
-def _slow(it: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
+def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
     path = ("gate", "min_scaling_efficiency")
-    least = exact_decimal(gate.min_scaling_efficiency)
-    if it.throughput is None:
-        yield Shortfall(f"{THROUGHPUT} is not recorded for {it.size}", path, it.size)
+    required = exact_decimal(gate.min_scaling_efficiency)
+    if rung.throughput is None:
+        yield Shortfall(f"{THROUGHPUT} is not recorded for {rung.size}", path, rung.size)
     elif below and below.throughput is None:
-        yield Shortfall(f"{it.size} has no {THROUGHPUT} of {below.size} to be compared with", path, below.size)
-    elif below and it.efficiency is not None and it.efficiency < least:
-        asked = f"the gate asks for {percent(least)}"
-        yield Shortfall(f"{it.size} scales to {percent(it.efficiency)} of {below.size}, and {asked}", path)
+        reason = f"{THROUGHPUT} is not recorded for {below.size}, which {rung.size} is compared with"
+        yield Shortfall(reason, path, below.size)
+    elif below and rung.efficiency is not None and rung.efficiency < required:
+        measured = f"{rung.size} scales to {floor_percent(rung.efficiency)} of {below.size}"
+        yield Shortfall(f"{measured}, and the gate requires {floor_percent(required)}", path)
 
 
-def _bad(it: RungEvaluation, below: RungEvaluation | None, gate: Gate, name: str) -> Iterator[Shortfall]:
-    path = ("gate", "max_drop")
-    most = exact_decimal(gate.max_drop or 0)
-    if it.metric is None:
-        yield Shortfall(f"{name} is not recorded for {it.size}", ("gate", "metric"), it.size)
+def _metric_shortfalls(
+    rung: RungEvaluation, below: RungEvaluation | None, gate: Gate, name: str
+) -> Iterator[Shortfall]:
+    # Exact decimals: in floats, 0.97 - 0.96 is more than 0.01, and a rung at its threshold would fail.
+    allowed = exact_decimal(gate.max_drop or 0)
+    if rung.metric is None:
+        yield Shortfall(f"{name} is not recorded for {rung.size}", ("gate", "metric"), rung.size)
     elif below and below.metric is None:
-        yield Shortfall(f"{it.size} has no {name} of {below.size} to be compared with", ("gate", "metric"), below.size)
-    elif below and below.metric is not None and it.worse is not None and it.worse > most:
-        said = f"{name} is {decimal(it.metric)} on {it.size} and {decimal(below.metric)} on {below.size}"
-        allowed = f"the gate allows {decimal(most)}"
-        yield Shortfall(f"{said}: {decimal(it.worse)} worse, and {allowed}", path)
-
-
-def percent(ratio: Fraction) -> str:
-    """A ratio as people read it, rounded down, so that what is below a threshold does not look as if it were met."""
-    return f"{floor(ratio * 1000) / 10:g}%"
-
-
-def decimal(value: Fraction) -> str:
-    """A metric as people read it."""
-    return f"{float(value):.12g}"
+        reason = f"{name} is not recorded for {below.size}, which {rung.size} is compared with"
+        yield Shortfall(reason, ("gate", "metric"), below.size)
+    elif below and below.metric is not None and rung.metric_drop is not None and rung.metric_drop > allowed:
+        values = f"{format_metric(rung.metric)} on {rung.size} and {format_metric(below.metric)} on {below.size}"
+        drop = f"{format_metric(rung.metric_drop)} worse, and the gate allows {format_metric(allowed)}"
+        yield Shortfall(f"{name} is {values}: {drop}", ("gate", "max_drop"))

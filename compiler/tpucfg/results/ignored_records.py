@@ -1,8 +1,8 @@
-"""Everything that is to be said of the folder `results/`: of what is no record, and of records that are not counted.
+"""Findings about the `results` folder: errors in its files, and notes about records that are not counted.
 
-A record that is not counted is no mistake: a ladder that was changed leaves its history behind, and two specs may share
-a folder. But a project that was renamed, and a file that is named after no environment, look the same, and close the
-gate without a word. So `check` notes them, and nothing is stopped.
+A record that is not counted is not an error: records of sizes that left the ladder are its history, and two specs may
+share a folder. But after the project was renamed, or with a file named after no environment, the gate would be closed
+without an explanation. `tpucfg check` therefore prints a note, which stops nothing.
 """
 
 import os
@@ -18,64 +18,74 @@ from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 
-_MOST_FILES: Final = 1_000
-"""Looked at; a folder with more is no folder of results."""
-_MOST_STRAYS: Final = 10
-"""Files that are named."""
-_ENDING: Final = ".jsonl"
+_MAX_FILES: Final = 1_000
+"""Directory entries that are read; a folder with more is not a folder of results."""
+_MAX_UNKNOWN_FILES: Final = 10
+"""Files that are reported."""
+_EXTENSION: Final = ".jsonl"
 
 
 class IgnoredRecords(NamedTuple):
-    """Records of one file that count for nothing, for one reason."""
+    """Records of one file that are not counted, for one reason."""
 
-    said: str
+    message: str
     help: str
     location: Location | None
-    """The last of them."""
+    """The last of the records."""
 
 
 def record_findings(
     folder: Path, project: Project, environments: Collection[str] = ()
 ) -> tuple[list[Finding], dict[str, str]]:
-    """What there is to say of the results beside a spec, and their texts by name.
+    """Return all findings about the results next to a spec, and the texts of their files by name.
 
-    `environments`: those that are asked about; none for all, and for the files of none as well.
+    Args:
+        folder: The spec's folder.
+        project: The spec.
+        environments: The environments to check; empty for all, and for files that are named after none.
     """
-    asked = [it for it in project.environments.values() if not environments or it.name in environments]
-    every = [(read_records(folder, it.name, ExampleRecord(project.name, it.sizes[0])), it) for it in asked]
-    found = [finding for results, _ in every for finding in results.findings]
-    for results, environment in every if not project.broken else ():
-        found += [
-            Finding.of("TPU103", it.said, it.location or Location(results.file), help=it.help)
-            for it in ignored_records(results, environment, project.name)
-        ]
-    found += () if environments or project.broken else _strays(folder, project.environments)
-    return found, {results.file: results.text for results, _ in every}
+    files = [
+        (read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0])), environment)
+        for environment in project.environments.values()
+        if not environments or environment.name in environments
+    ]
+    findings = [finding for results, _ in files for finding in results.findings]
+    # In a spec with errors, names and sizes may be placeholders, with which no record would match.
+    if not project.broken:
+        for results, environment in files:
+            findings += [
+                Finding.of("TPU103", ignored.message, ignored.location or Location(results.file), help=ignored.help)
+                for ignored in ignored_records(results, environment, project.name)
+            ]
+        if not environments:
+            findings += _unknown_files(folder, project.environments)
+    return findings, {results.file: results.text for results, _ in files}
 
 
 def ignored_records(results: Results, environment: Environment, name: str) -> Iterator[IgnoredRecords]:
-    """The records that count for nothing in an environment of the project of that name."""
-    others = [it for it in results.records if it.name != name]
-    if others:
-        names = _each([it.name for it in others])
-        renamed = f'if {names} is what {name} was called, write "name": "{name}" there'
+    """Yield the records that are not counted in an environment of the project of that name."""
+    other_name = [record for record in results.records if record.name != name]
+    if other_name:
+        names = _distinct([record.name for record in other_name])
+        subject = f"{_count(other_name)} with another name ({names}) {_verb(other_name)} not counted"
+        rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
         yield IgnoredRecords(
-            f"{_counted(others)} of another name ({names}) {_verb(others)} not counted: the spec's name is {name}",
-            f"{renamed}; if another spec shares the folder, leave it as it is",
-            others[-1].location,
+            f"{subject}: the spec's name is {name}",
+            f"{rename}; if another spec shares the folder, change nothing",
+            other_name[-1].location,
         )
-    elsewhere = [it for it in results.records if it.name == name and it.size not in environment.sizes]
-    if elsewhere:
-        sizes, ladder = _each([it.size for it in elsewhere]), listed(environment.sizes, last=" and ")
+    other_size = [record for record in results.records if record.name == name and record.size not in environment.sizes]
+    if other_size:
+        sizes, ladder = _distinct([record.size for record in other_size]), listed(environment.sizes, last=" and ")
+        subject = f"{_count(other_size)} of a size outside the ladder ({sizes}) {_verb(other_size)} not counted"
         yield IgnoredRecords(
-            f"{_counted(elsewhere)} of a size outside the ladder ({sizes}) {_verb(elsewhere)} not counted: "
-            f"{environment.name} has {ladder}",
-            f"add {sizes} to {dotted(environment.sizes_path)} to climb by it, or leave it as it is",
-            elsewhere[-1].location,
+            f"{subject}: {environment.name} has {ladder}",
+            f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
+            other_size[-1].location,
         )
 
 
-def _counted(records: Sequence[Record]) -> str:
+def _count(records: Sequence[Record]) -> str:
     return "1 record" if len(records) == 1 else f"{len(records):,} records"
 
 
@@ -83,34 +93,35 @@ def _verb(records: Sequence[Record]) -> str:
     return "is" if len(records) == 1 else "are"
 
 
-def _each(texts: Sequence[str]) -> str:
+def _distinct(texts: Sequence[str]) -> str:
     return listed(sorted(set(texts)), last=" and ")
 
 
-def _strays(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
-    """Files of records that nobody reads, as no environment has their name."""
+def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each results file that is named after no environment, and is therefore never read."""
     names = listed([*environments], last=" and ")
-    strays = (file for file in _files(folder / FOLDER) if file.removesuffix(_ENDING) not in environments)
-    for file in islice(strays, _MOST_STRAYS):
-        near = nearest(file.removesuffix(_ENDING), [*environments])
-        renamed = f"did you mean {near}{_ENDING}? Rename it" if near else "name it after an environment"
+    unknown = (file for file in _file_names(folder / FOLDER) if file.removesuffix(_EXTENSION) not in environments)
+    for file in islice(unknown, _MAX_UNKNOWN_FILES):
+        similar = nearest(file.removesuffix(_EXTENSION), [*environments])
+        rename = f"rename it to {similar}{_EXTENSION}" if similar else "name it after an environment"
         yield Finding.of(
             "TPU103",
-            f"{quote_key(file)} belongs to no environment, and nothing of it is counted: the spec has {names}",
-            Location(str(record_path(folder, file.removesuffix(_ENDING)))),
-            help=f"{renamed}, or delete it; if another spec shares the folder, leave it as it is",
+            f"{quote_key(file)} is named after no environment, so its records are not counted: the spec has {names}",
+            Location(str(record_path(folder, file.removesuffix(_EXTENSION)))),
+            help=f"{rename}, or delete it; if another spec shares the folder, change nothing",
         )
 
 
-def _files(folder: Path) -> Sequence[str]:
-    """The names of the files of records in a folder; none where it cannot be read, or is a link."""
+def _file_names(folder: Path) -> Sequence[str]:
+    """Return the names of the results files in a folder; empty if it cannot be read or is a symbolic link."""
     try:
+        # A descriptor, so that the folder cannot be exchanged for a link between the check and the listing.
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return ()
     try:
         with os.scandir(descriptor) as entries:
-            return sorted(it.name for it in islice(entries, _MOST_FILES) if it.name.endswith(_ENDING))
+            return sorted(entry.name for entry in islice(entries, _MAX_FILES) if entry.name.endswith(_EXTENSION))
     except OSError:
         return ()
     finally:

@@ -1,4 +1,4 @@
-"""One environment's whole ladder at once: the records beside the spec, where each rung stands, and what runs cost."""
+"""The status of an environment's whole ladder: its records, the evaluation of each rung, and the cost of runs."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,65 +16,74 @@ from tpucfg.spec.project import Environment, Gate, Project
 
 
 class LadderStatus(NamedTuple):
-    """An environment's ladder with what was measured on it."""
+    """An environment's ladder with its measurements."""
 
     environment: Environment
     results: Results
     rungs: tuple[Rung, ...]
-    """All of them, whatever was selected: a rung is judged by the one below."""
+    """All rungs, whatever was selected: a rung is compared with the one below."""
     evaluations: tuple[RungEvaluation, ...]
-    """Of each rung."""
+    """One for each rung."""
     costs: tuple[Cost, ...]
-    """Of a whole run on each rung."""
+    """Of a whole run, one for each rung."""
     gate: Gate | None
-    """What the standings were judged by."""
+    """The gate of the evaluations."""
     jobs: Mapping[str, str]
-    """The hash of the job that the spec makes now, by size, of each rung whose record has one."""
+    """The current job's hash, by size, for each rung whose record has one."""
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """The sizes that were recorded for another config than the spec makes now."""
-        jobs = ((it.size, it.record.job) for it in self.evaluations if it.record and it.record.job)
-        return tuple(size for size, job in jobs if job != self.jobs.get(size))
+        """The sizes recorded with a different config than the spec now produces."""
+        recorded = (
+            (rung.size, rung.record.job) for rung in self.evaluations if rung.record is not None and rung.record.job
+        )
+        return tuple(size for size, job in recorded if job != self.jobs.get(size))
 
-    def standing(self, size: str) -> RungEvaluation:
-        """That of one rung."""
-        return next(it for it in self.evaluations if it.size == size)
+    def evaluation(self, size: str) -> RungEvaluation:
+        """Return the evaluation of one rung."""
+        return next(rung for rung in self.evaluations if rung.size == size)
 
     def cost(self, size: str) -> Cost:
-        """That of a run on one rung."""
+        """Return the cost of a run on one rung."""
         return next(cost for rung, cost in zip(self.rungs, self.costs, strict=True) if rung.size == size)
 
     def below(self, size: str) -> RungEvaluation | None:
-        """That of the rung below, which has to have passed; None for the first rung."""
-        below = self.standing(size).below
-        return self.standing(below.size) if below else None
+        """Return the evaluation of the rung below, which must have passed; None for the first rung."""
+        below = self.evaluation(size).below
+        return self.evaluation(below.size) if below else None
 
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
-    """The ladder of one environment, with the results beside a spec in that folder."""
+    """Return the status of one environment's ladder, with the results next to a spec in that folder."""
     results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
+    # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
     records = latest_records(results, project.name)
-    standing = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
-    run_costs = costs(standing, [rung.examples for rung in rungs], project.prices)
-    jobs = _jobs(project, catalog, environment, records)
-    return LadderStatus(environment, results, rungs, standing, run_costs, project.gate, jobs)
-
-
-def _jobs(
-    project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
-) -> Mapping[str, str]:
-    """As the environment's own target has them: a record knows no other."""
-    sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
-    jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
-    return {job.size: job_hash(job, build_request_body(job)) for job in jobs}
+    evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
+    return LadderStatus(
+        environment=environment,
+        results=results,
+        rungs=rungs,
+        evaluations=evaluations,
+        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices),
+        gate=project.gate,
+        jobs=_current_jobs(project, catalog, environment, records),
+    )
 
 
 def ladder_statuses(
     project: Project, catalog: Catalog, environments: Iterable[Environment], folder: Path
 ) -> Mapping[str, LadderStatus]:
-    """Each of these environments once, by its name."""
-    return {
-        it.name: ladder_status(project, catalog, it, folder) for it in {it.name: it for it in environments}.values()
-    }
+    """Return the status of each environment, by name; an environment may be given several times."""
+    unique = {environment.name: environment for environment in environments}
+    return {name: ladder_status(project, catalog, environment, folder) for name, environment in unique.items()}
+
+
+def _current_jobs(
+    project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
+) -> Mapping[str, str]:
+    """Return the hashes of the jobs that records can be compared with."""
+    # Always for the environment's own target, whatever --target is: `record` hashes no other.
+    sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
+    jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
+    return {job.size: job_hash(job, build_request_body(job)) for job in jobs}

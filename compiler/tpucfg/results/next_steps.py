@@ -1,102 +1,105 @@
-"""What to do next on a ladder, as lines with commands to paste."""
+"""The next steps on a ladder, and notes about its measurements, as lines of text with commands to paste."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tpucfg.results.evaluation import RungEvaluation, decimal, percent
+from tpucfg.number_format import floor_percent, format_metric
+from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import command_line, may_run, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.record import THROUGHPUT, exact_decimal
 from tpucfg.spec.project import Gate
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
-"""Of linear scaling: caches make a slice a little faster than its parts, and a figure of one host makes it much so."""
+"""A scaling efficiency above this is implausible.
+
+Caches make a large slice slightly faster per core; a host's throughput recorded for the slice distorts it far more.
+"""
 
 
 class NextStep(NamedTuple):
-    """One line: a sentence, or what a command is for."""
+    """One line: a sentence, or the purpose of a command and the command."""
 
     text: str
     command: str = ""
 
     def __str__(self) -> str:
-        """The line, for a terminal."""
+        """Return the line for a terminal."""
         return f"{self.text}: {self.command}" if self.command else self.text
 
 
 def gate_text(gate: Gate) -> str:
-    """What the gate asks of a rung, in words."""
-    scaling = f"scaling of {percent(exact_decimal(gate.min_scaling_efficiency))}"
+    """Return the gate's requirements in words."""
+    scaling = f"scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
     if not gate.metric:
         return scaling
+    max_drop = format_metric(exact_decimal(gate.max_drop or 0))
     direction = "below" if gate.goal == "max" else "above"
-    return (
-        f"{scaling}, and {gate.metric} at most {decimal(exact_decimal(gate.max_drop or 0))} {direction} the rung below"
-    )
+    return f"{scaling}, and {gate.metric} at most {max_drop} {direction} the previous rung"
 
 
-def outdated_notes(survey: LadderStatus) -> Iterator[str]:
-    """Records that count, but of a config that the spec does not make any more."""
-    for size in survey.outdated:
-        now = f": {survey.jobs[size]}" if size in survey.jobs else ""
-        yield f"{size} was recorded for another config than the spec makes now{now}"
+def outdated_notes(status: LadderStatus) -> Iterator[str]:
+    """Yield a note for each rung whose record is of an outdated config."""
+    for size in status.outdated:
+        current = f": {status.jobs[size]}" if size in status.jobs else ""
+        yield f"{size} was recorded with a different config than the spec now produces{current}"
 
 
-def outdated_below_note(survey: LadderStatus, size: str) -> Iterator[str]:
-    """That the record which decides about a rung is one of those."""
-    below = survey.below(size)
-    if survey.gate and below and below.size in survey.outdated:
-        said = f"{below.size}, which {size} is compared with"
-        yield f"{said}, was recorded for another config than the spec makes now"
+def outdated_below_note(status: LadderStatus, size: str) -> Iterator[str]:
+    """Yield a note if the record of the rung below, which decides about this one, is of an outdated config."""
+    below = status.below(size)
+    if status.gate and below and below.size in status.outdated:
+        subject = f"{below.size}, which {size} is compared with"
+        yield f"{subject}, was recorded with a different config than the spec now produces"
 
 
-def implausible_notes(survey: LadderStatus, size: str | None = None) -> Iterator[str]:
-    """Measurements that are too good to be true: all, or those in which one size has a part."""
-    for it in survey.evaluations:
-        if (
-            it.below
-            and it.efficiency
-            and it.efficiency > IMPLAUSIBLE_SCALING
-            and size in (None, it.size, it.below.size)
-        ):
-            said = f"{it.size} scales to {percent(it.efficiency)} of {it.below.size}"
-            yield f"{said}: is {THROUGHPUT} that of the whole slice on both?"
+def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
+    """Yield a note for each rung that scales implausibly well; with a size, only for comparisons with that rung."""
+    for rung in status.evaluations:
+        if not rung.below or not rung.efficiency or rung.efficiency <= IMPLAUSIBLE_SCALING:
+            continue
+        if size in (None, rung.size, rung.below.size):
+            scaling = f"{rung.size} scales to {floor_percent(rung.efficiency)} of {rung.below.size}"
+            yield f"{scaling}: check that {THROUGHPUT} is that of the whole slice on both"
 
 
-def unjudged_note(survey: LadderStatus) -> Iterator[str]:
-    """That nobody compares the first rung's metric with anything: a run that diverged looks like any other."""
-    first, gate = survey.evaluations[0], survey.gate
+def first_rung_note(status: LadderStatus) -> Iterator[str]:
+    """Yield a note that the gate cannot check the first rung's metric."""
+    # There is no rung below, so a first run that diverged passes like any other. The reader has to judge it.
+    first, gate = status.evaluations[0], status.gate
     if gate and gate.metric and first.metric is not None:
-        value = decimal(first.metric)
-        yield f"{first.size} is the first rung: its {gate.metric} of {value} is taken as it is, compared with nothing"
+        value = format_metric(first.metric)
+        yield f"{first.size} is the first rung: its {gate.metric} of {value} is not compared with anything"
 
 
-def next_steps(survey: LadderStatus, spec: Path) -> Iterator[NextStep]:
-    """Why rungs that were measured have not passed, then the lowest rung that is still to be measured."""
-    environment = survey.environment.name
-    if survey.results.findings:
-        yield NextStep(f"{survey.results.file} {survey.results.problem}: fix it first")
+def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
+    """Yield why measured rungs have not passed, then the commands for the lowest rung that is not measured."""
+    environment = status.environment.name
+    # An invalid line could be the last record of any rung, so no other step can be recommended.
+    if status.results.findings:
+        yield NextStep(f"{status.results.file} {status.results.problem}: fix it first")
         return
-    for standing in survey.evaluations:
-        if standing.record and standing.shortfalls:
-            yield NextStep(f"{standing.size} has not passed: {'; '.join(it.why for it in standing.shortfalls)}")
-    waiting = [it for it in survey.evaluations if it.record is None]
-    open_ = [it for it in waiting if may_run(survey, it.size)]
-    if open_:
-        size = open_[0].size
-        yield NextStep("next", command_line("submit", environment, size, spec))
-        yield NextStep("then", command_line("record", environment, size, spec, "--from", "LOG"))
-    elif waiting and (closed := survey.below(waiting[0].size)):
-        yield from _again(survey, closed, spec)
-    elif failed := next((it for it in survey.evaluations if survey.gate and not it.passed), None):
-        yield from _again(survey, failed, spec)
-    elif survey.gate:
+    for rung in status.evaluations:
+        if rung.record and rung.shortfalls:
+            reasons = "; ".join(shortfall.reason for shortfall in rung.shortfalls)
+            yield NextStep(f"{rung.size} has not passed: {reasons}")
+    waiting = [rung for rung in status.evaluations if rung.record is None]
+    startable = [rung.size for rung in waiting if may_run(status, rung.size)]
+    if startable:
+        yield NextStep("next", command_line("submit", environment, startable[0], spec))
+        yield NextStep("then", command_line("record", environment, startable[0], spec, "--from", "LOG"))
+    elif waiting and (blocking := status.below(waiting[0].size)):
+        yield from _remedy_steps(status, blocking, spec)
+    # Every rung is recorded: the lowest one that has not passed is to be run again.
+    elif failed := next((rung for rung in status.evaluations if status.gate and not rung.passed), None):
+        yield from _remedy_steps(status, failed, spec)
+    elif status.gate:
         yield NextStep("every rung has passed")
     else:
         yield NextStep("every rung is recorded")
 
 
-def _again(survey: LadderStatus, standing: RungEvaluation, spec: Path) -> Iterator[NextStep]:
-    return (NextStep(*step) for step in remedy(survey, standing, spec))
+def _remedy_steps(status: LadderStatus, rung: RungEvaluation, spec: Path) -> Iterator[NextStep]:
+    return (NextStep(*step) for step in remedy(status, rung, spec))

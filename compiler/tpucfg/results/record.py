@@ -1,55 +1,75 @@
-"""Records as values."""
+"""One record, and all records of a file, as values."""
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
 
 THROUGHPUT: Final = "examples_per_second"
-"""The metric that scaling and cost are worked out from: examples that the whole slice goes through in a second."""
+"""The metric that scaling and cost are computed from: examples per second of the whole slice."""
 SCHEMA: Final = "record"
-"""The name of the schema that a line of the file fits."""
+"""The name of the schema of a record."""
+_MAX_WHOLE: Final = 1e15
+"""Up to this bound, a float without a fraction is written as an integer."""
 
 
 class Record(NamedTuple):
-    """What one run on one rung measured: one line of the file."""
+    """The measurements of one run on one rung: one line of the file."""
 
     name: str
     """The project's name in the spec: two specs may share a folder."""
     size: str
     metrics: Mapping[str, float]
     job: str | None = None
-    """The hash of the job that the spec made when this was recorded."""
+    """The hash of the job at the time of recording."""
     run: str | None = None
-    """The run's id, where the job was submitted with one."""
+    """The run's id, if the job was submitted with one."""
     location: Location | None = None
-    """The line; None for a record that no file holds yet."""
+    """The line in the file; None for a record that is not written yet."""
 
     def metric(self, name: str | None) -> Fraction | None:
-        """A metric as the decimal that the file has, exactly; None where it was not recorded."""
+        """Return a metric as the exact decimal in the file; None if it was not recorded."""
         value = self.metrics.get(name) if name else None
         return None if value is None else exact_decimal(value)
 
 
 class Results(NamedTuple):
-    """One file of records that was read."""
+    """The records of one file, and the findings about it."""
 
     file: str
-    """The name it goes by in findings."""
+    """The file's name in findings."""
     text: str
     records: tuple[Record, ...] = ()
     """In the order of the file."""
     findings: tuple[Finding, ...] = ()
-    """What is wrong with the file, or with a line of it, which then counts for nothing."""
+    """Errors in the file or in its lines; a line with an error is not counted."""
 
     @property
     def problem(self) -> str:
-        """What is wrong with a file that has findings, as the end of a sentence about it."""
-        is_unread = any(it.id == "TPU100" for it in self.findings)
-        return "is not read at all" if is_unread else "is read only in part"
+        """The problem of a file with findings, as the end of a sentence that begins with the file."""
+        is_unread = any(finding.id == "TPU100" for finding in self.findings)
+        return "cannot be read" if is_unread else "has invalid lines"
 
 
 def exact_decimal(value: float) -> Fraction:
-    """The decimal that a number is written as, so that 0.97 - 0.01 is 0.96."""
+    """Return the decimal that a float is written as, so that 0.97 - 0.01 is exactly 0.96."""
+    # Fraction(0.97) is the binary approximation: a metric exactly at its threshold would miss it.
     return Fraction(repr(value))
+
+
+def record_line(record: Record) -> str:
+    """Return the record as its line in the file; equal records give equal bytes."""
+    return json.dumps(record_payload(record), sort_keys=True, allow_nan=False) + "\n"
+
+
+def record_payload(record: Record) -> dict[str, Any]:
+    """Return the record in the form of its schema, without the keys that are None."""
+    metrics = {key: _without_point(value) for key, value in record.metrics.items()}
+    optional = {"job": record.job, "name": record.name, "run": record.run, "size": record.size}
+    return {"metrics": metrics} | {key: value for key, value in optional.items() if value is not None}
+
+
+def _without_point(value: float) -> float:
+    return int(value) if abs(value) < _MAX_WHOLE and value == int(value) else value

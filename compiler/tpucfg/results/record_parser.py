@@ -1,112 +1,134 @@
-"""One line of a file of results to its record, or to what is wrong with it."""
+"""Parse one line of a results file into a record, or into findings."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
-from tpucfg.results.record import SCHEMA, THROUGHPUT, Record
-from tpucfg.schemas import RuleIds
+from tpucfg.results.record import SCHEMA, THROUGHPUT, Record, record_payload
+from tpucfg.schemas import Problem, RuleIds
 from tpucfg.text_format import format_value, quote_key
 from tpucfg.yamldoc.reader import read_text
 
 MAX_LINE_LENGTH: Final = 8 << 10
-"""Bytes: a record with the most metrics that it may have, each with the longest name."""
+"""Characters: enough for the maximum number of metrics, each with the longest name."""
 MAX_FINDINGS_PER_LINE: Final = 5
-"""Findings: a line with more was no record before somebody misspelt a key."""
-_SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6})"')
+"""A line with more findings is in another format, not a record with a misspelt key."""
 RECORD_IDS: Final = RuleIds("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
+_SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6})"')
 
 
 class ExampleRecord(NamedTuple):
-    """What an example of a record is about, so that its reader can keep it."""
+    """The project and size of the example record in a help line, so that the example can be used unchanged."""
 
     name: str
-    """The project's."""
+    """The project's name."""
     size: str
     """A rung of the environment."""
 
     def __str__(self) -> str:
-        """The record as people would write it."""
+        """Return the example as a line of the file."""
         return json.dumps({"metrics": {THROUGHPUT: 1234.5}, "name": self.name, "size": self.size})
 
 
 class AmbiguousJsonError(ValueError):
-    """JSON of which readers make different things."""
+    """JSON that parsers disagree about: duplicate keys, NaN, numbers beyond floats, unbounded nesting."""
 
 
 def parse_strict_json(text: str) -> Any:
-    """The JSON in a text, with every number as a float.
+    """Parse JSON, with every number as a float.
 
     Raises:
-        RefusedError: A number is no finite one, a key is written twice, or it is nested without end.
-        json.JSONDecodeError: It is no JSON.
+        AmbiguousJsonError: A number is not finite, a key occurs twice, or the nesting is too deep.
+        json.JSONDecodeError: The text is not JSON.
     """
     try:
         return json.loads(
-            text, parse_int=_number, parse_float=_number, parse_constant=_number, object_pairs_hook=_members
+            text,
+            parse_int=_finite_float,
+            parse_float=_finite_float,
+            parse_constant=_finite_float,
+            object_pairs_hook=_object_with_unique_keys,
         )
     except RecursionError:
-        raise AmbiguousJsonError("this is nested deeper than any record") from None
+        raise AmbiguousJsonError("the JSON is nested too deeply for a record") from None
 
 
 def parse_record(
-    row: str, location: Location, example: ExampleRecord, *, last: bool = False
+    line: str, location: Location, example: ExampleRecord, *, is_last: bool = False
 ) -> Record | tuple[Finding, ...]:
-    """The record in a line that is not blank. `example`: what a help shows; `last`: no line break follows it."""
-    if len(row) > MAX_LINE_LENGTH:
-        message = f"the line has {len(row):,} characters, and a record at most {MAX_LINE_LENGTH:,}"
-        return (_no_record("", location, message, example),)
+    """Parse a line that is not blank.
+
+    Args:
+        line: The line, without its line break.
+        location: The line's location, for findings.
+        example: The record that help lines show.
+        is_last: True if no line break follows, so that the line may be truncated.
+    """
+    # Before parsing, which takes time and memory for a line of megabytes.
+    if len(line) > MAX_LINE_LENGTH:
+        message = f"the line has {len(line):,} characters; a record has at most {MAX_LINE_LENGTH:,}"
+        return (_invalid_line("", location, message, example),)
     try:
-        data = parse_strict_json(row)
+        data = parse_strict_json(line)
     except json.JSONDecodeError as error:
-        column = min(error.pos, len(row) - 1) + 1
-        return (_no_record(row, location._replace(column=column), _no_json(row, error, last=last), example),)
+        column = min(error.pos, len(line) - 1) + 1
+        message = _json_error_text(line, error, is_last=is_last)
+        return (_invalid_line(line, location._replace(column=column), message, example),)
     except AmbiguousJsonError as error:
-        return (_no_record(row, location, str(error), example),)
+        return (_invalid_line(line, location, str(error), example),)
+    # The compiled validator is fast; the explanation below parses the line again, with the location of each key.
     if not schemas.is_valid(SCHEMA, data):
-        return tuple(islice(_unfit(row, data, location), MAX_FINDINGS_PER_LINE))
+        return tuple(islice(_schema_findings(line, data, location), MAX_FINDINGS_PER_LINE))
     return Record(data["name"], data["size"], data["metrics"], data.get("job"), data.get("run"), location)
 
 
-def _number(text: str) -> float:
+def record_problems(record: Record) -> Sequence[Problem]:
+    """Return why a record does not match its schema; empty if it does."""
+    return schemas.schema_problems(SCHEMA, record_payload(record), RECORD_IDS)
+
+
+def _finite_float(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise AmbiguousJsonError(f"{format_value(text, quoted=False)} is no number that can be compared")
+        raise AmbiguousJsonError(f"{format_value(text, quoted=False)} is not a finite number")
     return value
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # json keeps the last of two equal keys, and other parsers the first.
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise AmbiguousJsonError(f"{quote_key(key)} is written twice")
+            raise AmbiguousJsonError(f"the key {quote_key(key)} occurs twice")
         members[key] = value
     return members
 
 
-def _no_json(row: str, error: json.JSONDecodeError, *, last: bool) -> str:
-    if last and row.lstrip().startswith("{") and not row.rstrip().endswith("}"):
-        return "the last line is cut off: it ends in the middle of a record"
-    return f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+def _json_error_text(line: str, error: json.JSONDecodeError, *, is_last: bool) -> str:
+    if is_last and line.lstrip().startswith("{") and not line.rstrip().endswith("}"):
+        return "the last line is truncated in the middle of a record"
+    return f"the line is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
 
 
-def _no_record(row: str, location: Location, message: str, example: ExampleRecord) -> Finding:
-    size = _SIZE.search(row)
+def _invalid_line(line: str, location: Location, message: str, example: ExampleRecord) -> Finding:
+    # The line is not JSON, but its size may be readable: the example is then a record of that rung.
+    size = _SIZE.search(line)
     record = example._replace(size=size[1]) if size else example
     hint = f"delete line {location.line}, or write the record again: {record}"
     return Finding.of("TPU101", message, location, help=hint)
 
 
-def _unfit(row: str, data: Any, location: Location) -> Iterator[Finding]:
-    """Why the line does not fit the schema, each reason at its place in the line."""
-    document = read_text(row, location.file)
+def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Finding]:
+    """Yield why the line does not match the schema, each finding with its own column."""
+    document = read_text(line, location.file)
     for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, written=document.written):
-        found = problem.finding_in(document)
-        inner = found.location._replace(line=location.line, end_line=location.line)
-        hint = found.help or f"delete line {location.line}"
-        yield found._replace(location=inner if document.root else location, help=hint)
+        finding = problem.finding_in(document)
+        # The document is this one line, so its locations have the right columns but always line 1.
+        in_file = finding.location._replace(line=location.line, end_line=location.line)
+        hint = finding.help or f"delete line {location.line}"
+        yield finding._replace(location=in_file if document.root else location, help=hint)

@@ -7,7 +7,7 @@ import pytest
 
 from spec_changes import scaling_table, statements
 from spec_factory import SPEC, spec
-from tpucfg.review.changes.scaling_table import format_percent
+from tpucfg.number_format import format_percent
 
 STEPS = {"training__steps": {"warmup_steps": 200}}
 RATE = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear"}

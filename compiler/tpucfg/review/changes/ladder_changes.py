@@ -5,8 +5,9 @@ from typing import Final
 
 from tpucfg.diff.change import ConfigKey
 from tpucfg.diff.describe import format_keys
+from tpucfg.number_format import format_factor
 from tpucfg.plan import Job
-from tpucfg.review.changes.scaling_table import ScalingRow, format_factor
+from tpucfg.review.changes.scaling_table import ScalingRow
 from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.text_format import listed
 

@@ -7,15 +7,12 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from tpucfg.diff.change import ConfigKey, sorted_keys
+from tpucfg.number_format import format_factor, format_number
 from tpucfg.plan import Job, Rung
 from tpucfg.text_format import listed
 
 _RUN_LENGTH: Final = ("global batch", "steps", "examples")
 """Columns that are shown together: the third is the product of the other two."""
-_LARGE: Final = 1000
-"""From there on a factor is written out."""
-_SMALL: Final = Fraction(1, 10_000)
-"""Of a whole; what is less is not worth its digits."""
 
 Figures = Mapping[str, Fraction | None]
 """The figures of a rung by column; None if the rung has no such figure."""
@@ -81,27 +78,6 @@ def scaling_cell(row: ScalingRow, column: str) -> str:
         return format_number(new) + (" (as before)" if column == "examples" and old else "")
     factor = f" ({format_factor(new / old)})" if old and new else ""
     return f"{format_number(old)} → {format_number(new)}{factor}"
-
-
-def format_number(value: Fraction | None) -> str:
-    """A figure as people write it, exactly."""
-    if value is None:
-        return "–"
-    if value.denominator == 1:
-        return f"{value.numerator:,}"
-    return f"{float(value):.6g}"
-
-
-def format_factor(ratio: Fraction) -> str:
-    """A factor, to three digits."""
-    return f"{float(ratio):.3g}×" if ratio < _LARGE else f"{int(ratio):,}×"
-
-
-def format_percent(share: Fraction) -> str:
-    """A part of a whole, to three digits, and never as none of it where it is some."""
-    if 0 < share < _SMALL:
-        return f"less than {float(_SMALL):.2%}"
-    return f"{float(share * 100):.3g}%"
 
 
 def row_label(row: ScalingRow) -> str:

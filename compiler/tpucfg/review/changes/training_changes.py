@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.number_format import format_factor, format_percent
 from tpucfg.plan import Rung
-from tpucfg.review.changes.scaling_table import format_factor, format_percent
 from tpucfg.review.changes.statements import Statement
 from tpucfg.spec.project import Project, Training
 
