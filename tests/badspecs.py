@@ -95,4 +95,4 @@ def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
     if project is None:
         return spec_findings
     beside = [*spec_findings, *package_findings(project, file.parent)]
-    return compile_project(project, CATALOG, beside=beside).findings
+    return compile_project(project, CATALOG, earlier_findings=beside).findings

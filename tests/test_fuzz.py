@@ -61,7 +61,7 @@ def test_input_creates_no_file_outside_its_folder(tmp_path: Path) -> None:
         Completed(("render",), 5, "a: 1\n", ""),
         Completed(("render",), 0, "a: \x1b[2J\n", ""),
         Completed(("render",), 0, "", "tpucfg.yaml:1:1: error[TPU002]: the text is not YAML\n"),
-        Completed(("render",), 1, "", "tpucfg: this is a mistake in tpucfg itself\nhelp: x\n"),
+        Completed(("render",), 1, "", "tpucfg: internal error (ValueError: x); no partial file was written\nhelp: x\n"),
         Completed(("render",), 1, "", "Traceback (most recent call last):\nhelp: x\ntpucfg: x\n"),
     ],
     ids=repr,

@@ -1,4 +1,4 @@
-"""What each command imports: start-up time is mostly imports, and each of these was paid for once by accident."""
+"""The imports of each command: start-up time is mostly imports, and each of these was once imported by accident."""
 
 import json
 import os
@@ -11,10 +11,10 @@ import pytest
 from spec_factory import ROOT, WITHOUT, spec
 
 NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypothesis", "ruamel"}
-"""No command has a use for them."""
+"""Packages that no command needs."""
 WATCHED = NEVER | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3", "tpucfg.results"}
-"""What takes longer to import than it looks, and the room that only what was measured needs."""
-AND_TELL = """
+"""Packages that are slow to import, and tpucfg.results, which only commands that show measurements need."""
+RUN_AND_LIST = """
 import os, sys
 from tpucfg.__main__ import main
 os._exit = sys.exit
@@ -27,17 +27,17 @@ finally:
 
 
 def imported(folder: Path, *arguments: str, status: int = 0) -> set[str]:
-    """Which of the watched packages a command has imported when it ends; `folder` is where the answer is left."""
+    """Return the watched packages that a command has imported; `folder` is for the list."""
     path = folder / "modules"
-    ended = subprocess.run(
-        [sys.executable, "-c", AND_TELL.replace("{path!r}", repr(str(path))), *arguments],
+    process = subprocess.run(
+        [sys.executable, "-c", RUN_AND_LIST.replace("{path!r}", repr(str(path))), *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "compiler")},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ended.returncode == status, ended.stderr
+    assert process.returncode == status, process.stderr
     return set(path.read_text().split()) & WATCHED
 
 
@@ -61,25 +61,25 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("review", "--help"): {"yaml"},
     ("schema",): set(),
 }
-"""By command: what it needs, and nothing beside it."""
+"""The watched packages that each command needs."""
 
 
 @pytest.mark.parametrize("arguments", PINNED, ids=" ".join)
-def test_a_command_imports_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Version and help read no YAML, and a check passes without a template engine or an explanation."""
+def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A command imports the watched packages that it is listed with, and no other."""
     assert imported(tmp_path, *arguments) == PINNED[arguments]
 
 
-def test_an_explanation_is_imported_where_there_is_something_to_explain(tmp_path: Path) -> None:
-    """The slowest of all imports, jsonschema, comes only when a spec does not fit."""
+def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None:
+    """jsonschema, the slowest import of all, explains the errors of a spec and is imported only if there are any."""
     (tmp_path / "wrong.yaml").write_text(json.dumps({"version": 2}))
     assert "jsonschema" in imported(tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1)
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
-def test_no_command_imports_what_nobody_needs(tmp_path: Path, target: str) -> None:
-    """Whatever the target: no web framework's models, no terminal art, no infrastructure engine."""
-    made = spec(
+def test_no_target_imports_unneeded_packages(tmp_path: Path, target: str) -> None:
+    """For every target, the commands import no package that none of them needs."""
+    data = spec(
         target=target,
         sizes=["v3-8"],
         environments__dev__region="europe-west4",
@@ -87,6 +87,6 @@ def test_no_command_imports_what_nobody_needs(tmp_path: Path, target: str) -> No
         trainer__runtime="2.2" if target == "ai-platform" else WITHOUT,
         training__tuned_on="v3-8",
     )
-    (tmp_path / "tpucfg.yaml").write_text(json.dumps(made))
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
     for command in ("render", "check", "submit"):
         assert not imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml")) & NEVER

@@ -1,4 +1,4 @@
-"""User text in Markdown: what a real renderer makes of it is the text again, and nothing else."""
+"""User text in Markdown: a real renderer shows the text literally, and adds nothing."""
 
 from html.parser import HTMLParser
 
@@ -10,16 +10,16 @@ from markdown_it import MarkdownIt
 from tpucfg import markdown
 from tpucfg.text_format import printable
 
-NASTY = ["```", "<script>alert(1)</script>", "a|b", "@team", "#123", "x`y``z", "`", "``", " ", "a\\|b", "\\"]
-NASTY += ["line\nbreak", "\u202eevil", "&lt;", "<!-- x -->", "1. one", "- item", "# head", "> quote", "~~x~~"]
-NASTY += ["**b**", "[x](y)", "www.example.com", "https://github.com/a/b/issues/1", "GH-1", "$x$", "</details>"]
-NASTY += ["</code>", "| --- |", "~~~", "$`x`$", ":tada:"]
-TEXT = st.text() | st.sampled_from(NASTY) | st.lists(st.sampled_from(NASTY)).map("".join)
+HOSTILE = ["```", "<script>alert(1)</script>", "a|b", "@team", "#123", "x`y``z", "`", "``", " ", "a\\|b", "\\"]
+HOSTILE += ["line\nbreak", "\u202eevil", "&lt;", "<!-- x -->", "1. one", "- item", "# head", "> quote", "~~x~~"]
+HOSTILE += ["**b**", "[x](y)", "www.example.com", "https://github.com/a/b/issues/1", "GH-1", "$x$", "</details>"]
+HOSTILE += ["</code>", "| --- |", "~~~", "$`x`$", ":tada:"]
+TEXT = st.text() | st.sampled_from(HOSTILE) | st.lists(st.sampled_from(HOSTILE)).map("".join)
 RENDERER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 
 
 class _Text(HTMLParser):
-    """The text of a page, and the elements that hold it."""
+    """The text and the elements of an HTML page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -35,20 +35,20 @@ class _Text(HTMLParser):
 
 
 def rendered(text: str) -> _Text:
-    """What a page of it would show."""
+    """Return the rendered page of a Markdown text."""
     return _Text(RENDERER.render(text))
 
 
 def plain(text: str) -> str:
-    """What of a text can be seen: the words, as spaces fall together on a page."""
-    return " ".join(text.replace(markdown.NOTHING, "").split())
+    """Return the visible words of a text, without repeated spaces."""
+    return " ".join(text.replace(markdown.ZERO_WIDTH_SPACE, "").split())
 
 
 @given(TEXT.filter(str.strip))
 @example("`x")
 @example("x\\")
-def test_code_shows_the_text(text: str) -> None:
-    """Inline code holds the text to the letter, in one element."""
+def test_code_shows_the_text_literally(text: str) -> None:
+    """Inline code contains the exact text, in one element."""
     page = rendered(f"a {markdown.code(text)} b")
     assert plain(page.text) == plain(f"a {printable(text)} b")
     assert page.elements == ["p", "code"]
@@ -57,8 +57,8 @@ def test_code_shows_the_text(text: str) -> None:
 @given(TEXT)
 @example("    *")
 @example("    0")
-def test_prose_shows_the_text(text: str) -> None:
-    """A sentence makes no element of its own, whatever it holds, at the start of a line or in it."""
+def test_prose_shows_the_text_literally(text: str) -> None:
+    """Prose of any content adds no element, at the start of a line or inside it."""
     for before in ("", "so: "):
         page = rendered(before + markdown.prose(text))
         assert plain(page.text) == plain(before + printable(text))
@@ -66,25 +66,25 @@ def test_prose_shows_the_text(text: str) -> None:
 
 
 @given(TEXT)
-def test_fence_holds_every_line(text: str) -> None:
-    """No line ends the block."""
+def test_a_fence_contains_every_line(text: str) -> None:
+    """No line of any content ends the code block."""
     page = rendered(markdown.fence(text, "diff") + "\n\nafter")
     assert page.elements == ["pre", "code", "p"]
     assert page.text.endswith("\nafter\n")
 
 
 @given(TEXT, TEXT)
-def test_table_keeps_its_cells(one: str, other: str) -> None:
-    """Whatever stands in a cell, the row has its two cells."""
-    page = rendered(markdown.table(["a", "b"], [[markdown.code(one), markdown.prose(other)]], numbers=[1]))
+def test_a_table_row_keeps_its_cells(first: str, second: str) -> None:
+    """Cells of any content leave the number of cells in a row unchanged."""
+    page = rendered(markdown.table(["a", "b"], [[markdown.code(first), markdown.prose(second)]], numbers=[1]))
     assert page.elements.count("td") == 2
     assert page.elements.count("tr") == 2
     assert set(page.elements) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
 
 
 @given(TEXT, TEXT)
-def test_details_fold_what_they_hold(summary: str, text: str) -> None:
-    """Summary and body stay in it, and what comes after is outside."""
+def test_details_contain_their_body(summary: str, text: str) -> None:
+    """The summary and the body are inside the folded part, and the following text is outside."""
     body = markdown.fence(text)
     page = rendered(markdown.details(f"{markdown.html_code(summary)} {markdown.html(summary)}", body) + "\n\nafter")
     assert page.elements[:3] == ["details", "summary", "code"]
@@ -95,19 +95,19 @@ def test_details_fold_what_they_hold(summary: str, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["@team", "a@b", "#123", "org/repo#1", "GH-12", "!7", "https://github.com/a/b/issues/1", "www.a.b"]
 )
-def test_prose_calls_nobody(text: str) -> None:
-    """Mentions, references and addresses are cut by a space without width, as services look for them in the page."""
+def test_prose_contains_no_reference(text: str) -> None:
+    """Mentions, references and addresses are split by a zero-width space, so that services do not find them."""
     page = rendered(markdown.prose(text))
     assert text not in page.text
-    assert text in page.text.replace(markdown.NOTHING, "")
+    assert text in page.text.replace(markdown.ZERO_WIDTH_SPACE, "")
     assert text not in _Text(markdown.html(text)).text
 
 
-def test_numbers_stand_to_the_right() -> None:
-    """The columns that are named are aligned."""
+def test_numeric_columns_are_aligned_right() -> None:
+    """The given columns are aligned right, and only those."""
     assert markdown.table(["a", "b"], [["x", "1"]], numbers=[1]).splitlines()[1] == "| --- | --: |"
 
 
-def test_alert() -> None:
-    """An alert is a quotation whose first line names its kind."""
+def test_an_alert_names_its_kind() -> None:
+    """An alert is a quotation whose first line names the kind."""
     assert markdown.alert("CAUTION", ["one", "two"]) == "> [!CAUTION]\n> - one\n> - two"

@@ -1,4 +1,4 @@
-"""What no comment shows: people's addresses and what opens a door."""
+"""Redaction of e-mail addresses, tokens, keys and passwords."""
 
 import pytest
 from hypothesis import given
@@ -41,33 +41,33 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
         ("nothing @team of #123", "nothing @team of #123"),
     ],
 )
-def test_text(text: str, expected: str) -> None:
-    """People and tokens go; groups, accounts and images stay, as a reviewer needs them."""
+def test_addresses_and_tokens_are_redacted(text: str, expected: str) -> None:
+    """People and tokens are redacted; groups, service accounts and images stay, as a reviewer needs them."""
     assert redact(text) == expected
 
 
 @given(st.text() | st.from_regex(r"(user:|//)?[a-z:@.%40]{0,40}", fullmatch=True))
-def test_once_is_enough(text: str) -> None:
-    """What is redacted has nothing left to redact."""
+def test_redaction_is_idempotent(text: str) -> None:
+    """Redacting a redacted text changes nothing."""
     assert redact(redact(text)) == redact(text)
 
 
 @pytest.mark.parametrize("key", ["WANDB_API_KEY", "password", "client_secret", "HF_TOKEN", "--api-key", "credentials"])
-def test_value_that_is_named_as_a_secret(key: str) -> None:
-    """A text under such a name is shown on neither side, at whatever depth."""
+def test_a_value_with_a_secret_name_is_redacted(key: str) -> None:
+    """A text under a secret name is redacted before and after a change, at any depth."""
     change = redact_change(Change(("env", key), "hunter2", ABSENT))
     assert change == Change(("env", key), "[secret]", ABSENT)
     assert redact_change(Change(("env",), ABSENT, [{key: "hunter2"}])).after == [{key: "[secret]"}]
 
 
-def test_names_that_only_sound_like_one() -> None:
-    """A number of tokens, a key of an encoding and an empty value are none."""
+def test_similar_names_are_not_secret() -> None:
+    """A number of tokens, the name of a KMS key and an empty value stay."""
     for key, value in (("max_tokens", "512"), ("kmsKeyName", "k"), ("token", ""), ("tokenizer", "bpe"), ("token", 7)):
         assert redact_change(Change((key,), ABSENT, value)).after == value
 
 
-def test_paths_are_redacted_too() -> None:
-    """A person may be a key."""
+def test_paths_are_redacted() -> None:
+    """A person in a key of a path is redacted."""
     assert redact_change(Change(("members", "user:ada@example.com"), 1, 2)).path == (
         "members",
         "user:[redacted]@example.com",

@@ -66,7 +66,7 @@ class Trainer(NamedTuple):
     def flags(self, size: str) -> list[str]:
         """Those of the rendered config, to the letter."""
         (config,) = configs((self.folder / "tpucfg.yaml").read_text(), environments=("dev",), sizes=(size,))
-        return _ARGS[self.target](config.message)
+        return _ARGS[self.target](config.request_body)
 
     def start(self, module: str, flags: Sequence[str], **environment: str) -> "subprocess.Popen[str]":
         """The trainer, or another module of it, on its way."""

@@ -1,4 +1,4 @@
-"""`python -m tpucfg` and the console script."""
+"""`python -m tpucfg` and the console script: the streams, Ctrl-C at start-up and the end of the process."""
 
 import gc
 import os
@@ -7,46 +7,46 @@ from contextlib import suppress
 from io import BufferedWriter, RawIOBase, TextIOWrapper
 from typing import Final, NoReturn
 
-_GARBAGE: Final = 200_000
-"""Allocations between two searches for cyclic garbage. With Python's own 700 a starting command searches a dozen times
-and finds nothing: a tenth of the time of a small command."""
-
+_GC_THRESHOLD: Final = 200_000
+"""Allocations between two garbage collections. Python's own 700 run a dozen collections while a command starts, which
+find nothing and take a tenth of a small command's time."""
 _INTERRUPTED: Final = 130
-"""Ctrl-C while the command still starts; `cli.exits` has the same for later."""
+"""The exit status of Ctrl-C before `cli.exit_codes`, which defines it for all commands, is imported."""
 
 
 def main() -> NoReturn:
-    """Runs the command line; the process ends with its exit status."""
-    gc.set_threshold(_GARBAGE)
-    _open_streams()
+    """Run the command line, and end the process with its exit status."""
+    gc.set_threshold(_GC_THRESHOLD)
+    _configure_streams()
     try:
         from tpucfg.cli.app import run
 
         status = run(sys.argv[1:])
     except KeyboardInterrupt:
         status = _INTERRUPTED
-    _leave(status)
+    _exit(status)
 
 
-def _leave(status: int) -> NoReturn:
-    """Ends the process with all that was printed, and leaves it to the system to free the memory at once.
+def _exit(status: int) -> NoReturn:
+    """Flush the output and end the process without tearing the interpreter down, which would only take time.
 
-    Nothing waits for the interpreter's own end: no command leaves a thread, a temporary file or an open file behind.
+    No command leaves a thread, a temporary file or an open file for the interpreter to clean up.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever would be told has gone, or was told already
+        with suppress(OSError, ValueError):  # the reader has gone, or `run` has reported the error
             stream.flush()
     os._exit(status)
 
 
-def _open_streams() -> None:
-    """What is printed is UTF-8 on every machine, as the files are; what cannot be is shown as an escape."""
+def _configure_streams() -> None:
+    """Make stdout and stderr UTF-8 on every machine, as all files are; unencodable characters become escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started the command, who wants to read nothing
+        if stream is None:  # closed by the parent process, which wants no output
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the process ends
         elif isinstance(stream, TextIOWrapper):
-            if isinstance(stream.buffer, RawIOBase):  # PYTHONUNBUFFERED: a half-written text would go unnoticed
+            # PYTHONUNBUFFERED leaves out the buffer, and without it a write that stops halfway raises no error.
+            if isinstance(stream.buffer, RawIOBase):
                 stream = TextIOWrapper(BufferedWriter(stream.detach()), line_buffering=True)
                 setattr(sys, name, stream)
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""What a path leads to. One that cannot be followed, whose name is too long say, leads to nothing."""
+"""File checks that treat unreadable paths as missing, and opening files without waiting for a pipe's writer."""
 
 import os
 import stat
@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 _DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Where a shell puts the pipe of a program that it has started, so that somebody writes into it."""
+"""Paths at which a shell provides the pipe of a program that it has started, so that the pipe has a writer."""
 
 
 def open_regular_file(path: Path) -> BinaryIO:
-    """The file, to read from. What is no file, a pipe say, is refused: to open it could wait for ever.
+    """Open a file for reading, and refuse a pipe or a device, which could block or have no end.
 
     Raises:
         OSError: It cannot be opened, or is no regular file.
     """
     if str(path).startswith(_DESCRIPTORS):
         return path.open("rb")
+    # Without O_NONBLOCK, opening a pipe waits for its writer before the type can be checked.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says itself what it is
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # fdopen raises an exact error for a folder
         os.close(descriptor)
-        raise OSError(0, "it is a pipe or a device, and no file")
+        raise OSError(0, "it is a pipe or a device, not a file")
     try:
         return os.fdopen(descriptor, "rb")
     except OSError:
@@ -31,7 +32,7 @@ def open_regular_file(path: Path) -> BinaryIO:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file that can be seen."""
+    """Return True if there is a file at the path, and False also if the path cannot be followed."""
     try:
         return path.is_file()
     except OSError:
@@ -39,7 +40,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there is a folder that can be seen."""
+    """Return True if there is a folder at the path, and False also if the path cannot be followed."""
     try:
         return path.is_dir()
     except OSError:
@@ -47,7 +48,7 @@ def is_directory(path: Path) -> bool:
 
 
 def sorted_glob(folder: Path, pattern: str) -> Sequence[Path]:
-    """The paths in a folder, by name; none where it cannot be read."""
+    """Return the matching paths below a folder, sorted; none if the folder cannot be read."""
     try:
         return sorted(folder.glob(pattern))
     except OSError:

@@ -1,4 +1,7 @@
-"""Where schema/, templates/ and docs/findings/ are: inside the package when installed, at the root in a checkout."""
+"""The folders of data that the package reads: schema/, templates/, stacks/ and docs/findings/.
+
+A wheel contains them inside the package; in a checkout they are at its root.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -10,6 +13,6 @@ _CHECKOUT: Final = _PACKAGE.parent.parent
 
 @cache
 def data_folder(name: str) -> Path:
-    """A folder that the wheel carries inside the package, as `schema`, `docs/findings` or `stacks`."""
-    inside = _PACKAGE / name
-    return inside if inside.is_dir() else _CHECKOUT / name
+    """Return the path of a data folder: `schema`, `docs/findings` or `stacks`, for example."""
+    packaged = _PACKAGE / name
+    return packaged if packaged.is_dir() else _CHECKOUT / name

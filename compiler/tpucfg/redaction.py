@@ -1,15 +1,16 @@
-"""What a comment must not show although it was read: people's addresses, and whatever opens a door."""
+"""Redaction of what a report must not show: people's e-mail addresses, tokens, keys and passwords."""
 
 import re
 from typing import Any, Final
 
-SECRET: Final = "[secret]"  # noqa: S105 - what stands in the place of one
-"""What Pulumi itself prints in place of a secret value; ours look the same."""
+SECRET: Final = "[secret]"  # noqa: S105 - the mark that replaces a secret
+"""The mark that Pulumi prints instead of a secret value, used here as well."""
 
-_SERVICE: Final = re.compile(r"(?:^|\.)gserviceaccount\.com$")
+_SERVICE_ACCOUNT_DOMAIN: Final = re.compile(r"(?:^|\.)gserviceaccount\.com$")
+# The lengths are bounded to keep the search linear in the length of a hostile text.
 _ADDRESS: Final = re.compile(
     r"(?P<kind>\b(?:group|domain|serviceAccount|user)(?::|%3A))?"
-    r"(?P<who>[A-Za-z0-9][A-Za-z0-9._+\-]{0,63})(?P<at>@|%40)(?P<where>[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})+)",
+    r"(?P<local>[A-Za-z0-9][A-Za-z0-9._+\-]{0,63})(?P<at>@|%40)(?P<domain>[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})+)",
     re.IGNORECASE,
 )
 _TOKENS: Final = (
@@ -25,27 +26,27 @@ _TOKENS: Final = (
     re.compile(r"(?<=//)[^/\s:@]{1,200}:[^/\s@]{1,200}(?=@)"),  # https://name:password@host
     re.compile(r"(?<=\bBearer )[\w.~+/=-]{16,}", re.IGNORECASE),
 )
-"""What services give out, by the form in which they give it out."""
-_NAMES: Final = r"(?:api[_-]?key|token|secret|password|passwd|credentials?|private[_-]?key)"
-_NAMED: Final = re.compile(rf"(?:^|[_\-.]){_NAMES}$", re.IGNORECASE)
-_SOURCE: Final = re.compile(rf"(?im)^( *\d+ \| .*?{_NAMES}[\"']? *: *)\S.*$")
-"""A line of a file, as findings show it, with such a name in it."""
+"""The tokens and keys of common services, by their published prefixes and forms."""
+_CREDENTIALS: Final = r"(?:api[_-]?key|token|secret|password|passwd|credentials?|private[_-]?key)"
+_SECRET_NAME: Final = re.compile(rf"(?:^|[_\-.]){_CREDENTIALS}$", re.IGNORECASE)
+_SOURCE_LINE: Final = re.compile(rf"(?im)^( *\d+ \| .*?{_CREDENTIALS}[\"']? *: *)\S.*$")
+"""A line of a file, as findings quote it, that gives a value to such a name."""
 
 
 def redact(text: str) -> str:
-    """A text without people's names in addresses and without tokens; a group's or an account's address stays."""
+    """Return a text without tokens and without people in addresses; a group's or a service account's address stays."""
     for token in _TOKENS:
         text = token.sub(SECRET, text)
-    return _ADDRESS.sub(_person, text) if "@" in text or "%40" in text else text
+    return _ADDRESS.sub(_redact_person, text) if "@" in text or "%40" in text else text
 
 
 def redact_report(text: str) -> str:
-    """Findings as text, whose lines of the file may hold what stands under such a name."""
-    return redact(_SOURCE.sub(rf"\1{SECRET}", text))
+    """Return a findings report whose quoted lines show no value of a secret name."""
+    return redact(_SOURCE_LINE.sub(rf"\1{SECRET}", text))
 
 
 def redact_value(value: Any) -> Any:
-    """Plain data likewise, keys and all."""
+    """Return plain data with every key and every text redacted."""
     if isinstance(value, dict):
         return {redact(key): redact_field(key, item) for key, item in value.items()}
     if isinstance(value, list):
@@ -54,12 +55,12 @@ def redact_value(value: Any) -> Any:
 
 
 def redact_field(key: str, value: Any) -> Any:
-    """A text under a name like `api_key` is a secret, whatever it looks like."""
-    return SECRET if isinstance(value, str) and value and _NAMED.search(key) else redact_value(value)
+    """Return a value redacted; a text under a name such as `api_key` is a secret, whatever it looks like."""
+    return SECRET if isinstance(value, str) and value and _SECRET_NAME.search(key) else redact_value(value)
 
 
-def _person(match: "re.Match[str]") -> str:
+def _redact_person(match: "re.Match[str]") -> str:
     kind = (match["kind"] or "").lower()
-    if kind.startswith(("group", "domain", "serviceaccount")) or _SERVICE.search(match["where"]):
+    if kind.startswith(("group", "domain", "serviceaccount")) or _SERVICE_ACCOUNT_DOMAIN.search(match["domain"]):
         return match[0]
-    return f"{match['kind'] or ''}[redacted]{match['at']}{match['where']}"
+    return f"{match['kind'] or ''}[redacted]{match['at']}{match['domain']}"

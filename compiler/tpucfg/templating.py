@@ -1,9 +1,10 @@
-"""jinja2 as this project uses it, for configs and for the scripts inside them."""
+"""The jinja2 environment of the project, for configs and for the scripts inside them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tpucfg.package_data import data_folder
+from tpucfg.text_format import format_count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,13 +13,14 @@ if TYPE_CHECKING:
 
 
 def environment(**filters: Callable[..., str]) -> "Environment":
-    """An engine that lets no undefined name pass, reads no file outside templates/ and escapes nothing by itself.
+    """Return an engine that rejects undefined names and reads no file outside templates/.
 
-    A value is quoted by a filter for what surrounds it: `comment` and `sh` here, those of the caller besides.
+    It escapes nothing by itself: a value is quoted for its surroundings by a filter, `comment` or `sh` or one of the
+    caller's.
     """
     from jinja2 import Environment, StrictUndefined
 
-    made = Environment(
+    engine = Environment(
         loader=_loader(data_folder("templates")),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the output is YAML or a shell script, not HTML: the filters quote
@@ -27,38 +29,34 @@ def environment(**filters: Callable[..., str]) -> "Environment":
         keep_trailing_newline=True,
         auto_reload=False,  # a template does not change while a command runs
     )
-    made.globals.clear()  # jinja2's own functions: no template uses them, and every rendering would copy them
-    made.filters.update(comment=comment, counted=counted, sh=shell_word, **filters)
-    return made
+    # No template uses jinja2's own functions, and every rendering would copy them.
+    engine.globals.clear()
+    engine.filters.update(comment=comment, format_count=format_count, sh=shell_word, **filters)
+    return engine
 
 
 def _loader(templates: "Path") -> "BaseLoader":
     from jinja2 import ChoiceLoader, FileSystemLoader, ModuleLoader
 
-    compiled, written = templates / compiled_for(), FileSystemLoader(templates)
-    return ChoiceLoader([ModuleLoader(compiled), written]) if compiled.is_dir() else written
+    compiled, source = templates / compiled_for(), FileSystemLoader(templates)
+    return ChoiceLoader([ModuleLoader(compiled), source]) if compiled.is_dir() else source
 
 
 def compiled_for() -> str:
-    """The folder in templates/ where a wheel has its templates as Python modules, made by this version of jinja2."""
+    """Return the folder in templates/ with the Python modules that a wheel has for this version of jinja2."""
     import jinja2
 
     return f"compiled-{jinja2.__version__}"
 
 
 def comment(value: object) -> str:
-    """A value inside a comment: on one line, so that it cannot end the comment."""
+    """Return a value on one line, so that it cannot end the comment that contains it."""
     text = str(value)
     return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 host`, `4 hosts`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def shell_word(value: str) -> str:
-    """A value as one word of a shell's command line, to the letter."""
+    """Return a value quoted as one word of a shell command."""
     from shlex import quote
 
     return quote(value)

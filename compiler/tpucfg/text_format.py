@@ -1,4 +1,4 @@
-"""How a message writes values, paths and lists, and what somebody who wrote something else most likely meant."""
+"""Formats of values, paths and lists in messages, and guesses at what a misspelled word was meant to be."""
 
 import json
 import re
@@ -6,43 +6,45 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any, Final
 
+# A JSON string that YAML reads as the same string without its quotes.
 _PLAIN_WORD: Final = r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"'
-_READ_OTHERWISE: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-_LONGEST_PATH: Final = 80
-_ALIKE: Final = 0.6
-"""Of difflib's ratio: from there on two words share most of their letters."""
+_YAML_KEYWORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_MAX_PATH_LENGTH: Final = 80
+_MIN_SIMILARITY: Final = 0.6
+"""The least ratio of difflib at which two words share most of their letters."""
 _SEPARATORS: Final = r"[\s_.-]+"
 _WORDS: Final = r"[A-Za-z0-9][\sA-Za-z0-9_.-]*"
 
 
 def dotted(path: Sequence[str | int], root: str = "the file") -> str:
-    """A path as people write it: `environments.dev.sizes[1]`; a long one begins with `…`; an empty one is the root."""
+    """Return a path as `environments.dev.sizes[1]`; a long one starts with `…`, and an empty one is the root."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
     if not steps:
         return root
-    # The end names the field, and the finding's place says where that is, so the beginning is what can go.
-    start, room = len(steps) - 1, _LONGEST_PATH - len(steps[-1])
+    # The end of a long path names the field, and the finding has its location, so the start can be left out.
+    start, room = len(steps) - 1, _MAX_PATH_LENGTH - len(steps[-1])
     while start and (room := room - len(steps[start - 1])) > 0:
         start -= 1
     text = "".join(steps[start:]).removeprefix(".")
-    return format_value(f"…{text}" if start else text, quoted=False, longest=_LONGEST_PATH)
+    return format_value(f"…{text}" if start else text, quoted=False, longest=_MAX_PATH_LENGTH)
 
 
 def format_value(value: Any, *, quoted: bool = True, longest: int = 60) -> str:
-    """A value as a message can hold it: one line, at most `longest` characters."""
+    """Return a value for a message: one line, at most `longest` characters."""
     text = json.dumps(value, ensure_ascii=False, default=str) if quoted or not isinstance(value, str) else value
     text = printable(text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def quote_key(key: str) -> str:
-    """A key as a message can hold it: in quotes where it is no word."""
+    """Return a key for a message, in quotes unless it is a plain word."""
     return format_value(key, quoted=not re.fullmatch(r"[\w.-]+", key))
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON for programs and people: letters of every language, and escapes for what no terminal shows."""
-    file = StringIO()  # takes the pieces one by one: there may be millions
+    """Return a value as indented JSON, with escapes only for characters that a terminal does not show."""
+    # json.dumps would collect millions of pieces of a large value in a list before joining them.
+    file = StringIO()
     json.dump(value, file, indent=2, ensure_ascii=False)
     text = file.getvalue()
     if not text.replace("\n", "").isprintable():
@@ -55,53 +57,59 @@ def _json_printable(row: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with every character that a terminal would act on, or not show, as its escape."""
+    """Return the text with escapes for the characters that a terminal would interpret or not show."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """Return a text of several lines with each line made printable."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def _escape(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004 - the most that \u takes
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004 - the limit of \u
 
 
 def listed(names: Sequence[str], most: int = 8, last: str = ", ") -> str:
-    """A list of names for a message, cut where it grows long; `last` stands before the last of a whole list."""
+    """Return a list of names for a message, cut after `most`; `last` separates the last name of a complete list."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return last.join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
+def format_count(number: int, noun: str) -> str:
+    """Return `1 host` or `4 hosts`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def lines(text: str) -> list[str]:
-    """The lines as YAML counts them: `str.splitlines` knows further separators, which a spec may not hold."""
+    """Return the lines by YAML's line breaks; `str.splitlines` also splits at characters that a line may contain."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def position(text: str, at: int) -> tuple[int, int]:
-    """Line and column of a character, both from 1."""
+    """Return the line and the column of a character, both counted from 1."""
     before = lines(text[:at])
     return len(before), len(before[-1]) + 1
 
 
 def yaml_example(value: Any) -> str:
-    """A value as somebody would write it into a spec, on one line."""
+    """Return a value as it would be written in a spec, on one line and with as few quotes as possible."""
     if isinstance(value, str) and not value[:1].isdigit():
         return value
     return re.sub(_PLAIN_WORD, _unquoted, json.dumps(value, ensure_ascii=False))
 
 
 def _unquoted(match: re.Match[str]) -> str:
-    return match[0] if match[1].lower() in _READ_OTHERWISE else match[1]
+    return match[0] if match[1].lower() in _YAML_KEYWORDS else match[1]
 
 
 def nearest(text: str, names: Sequence[str]) -> str | None:
-    """The name that was most likely meant: the same word otherwise written, or one that differs by a letter or two."""
-    plain = {_letters(name): name for name in reversed(names)}
-    if same := plain.get(_letters(text)):
-        return same
+    """Return the name that was most likely meant: one that differs in case, separators, or a letter or two."""
+    by_letters = {_letters(name): name for name in reversed(names)}
+    if name := by_letters.get(_letters(text)):
+        return name
+    # difflib is imported only where a word is misspelled, and compares a bounded text because its time is quadratic.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
@@ -112,7 +120,7 @@ def _letters(text: str) -> str:
 
 
 def sorted_by_similarity(text: str, names: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Names of which only the first are shown: those that are like the text come first."""
+    """Return the names with those similar to the text first, if there are more of them than `most`, which are shown."""
     if len(names) <= most:
         return names
     from difflib import SequenceMatcher
@@ -121,17 +129,17 @@ def sorted_by_similarity(text: str, names: Sequence[str], most: int = 8) -> Sequ
 
     def ratio(name: str) -> float:
         matcher.set_seq1(name.lower())
-        return matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0
+        return matcher.ratio() if matcher.quick_ratio() > _MIN_SIMILARITY else 0
 
     return sorted(names, key=ratio, reverse=True)
 
 
 def corrected(text: str, fits: Callable[[str], bool], *, key: bool = False) -> str | None:
-    """The same words in a form that fits; None where what was written is no such word at all."""
-    return next((tried for tried in _repairs(text, key) if tried and tried != text and fits(tried)), None)
+    """Return the text in another case or with other separators, so that it fits; None if no such form does."""
+    return next((form for form in _other_forms(text, key) if form and form != text and fits(form)), None)
 
 
-def _repairs(text: str, key: bool) -> Iterator[str]:
+def _other_forms(text: str, key: bool) -> Iterator[str]:
     if key:
         yield text.lstrip("-")
     text = text.strip()

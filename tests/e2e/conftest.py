@@ -1,4 +1,4 @@
-"""The command as a process, in a folder with a small spec."""
+"""The command as a subprocess, in a folder with a small spec."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from spec_factory import spec
 
 @pytest.fixture
 def tpucfg(tmp_path: Path) -> Run:
-    """Runs the command in a folder that holds a small spec, `wrong.yaml` beside it and nothing else."""
+    """Return a function that runs the command in a folder with a small spec, an invalid one and another valid one."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(), indent=1))
     (tmp_path / "wrong.yaml").write_text(json.dumps(spec(sizes=["v9-8"], name="wrong"), indent=1))
     (tmp_path / "other.yaml").write_text(json.dumps(spec(name="other", sizes=["v2-8"]), indent=1))

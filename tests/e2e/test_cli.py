@@ -1,4 +1,4 @@
-"""The command as a process: its exit status, and what goes where."""
+"""The command as a subprocess: exit status, standard output and standard error."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from process import Run
 from tpucfg.cli.app import COMMANDS
 
 
-def test_the_help_says_each_command_in_a_line(tpucfg: Run) -> None:
-    """Every command stands on one line of a narrow terminal, whole, whether help is asked for or nothing is."""
+def test_the_help_has_one_line_for_each_command(tpucfg: Run) -> None:
+    """Every command and its summary fit on one line of 80 columns, with --help and without arguments."""
     lines = tpucfg("--help").stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert {*lines} >= {f"  {name:<7}  {said}" for name, said in COMMANDS.items()}
+    assert {*lines} >= {f"  {name:<7}  {summary}" for name, summary in COMMANDS.items()}
     assert tpucfg().stderr.splitlines() == lines
 
 
 def test_render_prints_the_configs(tpucfg: Run) -> None:
-    """YAML documents on stdout, one for each job, and nothing on stderr where there is nothing to say."""
+    """Stdout has one YAML document for each job, and stderr is empty without findings."""
     ended = tpucfg("render")
     assert (ended.returncode, ended.stderr) == (0, "")
     documents = list(yaml.safe_load_all(ended.stdout))
@@ -29,7 +29,7 @@ def test_render_prints_the_configs(tpucfg: Run) -> None:
 
 
 def test_render_of_one_size_and_run(tpucfg: Run) -> None:
-    """The id of a run is part of the job's folder, and one size is one document."""
+    """The run id is a part of the job's folder, and one size is one document."""
     ended = tpucfg("render", "--size", "v2-32", "--run", "try-2")
     assert ended.returncode == 0
     folder = yaml.safe_load(ended.stdout)["baseOutputDirectory"]["outputUriPrefix"]
@@ -37,14 +37,14 @@ def test_render_of_one_size_and_run(tpucfg: Run) -> None:
 
 
 def test_render_as_json(tpucfg: Run) -> None:
-    """Each config is a JSON value of its own, the same as in YAML."""
+    """Each config is a JSON value equal to its YAML document."""
     text = tpucfg("render", "--format", "json").stdout
-    decoder, found = json.JSONDecoder(), []
+    decoder, configs = json.JSONDecoder(), []
     while text.strip():
         value, end = decoder.raw_decode(text.lstrip())
-        found.append(value)
+        configs.append(value)
         text = text.lstrip()[end:]
-    assert found == list(yaml.safe_load_all(tpucfg("render").stdout))
+    assert configs == list(yaml.safe_load_all(tpucfg("render").stdout))
 
 
 def test_findings_of_render_go_to_stderr(tpucfg: Run) -> None:
@@ -56,7 +56,7 @@ def test_findings_of_render_go_to_stderr(tpucfg: Run) -> None:
 
 
 def test_check_prints_its_result(tpucfg: Run) -> None:
-    """Findings are what a check is asked for: they go to stdout, with a last line that counts them."""
+    """The findings of `check` go to stdout, with a last line that counts them."""
     ended = tpucfg("check")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "tpucfg.yaml, 2 configs: no findings\n", "")
     ended = tpucfg("check", "--spec", "wrong.yaml")
@@ -66,8 +66,8 @@ def test_check_prints_its_result(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize("format_", ["json", "sarif"])
-def test_check_for_programs(tpucfg: Run, format_: str) -> None:
-    """What a program reads is one JSON value, also where there is nothing to say, and no line beside it."""
+def test_check_in_machine_readable_formats(tpucfg: Run, format_: str) -> None:
+    """The output is one JSON value, also without findings, and nothing else."""
     for arguments, status in ((("check",), 0), (("check", "--spec", "wrong.yaml"), 1)):
         ended = tpucfg(*arguments, "--format", format_)
         found = json.loads(ended.stdout)
@@ -76,15 +76,15 @@ def test_check_for_programs(tpucfg: Run, format_: str) -> None:
         assert len(results) == status
 
 
-def test_check_in_a_workflow(tpucfg: Run) -> None:
-    """Annotations for GitHub, one line each."""
+def test_check_as_github_annotations(tpucfg: Run) -> None:
+    """Each finding is one annotation line."""
     ended = tpucfg("check", "--spec", "wrong.yaml", "--format", "github")
     assert ended.returncode == 1
     assert [line.partition(",line=")[0] for line in ended.stdout.splitlines()] == ["::error file=wrong.yaml"]
 
 
-def test_check_of_a_config(tpucfg: Run, tmp_path: Path) -> None:
-    """A config that somebody else wrote is checked by itself; it does not say which service it is for."""
+def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None:
+    """A config file is checked without a spec, and --target names its service."""
     text = tpucfg("render", "--size", "v2-8").stdout
     (tmp_path / "right.yaml").write_text(text)
     (tmp_path / "wrong-config.yaml").write_text(text.replace("replicaCount: 1", "replicaCount: 4"))
@@ -96,7 +96,7 @@ def test_check_of_a_config(tpucfg: Run, tmp_path: Path) -> None:
 
 
 def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
-    """Each is checked and rendered; with several, a folder gets one folder for each project."""
+    """Each spec is checked and rendered; the output folder has a folder for each project."""
     both = ("--spec", "tpucfg.yaml", "--spec", "other.yaml")
     assert tpucfg("check", *both).stdout == "tpucfg.yaml, other.yaml, 3 configs: no findings\n"
     assert len(list(yaml.safe_load_all(tpucfg("render", *both).stdout))) == 3
@@ -107,8 +107,8 @@ def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
     assert (ended.returncode, (tmp_path / "none").exists()) == (1, False)
 
 
-def test_a_folder_that_is_up_to_date(tpucfg: Run, tmp_path: Path) -> None:
-    """--check writes nothing, and exits with 3 where a file would change."""
+def test_check_option_of_render_writes_nothing(tpucfg: Run, tmp_path: Path) -> None:
+    """--check writes nothing, and exits with 3 if a file would change."""
     assert tpucfg("render", "--out", "made", "--check").returncode == 3
     assert not (tmp_path / "made").exists()
     assert tpucfg("render", "--out", "made").returncode == 0
@@ -137,8 +137,8 @@ def test_a_folder_that_is_up_to_date(tpucfg: Run, tmp_path: Path) -> None:
         ("check", "extra"),
     ],
 )
-def test_wrong_use(tpucfg: Run, arguments: tuple[str, ...]) -> None:
-    """An option or a value that does not exist is status 2, said on stderr without a traceback."""
+def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None:
+    """An unknown option or value is an error on stderr without a traceback."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.strip()
@@ -150,7 +150,7 @@ def test_wrong_use(tpucfg: Run, arguments: tuple[str, ...]) -> None:
     [
         (("rendr",), "did you mean render?"),
         (("chekc",), "did you mean check?"),
-        (("zzz",), "all are listed by: tpucfg --help"),
+        (("zzz",), "list all commands with: tpucfg --help"),
         (("render", "--target", "vertex"), "did you mean vertex-ai?"),
         (("render", "--target", "borg"), "give one of: "),
         (("render", "--format", "yml"), "did you mean yaml?"),
@@ -158,8 +158,8 @@ def test_wrong_use(tpucfg: Run, arguments: tuple[str, ...]) -> None:
         (("render", "--env", "devv"), "did you mean dev?"),
     ],
 )
-def test_what_was_meant(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
-    """A misspelt command, target, format or environment is answered with the one that is like it."""
+def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+    """The help for a misspelled command, target, format or environment names a similar one, or all."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert said in ended.stderr
@@ -186,16 +186,16 @@ def test_what_was_meant(tpucfg: Run, arguments: tuple[str, ...], said: str) -> N
         ("init", "{}"),
     ],
 )
-def test_what_a_terminal_would_act_on(tpucfg: Run, arguments: tuple[str, ...], word: str) -> None:
-    """A word that is said again is said with escapes."""
+def test_control_characters_are_escaped(tpucfg: Run, arguments: tuple[str, ...], word: str) -> None:
+    """An argument that an error message quotes contains no control characters."""
     ended = tpucfg(*(argument.replace("{}", word) for argument in arguments))
     assert ended.returncode in (1, 2)
     assert all(char.isprintable() or char == "\n" for char in ended.stdout + ended.stderr)
 
 
 @pytest.mark.parametrize("asked", ["--q", "trainer", "workerPoolSpecs"])
-def test_why_says_the_spec_with_escapes(tpucfg: Run, tmp_path: Path, asked: str) -> None:
-    """A value of the spec is one line of text, whatever is in it."""
+def test_why_escapes_values_of_the_spec(tpucfg: Run, tmp_path: Path, asked: str) -> None:
+    """A value of the spec is one printable line, whatever characters it contains."""
     text = (tmp_path / "tpucfg.yaml").read_text()
     args = r'"args": {"q": "a \u202e \u2028\nnext", "trainer": "${bucket}\u2028"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
@@ -205,15 +205,15 @@ def test_why_says_the_spec_with_escapes(tpucfg: Run, tmp_path: Path, asked: str)
     assert all(char.isprintable() or char == "\n" for char in ended.stdout)
 
 
-def test_why_of_a_mapping(tpucfg: Run) -> None:
-    """Each value below it is a line with where it comes from; an argument's line is that of its flag."""
+def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
+    """Each value of a mapping is a line with its origin; for an argument that is the origin of its flag."""
     ended = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
     assert ended.returncode == 0
-    assert "  workerPoolSpecs holds 7 values; ask for one of them to see the whole way" in ended.stdout
+    assert "  workerPoolSpecs contains 7 values; give the path of one for all details" in ended.stdout
     assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in ended.stdout
     assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in ended.stdout
-    whole = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
-    assert "the cores of v2-8 in the catalogue" in whole
+    details = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
+    assert "the cores of v2-8 in the catalog" in details
 
 
 @pytest.mark.parametrize(
@@ -224,15 +224,15 @@ def test_why_of_a_mapping(tpucfg: Run) -> None:
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
     ],
 )
-def test_why_of_what_is_not_there(tpucfg: Run, path: str, said: str) -> None:
-    """A path that leads nowhere is answered with what there is, the figures too."""
+def test_why_of_an_unknown_path_suggests_names(tpucfg: Run, path: str, said: str) -> None:
+    """The help for an unknown path names a similar one, or all figures and fields."""
     ended = tpucfg("why", path, "--size", "v2-8")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.endswith(said)
 
 
-def test_why_lists_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
-    """They can be asked for, so they are among what there is, and a misspelt one is found."""
+def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
+    """The program's own flags can be explained, listed and suggested."""
     text = (tmp_path / "tpucfg.yaml").read_text()
     args = '"args": {"data_dir": "${bucket}/data", "hosts": "${hosts}"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
@@ -243,7 +243,7 @@ def test_why_lists_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
 
 
 def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
-    """What can be printed is named, apart from the targets, which are many."""
+    """The help names every schema except those of the targets."""
     for name in ("tpucfg", "record", "stack", "catalog"):
         assert re.search(rf"\[NAME\] .*\b{name}\b", tpucfg("schema", "--help").stdout)
         assert tpucfg("schema", name).returncode == 0
@@ -259,8 +259,8 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
         (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
     ],
 )
-def test_sizes_of_no_region(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
-    """A zone, or a name that is nearly one, is answered with the region; any other with all there are."""
+def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+    """The help for a zone or a misspelled region names the region; for any other name it lists all regions."""
     ended = tpucfg("sizes", "--region", *arguments)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert said in ended.stderr
@@ -276,22 +276,22 @@ def test_sizes_of_no_region(tpucfg: Run, arguments: tuple[str, ...], said: str) 
         ("record", "--size", "v2-8", "--metric", "a=1", "--spec", "a", "--spec", "b"),
     ],
 )
-def test_a_second_spec_is_not_dropped(tpucfg: Run, arguments: tuple[str, ...]) -> None:
-    """A command that takes one spec refuses two, rather than to answer for the last alone."""
+def test_a_second_spec_is_refused(tpucfg: Run, arguments: tuple[str, ...]) -> None:
+    """A command that takes one spec refuses two instead of using the last."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: leave one --spec\n"
+    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
     assert ended.stderr == said
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
-    """Whoever asks for a rung that is not there sees which there are."""
+    """The error about a size that no ladder has lists the ladders."""
     assert "dev: v2-8, v2-32" in tpucfg("render", "--size", "v3-8").stderr
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "json", "svg", "html"])
 def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Path, format_: str) -> None:
-    """YAML's octal and hexadecimal numbers are numbers, also where a figure is drawn or printed as JSON."""
+    """YAML's octal and hexadecimal numbers are numbers in every format, also in charts and JSON."""
     text = (tmp_path / "tpucfg.yaml").read_text().replace('"train_steps": 4000', '"epochs": 0o12, "learning_rate": 0x1')
     (tmp_path / "tpucfg.yaml").write_text(text)
     ended = tpucfg("ladder", "--format", format_)
@@ -300,8 +300,8 @@ def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("format_", ["svg", "html"])
-def test_pictures_show_what_was_measured(tpucfg: Run, format_: str) -> None:
-    """What `record` wrote is drawn against linear scaling, with the shares that `status` prints."""
+def test_charts_show_measurements(tpucfg: Run, format_: str) -> None:
+    """The records are drawn against linear scaling, with the percentages that `status` prints."""
     for size, speed in (("v2-8", 11500), ("v2-32", 41200)):
         assert tpucfg("record", "--size", size, "--metric", f"examples_per_second={speed}").returncode == 0
     drawn = tpucfg("ladder", "--format", format_).stdout

@@ -1,4 +1,4 @@
-"""What the documents say a command prints is what it prints."""
+"""The shell blocks of the documentation, compared with real output."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ def _name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", readme_blocks.pages(), ids=_name)
-def test_page_is_true(page: Path) -> None:
-    """Each shell block of the page runs in a copy of the checkout and prints, to the byte, what the page shows."""
-    found = [str(difference) for difference in readme_blocks.differences(page)]
+def test_shell_blocks_are_up_to_date(page: Path) -> None:
+    """Each shell block of the page, run in a copy of the checkout, prints exactly the output that the page shows."""
+    differences = [str(difference) for difference in readme_blocks.differences(page)]
 
-    assert not found, "\n\n".join(["refresh it with: make readme", *found])
+    assert not differences, "\n\n".join(["refresh it with: make readme", *differences])
 
 
-def test_the_first_pages_are_checked() -> None:
-    """The README and the examples are among the pages, so an empty list cannot pass for true documents."""
+def test_important_pages_are_checked() -> None:
+    """The README and the examples are among the checked pages, so that an empty list does not pass."""
     names = [_name(page) for page in readme_blocks.pages()]
 
     assert "README.md" in names

@@ -42,15 +42,15 @@ CONTAINER = "image: gcr.io/my-project/master:1.0"
 
 
 class Service:
-    """A server that answers every request as if it had made the job."""
+    """A server that answers every request as if it had created the job."""
 
     def __init__(self) -> None:
         self.jobs: list[Any] = []
-        """What it was sent, in order."""
+        """The received request bodies, in order."""
         jobs = self.jobs
 
         class Handler(BaseHTTPRequestHandler):
-            """Keeps the body of a request."""
+            """Stores the body of a request."""
 
             def do_POST(self) -> None:
                 """Answer with a job that waits in a queue."""
@@ -63,7 +63,7 @@ class Service:
                 self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
 
@@ -79,7 +79,7 @@ def service() -> Iterator[Service]:
 @pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])
 @pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
 def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
-    """The job that reaches the service through a pipe is the config to the letter, with the id of the command."""
+    """The job that the service receives is exactly the config, with the job id of the command."""
     project, found = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
     assert project is not None, found
     (config,) = render_configs(compile_project(project, Catalog()))
@@ -103,7 +103,7 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
     )
     assert done.returncode == 0, done.stderr
     (job,) = service.jobs
-    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.message)}
+    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body)}
 
 
 def _as_sent(message: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is named as a file and is none: a pipe into which nobody writes, and a device that has no end."""
+"""Arguments that are no regular files: a pipe without a writer, and an endless device."""
 
 import os
 from pathlib import Path
@@ -21,17 +21,17 @@ SPEC = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
     ],
 )
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])
-def test_no_file_is_waited_for(tpucfg: Run, tmp_path: Path, arguments: tuple[str, ...], name: str) -> None:
-    """The command says what it is, and ends, although nobody ever writes into the pipe."""
+def test_pipes_and_devices_are_refused(tpucfg: Run, tmp_path: Path, arguments: tuple[str, ...], name: str) -> None:
+    """The command refuses the file at once, although the pipe never has a writer."""
     (tmp_path / "tpucfg.yaml").write_text(SPEC)
     os.mkfifo(tmp_path / "pipe.yaml")
     ended = tpucfg(*arguments, name)
     assert ended.returncode in (1, 2)
-    assert "it is a pipe or a device, and no file" in ended.stdout + ended.stderr
+    assert "it is a pipe or a device, not a file" in ended.stdout + ended.stderr
 
 
-def test_a_pipe_among_configs_is_no_absent_config(tpucfg: Run, tmp_path: Path) -> None:
-    """Two folders that differ in what cannot be read are not compared as if it were not there."""
+def test_diff_refuses_a_pipe_among_configs(tpucfg: Run, tmp_path: Path) -> None:
+    """A config that cannot be read is an error, and is not compared as missing."""
     for name in ("before", "after"):
         (tmp_path / name).mkdir()
     os.mkfifo(tmp_path / "before" / "config.yaml")

@@ -1,4 +1,4 @@
-"""How the command ends when it is not let finish, what it prints where, and how it completes words."""
+"""The command as a process: interruption, broken outputs, encodings, colors and shell completion."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from spec_factory import ROOT, spec
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[[[", b"a: &a [*a]", b"\x00", b"{" * 10_000])
-def test_no_file_whatever_ends_in_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes) -> None:
-    """A file that is no spec, and one that is not there, are findings."""
+def test_no_file_causes_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes) -> None:
+    """A file that is no spec and a missing file are findings."""
     (tmp_path / "bad.yaml").write_bytes(content)
     for name in ("bad.yaml", "missing.yaml", "."):
         ended = tpucfg("check", "--spec", name)
@@ -26,8 +26,8 @@ def test_no_file_whatever_ends_in_a_traceback(tpucfg: Run, tmp_path: Path, conte
         assert ended.stderr == ""
 
 
-def test_a_file_name_that_is_no_text(tpucfg: Run, tmp_path: Path) -> None:
-    """A name that is not UTF-8 is shown with escapes, in JSON too."""
+def test_a_file_name_that_is_not_utf_8(tpucfg: Run, tmp_path: Path) -> None:
+    """A file name that is not UTF-8 is printed with escapes, in JSON as well."""
     name = os.fsdecode(b"caf\xe9.yaml")
     (tmp_path / name).write_text("a: 1\n")
     assert tpucfg("check", "--spec", name).stdout.startswith("caf\\udce9.yaml:1:1: error")
@@ -35,7 +35,7 @@ def test_a_file_name_that_is_no_text(tpucfg: Run, tmp_path: Path) -> None:
 
 
 def test_output_is_utf_8_on_every_machine(tpucfg: Run) -> None:
-    """What the locale says of encodings changes no byte of what is printed."""
+    """The locale's encoding changes no byte of the output."""
     ascii_only = {
         **ENVIRONMENT,
         "LC_ALL": "C",
@@ -48,8 +48,8 @@ def test_output_is_utf_8_on_every_machine(tpucfg: Run) -> None:
     assert tpucfg(*arguments, env=ascii_only, encoding="utf-8").stdout == tpucfg(*arguments).stdout
 
 
-def test_no_colour_where_nobody_sees_it(tpucfg: Run) -> None:
-    """Neither in a pipe, nor on a terminal that is dumb or that was asked for none; colour on any other."""
+def test_color_is_only_for_terminals(tpucfg: Run) -> None:
+    """There is no color in a pipe, on a dumb terminal or with NO_COLOR."""
     arguments = ("check", "--spec", "wrong.yaml")
     assert "\033" not in tpucfg(*arguments).stdout
     for more, coloured in (
@@ -66,8 +66,8 @@ def test_no_colour_where_nobody_sees_it(tpucfg: Run) -> None:
         assert ("\033[" in shown) == coloured
 
 
-def test_a_reader_that_has_seen_enough(tpucfg: Run) -> None:
-    """A closed pipe is no error to talk about: the status is that of a process which the signal ended."""
+def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
+    """If the reader closes the pipe, the status is that of SIGPIPE and there is no message."""
     for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
         ours, theirs = os.pipe()
         os.close(ours)
@@ -78,8 +78,8 @@ def test_a_reader_that_has_seen_enough(tpucfg: Run) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk(tpucfg: Run) -> None:
-    """What could not be printed is an error that is said, not a config that is half there."""
+def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
+    """Output that could not be written is an error message and status 1."""
     with Path("/dev/full").open("w") as full:
         ended = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: No space left on device\n")
@@ -93,8 +93,8 @@ EITHER_WAY = pytest.mark.parametrize(
 
 @EITHER_WAY
 @pytest.mark.parametrize("words", [["render"], ["schema"], ["sizes"]], ids=" ".join)
-def test_a_disk_that_has_room_for_half(tmp_path: Path, words: list[str], environment: dict[str, str]) -> None:
-    """A text of which only the beginning could be written is an error, however Python was told to write."""
+def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environment: dict[str, str]) -> None:
+    """Output of which only the start could be written is an error, with buffered and unbuffered streams."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
     limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
     with (tmp_path / "out").open("w") as out:
@@ -105,8 +105,8 @@ def test_a_disk_that_has_room_for_half(tmp_path: Path, words: list[str], environ
 
 
 @EITHER_WAY
-def test_a_reader_that_leaves_in_the_middle(environment: dict[str, str]) -> None:
-    """It has read some of what a pipe does not hold at once."""
+def test_a_pipe_closed_in_the_middle(environment: dict[str, str]) -> None:
+    """The status is that of SIGPIPE also if the reader has read a part of the output."""
     ours, theirs = os.pipe()
     process = subprocess.Popen(
         [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=theirs
@@ -117,8 +117,8 @@ def test_a_reader_that_leaves_in_the_middle(environment: dict[str, str]) -> None
     assert process.wait() == 141
 
 
-def test_ctrl_c(tmp_path: Path) -> None:
-    """An interrupted command ends at once, without a word, with the status that shells expect."""
+def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
+    """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()
     # A shell starts what runs in its background with Ctrl-C ignored, and a process hands that on to those it starts.
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -173,7 +173,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     ],
 )
 def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
-    """A real bash completes commands, options, and the environments and sizes of the spec at hand; it never fails."""
+    """A real bash completes commands, options, environments and sizes of the spec; a broken spec is no error."""
     prod = {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v3-8", "v3-32"]}
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(environments__prod=prod)))
     (tmp_path / "other.yaml").write_text(json.dumps(spec()))

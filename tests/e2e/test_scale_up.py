@@ -19,7 +19,7 @@ GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max
 SIZES = ["v2-8", "v2-32", "v2-128"]
 STATUS = """\
 dev: vertex-ai in us-central1, results/dev.jsonl
-size    cores  examples/s  per core  scaling  accuracy  worse by  USD/hour  hours   USD  figures              standing
+size    cores  examples/s  per core  scaling  accuracy  worse by  USD/hour  hours   USD  figures              status
 v2-8        8       1,000       125        –      0.97         –      2.00   1.14  2.28  measured             passed
 v2-32      32       2,480      77.5      62%      0.93      0.04      8.00  0.459  3.67  measured             not passed
 v2-128    128           –         –        –         –         –     32.00  0.115  3.67  forecast from v2-32  closed
@@ -91,9 +91,9 @@ def test_status_as_json(scale_up: Run) -> None:
     (environment,) = document["environments"]
     first, second, _ = environment["rungs"]
     assert document["gate"] == GATE
-    assert (first["passed"], first["may_be_climbed"], first["figures"]) == (True, True, "measured")
+    assert (first["passed"], first["may_run"], first["figures"]) == (True, True, "measured")
     assert first["metrics"] == {"accuracy": 0.97, "examples_per_second": 1000}
-    assert (second["recorded"], second["passed"], second["may_be_climbed"]) == (False, False, True)
+    assert (second["recorded"], second["passed"], second["may_run"]) == (False, False, True)
     assert (second["metrics"], second["scaling_efficiency"], second["figures"]) == (None, None, "forecast from v2-8")
     assert second["usd"] == pytest.approx(first["usd"])
 
@@ -366,7 +366,7 @@ def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(scale_up: Run,
     assert [rung["usd_per_hour"] for rung in ladder["rungs"]] == [2, 8, 32]
     write_spec(tmp_path, training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10}, prices={"v2": 0.5})
     output = scale_up("ladder").stdout
-    assert "it is counted in epochs" in output
+    assert "its length is given in epochs" in output
     assert "USD/hour" in output
     write_spec(tmp_path)
     assert "USD" not in scale_up("ladder").stdout
@@ -414,7 +414,7 @@ def test_a_metric_may_have_the_name_of_a_column(scale_up: Run, tmp_path: Path) -
         "size",
         "worse",
         "by",
-        "standing",
+        "status",
     ]
     assert row.split() == ["v2-8", "8", "1,000", "125", "–", "0.25", "–", "passed"]
 

@@ -1,4 +1,4 @@
-"""The line that `submit` prints, in a real bash, and `--execute`, on programs that note what they are given."""
+"""The command that `submit` prints, run by a real bash, and `--execute`, with stubs that log their arguments."""
 
 import json
 import os
@@ -38,7 +38,7 @@ REGIONS: Final = {"gke": "us-central1"}
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """A folder into which gcloud, kubectl and curl, which are on the PATH, write their arguments and their input."""
+    """Return a folder for the arguments and the input of stub programs gcloud, kubectl and curl on the PATH."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (tmp_path / "bin").mkdir()
@@ -50,14 +50,14 @@ def notes(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    """A command with those programs on its PATH."""
+    """Run a command with the stub programs on its PATH."""
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     environment = {**ENVIRONMENT, "PATH": path, "NOTES": str(folder / "notes")}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def hostile_spec(target: str) -> dict[str, Any]:
-    """A spec that has something hostile wherever a target takes a text."""
+    """Return a spec with hostile texts wherever a target takes a text."""
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
     env = {} if target == "ai-platform" else {"env": {f"E{number}": text for number, text in enumerate(HOSTILE)}}
     return spec(
@@ -74,7 +74,7 @@ def hostile_spec(target: str) -> dict[str, Any]:
 
 
 def noted(notes: Path) -> tuple[str, list[str], str]:
-    """Which program was started, with which arguments and which input."""
+    """Return the started program, its arguments and its input."""
     (argv,) = notes.glob("*.argv")
     words = argv.read_bytes().decode().split("\0")[:-1]
     return argv.stem, words, (notes / f"{argv.stem}.stdin").read_text()
@@ -82,10 +82,8 @@ def noted(notes: Path) -> tuple[str, list[str], str]:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["tpucfg.yaml", "it's $(touch pwned).yaml", "-rf.yaml"])
-def test_the_pasted_line_starts_one_program_with_the_same_words(
-    tmp_path: Path, notes: Path, target: str, name: str
-) -> None:
-    """Whatever a spec holds and whatever it is called, bash hands on each word as it is, and starts nothing else."""
+def test_the_pasted_command_equals_execute(tmp_path: Path, notes: Path, target: str, name: str) -> None:
+    """With hostile values and file names, bash passes on each argument unchanged, and starts no other program."""
     (tmp_path / name).write_text(json.dumps(hostile_spec(target)))
     chosen = () if name == "tpucfg.yaml" else ("--spec", name)
     printed = run(tmp_path, *COMMAND, "submit", "--run", "a1", *chosen)
@@ -111,13 +109,13 @@ def test_the_pasted_line_starts_one_program_with_the_same_words(
 
 
 def without_descriptor(words: list[str]) -> list[str]:
-    """The words, but for the number of the pipe through which the token comes."""
+    """Return the arguments without the file descriptor of the token's pipe."""
     return ["@/dev/fd/N" if word.startswith("@/dev/fd/") else word for word in words]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> None:
-    """Programs called sh, bash, dash and env on the PATH are not started; what is said can be read, and pasted."""
+    """No shell on the PATH is started, and the printed command can be pasted."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec(target)))
     for name in ("sh", "bash", "dash", "zsh", "env"):
         path = tmp_path / "bin" / name
@@ -132,22 +130,22 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
     assert not (notes / "shell").exists()
     (running,) = [line for line in ended.stderr.splitlines() if line.startswith("running: ")]
     assert running.removeprefix("running: ") == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
-    read = ["read its log with"] if target == "vertex-ai" else []
-    said = [line.partition(":")[0] for line in ended.stderr.splitlines()[-2 - len(read) :]]
-    assert said == ["watch it with", *read, "delete it with"]
+    log = ["read its log with"] if target == "vertex-ai" else []
+    said = [line.partition(":")[0] for line in ended.stderr.splitlines()[-2 - len(log) :]]
+    assert said == ["watch it with", *log, "delete it with"]
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (None, "gcloud is not on the PATH, so nothing was started"),
-        ("exit 3", "gcloud ended with status 3"),
-        ("kill -9 $$", "gcloud ended with status -9"),
+        (None, "gcloud is not on the PATH, and nothing was started"),
+        ("exit 3", "gcloud exited with status 3"),
+        ("kill -9 $$", "gcloud exited with status -9"),
         ("exec <&-; exit 0", "delete it with"),
     ],
 )
-def test_a_program_that_fails(tmp_path: Path, script: str | None, said: str) -> None:
-    """What it printed stays, its status is named, and a program that reads no input is no mistake of ours."""
+def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, said: str) -> None:
+    """The error names the exit status, and a program that does not read its input is no error."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec("vertex-ai")))
     (tmp_path / "bin").mkdir()
     if script is not None:
@@ -160,8 +158,8 @@ def test_a_program_that_fails(tmp_path: Path, script: str | None, said: str) -> 
     assert ended.returncode == (0 if "delete" in said else 1)
 
 
-def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
-    """A file that is no program is named, and the help says what to do."""
+def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+    """A file that is not executable code is named, and the help suggests a fix."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec("vertex-ai")))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "gcloud").write_bytes(b"\x7fELF no program")
@@ -170,5 +168,5 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
     command = [*COMMAND, "submit", "--execute"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started, so nothing was: ")
+    assert ended.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
     assert ended.stderr.splitlines()[-1].startswith("help: ")

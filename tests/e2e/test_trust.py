@@ -1,4 +1,4 @@
-"""What SECURITY.md says of the network and of programs, by the interpreter's own audit events."""
+"""The claims of SECURITY.md about network and subprocesses, checked by the interpreter's audit events."""
 
 import subprocess
 import sys
@@ -12,15 +12,15 @@ from spec_factory import ROOT
 WATCH = """
 import os, sys
 
-def _tell(event, arguments):
+def _log(event, arguments):
     if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "socket.bind",
                          "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "pty.spawn")):
         with open(os.environ["SEEN"], "a") as seen:
             print(event, *map(repr, arguments), file=seen)
 
-sys.addaudithook(_tell)
+sys.addaudithook(_log)
 """
-"""Imported at the start of every interpreter that finds it: writes down what leaves the process."""
+"""A sitecustomize module, imported by every interpreter, that logs network and subprocess events."""
 INSIDE = (
     ("render", "--size", "v3-32"),
     ("check",),
@@ -37,46 +37,48 @@ INSIDE = (
 )
 
 
-def _left(folder: Path, *command: str) -> str:
-    """What a command did that others could notice; each line is an event of the interpreter."""
+def _events(folder: Path, *command: str) -> str:
+    """Return the logged events of a command, one per line."""
     (folder / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
     (folder / "seen").touch()
     environment = ENVIRONMENT | {"PYTHONPATH": f"{folder}:{ENVIRONMENT['PYTHONPATH']}", "SEEN": str(folder / "seen")}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
+    process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert "Traceback" not in process.stderr, process.stderr
     return (folder / "seen").read_text(encoding="utf-8")
 
 
-def test_the_watch_sees(tmp_path: Path) -> None:
-    """A program that looks a host up and starts another is seen, so that an empty list means something."""
-    seen = _left(tmp_path, sys.executable, "-c", "import os, socket; os.system(':'); socket.gethostbyname('localhost')")
+def test_events_are_logged(tmp_path: Path) -> None:
+    """A program that looks up a host and starts a subprocess is logged, so an empty log is significant."""
+    seen = _events(
+        tmp_path, sys.executable, "-c", "import os, socket; os.system(':'); socket.gethostbyname('localhost')"
+    )
 
     assert "os.system" in seen
     assert "socket.gethostbyname" in seen
 
 
 @pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)
-def test_no_network_and_no_program(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """The command looks up no host, opens no connection and starts no program."""
-    assert _left(tmp_path, *COMMAND, *arguments) == ""
+def test_commands_use_no_network_and_no_subprocess(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """The command looks up no host, opens no connection and starts no subprocess."""
+    assert _events(tmp_path, *COMMAND, *arguments) == ""
 
 
-def test_what_is_written_needs_neither(tmp_path: Path) -> None:
-    """`init` needs none either, nor does `record` in what it made."""
-    job = ("--spec", str(tmp_path / "climb" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")
-    assert _left(tmp_path, *COMMAND, "init", str(tmp_path / "climb")) == ""
-    assert _left(tmp_path, *COMMAND, "record", *job, "--metric", "examples_per_second=1") == ""
-    assert (tmp_path / "climb" / "results" / "dev.jsonl").read_text(encoding="utf-8").count("\n") == 1
+def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
+    """`init` uses neither, nor does `record` in the new project."""
+    job = ("--spec", str(tmp_path / "project" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")
+    assert _events(tmp_path, *COMMAND, "init", str(tmp_path / "project")) == ""
+    assert _events(tmp_path, *COMMAND, "record", *job, "--metric", "examples_per_second=1") == ""
+    assert (tmp_path / "project" / "results" / "dev.jsonl").read_text(encoding="utf-8").count("\n") == 1
 
 
-def test_a_comparison_starts_git_alone(tmp_path: Path) -> None:
-    """`diff` asks git for the other side, and starts nothing else."""
-    seen = _left(tmp_path, *COMMAND, "diff", "HEAD").splitlines()
+def test_diff_starts_only_git(tmp_path: Path) -> None:
+    """`diff` reads the other revision with git, and starts no other program."""
+    seen = _events(tmp_path, *COMMAND, "diff", "HEAD").splitlines()
 
     assert seen
     assert [line for line in seen if not line.startswith("subprocess.Popen 'git'")] == []
 
 
-def test_infrastructure_is_shown_without_a_network(tmp_path: Path) -> None:
-    """`infra` runs the project's program, and connects to nothing."""
-    assert "socket." not in _left(tmp_path, *COMMAND, "infra", "--env", "prod")
+def test_infra_uses_no_network(tmp_path: Path) -> None:
+    """`infra` runs the stack program, which opens no connection."""
+    assert "socket." not in _events(tmp_path, *COMMAND, "infra", "--env", "prod")

@@ -1,4 +1,4 @@
-"""What is built works where nothing but itself and its locked dependencies is installed."""
+"""The built packages, installed with nothing but their locked dependencies."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def _build(source: Path, kind: str, folder: Path) -> Path:
-    """Build offline, with the backend that the lock holds."""
+    """Build a package offline, with the locked backend."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
     (made,) = folder.iterdir()
@@ -32,13 +32,13 @@ def _build(source: Path, kind: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist of this checkout."""
+    """Return the sdist of this checkout."""
     return _build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
+    """Return the wheel of this checkout."""
     return _build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
 
 
@@ -47,8 +47,8 @@ def _contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_sdist_makes_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
-    """The wheel that the sdist makes holds the same files with the same bytes as the checkout's."""
+def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
+    """The wheels built from the sdist and from the checkout have equal files."""
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
@@ -56,8 +56,8 @@ def test_sdist_makes_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) ->
     assert _contents(_build(source, "wheel", tmp_path / "dist")) == _contents(wheel)
 
 
-def test_a_registry_would_show_both(sdist: Path, wheel: Path) -> None:
-    """What the files say about themselves, the README too, is what a registry takes and can show."""
+def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
+    """`twine check` finds no problem in the metadata and the README."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -67,7 +67,7 @@ def test_a_registry_would_show_both(sdist: Path, wheel: Path) -> None:
 
 @pytest.mark.parametrize("repository", [None, "https://example.com/owner/tpucfg"])
 def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | None) -> None:
-    """What a registry shows has no link and no picture that leads nowhere there, with or without a repository."""
+    """The description on a registry has only absolute links and images, with or without a repository URL."""
     [metadata] = [text for name, text in _contents(wheel).items() if name.endswith(".dist-info/METADATA")]
     _, description = metadata.decode().split("\n\n", 1)
     text = registry_readme.shown(README, repository, "1.2.3")
@@ -86,7 +86,7 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
 
 @pytest.mark.parametrize("folder", ["schema", "templates", "docs/findings", "stacks", ".github/actions"])
 def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
-    """Every file of the folders that the package reads at run time is inside it, unchanged."""
+    """The wheel contains every file of the folders that the package reads at run time."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     contents = _contents(wheel)
@@ -96,8 +96,8 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
         assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
 
 
-def test_the_catalogue_is_there_twice_and_the_same(wheel: Path) -> None:
-    """Each file of the catalogue has the same in it as JSON, which is what is read."""
+def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
+    """Each file of the catalog has an equal JSON file, which the installed package reads."""
     contents = _contents(wheel)
     written = [name for name in contents if name.startswith("tpucfg/catalog/data/") and name.endswith(".yaml")]
     assert len(written) > 1
@@ -106,7 +106,7 @@ def test_the_catalogue_is_there_twice_and_the_same(wheel: Path) -> None:
 
 
 def _pythons(minor: int) -> Iterator[str]:
-    """Interpreters of one version: on the PATH, or of pyenv, whose entries on the PATH may lead nowhere."""
+    """Yield the interpreters of one version, on the PATH or from pyenv, whose shims may not work."""
     found = shutil.which(f"python3.{minor}")
     ours = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
     for candidate in [*([found] if found else []), *map(str, sorted(ours))]:
@@ -116,7 +116,7 @@ def _pythons(minor: int) -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=range(11, 15), ids=lambda minor: f"python3.{minor}")
 def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a program of an environment that holds the wheel and the locked dependencies, in a folder with a spec."""
+    """Return a function that runs a program of a virtual environment with the wheel, in a folder with a spec."""
     minor: int = request.param
     python = next(_pythons(minor), sys.executable if sys.version_info[:2] == (3, minor) else None)
     if python is None:
@@ -172,8 +172,8 @@ print(sum(name.startswith("_jinja2_module_templates") for name in sys.modules) >
 """
 
 
-def test_what_is_ready_is_used_and_says_the_same(run: Run) -> None:
-    """Templates that were made into modules render; where they are of another jinja2, the templates themselves do."""
+def test_compiled_templates_render_equal_configs(run: Run) -> None:
+    """Compiled templates are used, and with another version of jinja2 the template files render equal configs."""
     ready = run("python", "-c", EVERY_CONFIG)
     assert ready.stdout.endswith("\nTrue\n"), ready.stderr
 
@@ -188,8 +188,8 @@ def test_what_is_ready_is_used_and_says_the_same(run: Run) -> None:
 
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:
-    """What `init` writes is a project that passes its own check."""
-    for name, more in (("climb", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
+    """A project that `init` creates passes `check`."""
+    for name, more in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
         made = run("tpucfg", "init", name, *more)
         assert made.returncode == 0, made.stderr
         assert ("trainer/Dockerfile" in made.stdout) == bool(more)
@@ -199,7 +199,7 @@ def test_new_project_works_outside_the_checkout(run: Run) -> None:
 
 
 def test_pulumi_comes_only_with_infra(run: Run) -> None:
-    """The compiler's dependencies bring no Pulumi."""
+    """The compiler does not depend on Pulumi."""
     missing = run("python", "-c", "import pulumi")
 
     assert "No module named 'pulumi'" in missing.stderr

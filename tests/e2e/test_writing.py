@@ -1,4 +1,4 @@
-"""What is on the disk when a command is killed, finds no room, may not write, or is not alone."""
+"""Files on disk after a kill, on a full or read-only disk, and with concurrent runs; memory and broken outputs."""
 
 import json
 import shlex
@@ -27,32 +27,30 @@ os.execv(sys.argv[1], sys.argv[1:])
 HAS_NAMESPACES: Final = bool(shutil.which("unshare")) and not subprocess.call(
     ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL
 )
-IN_A_NAMESPACE: Final = pytest.mark.skipif(
-    not HAS_NAMESPACES, reason="the system gives nobody a file system of their own"
-)
+IN_A_NAMESPACE: Final = pytest.mark.skipif(not HAS_NAMESPACES, reason="the system allows no user namespaces")
 
 
 def many(batch: int) -> dict[str, Any]:
-    """A spec with forty environments of five rungs each: two hundred configs."""
+    """Return a spec with forty environments of five rungs each: two hundred configs."""
     environment = {"project": "my-project-dev", "region": "us-central1"}
     named = {f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)}
     return spec(environments=named, sizes=list(SIZES), training__batch_size=batch)
 
 
 def tpucfg(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """The command, in a folder."""
+    """Run the command in a folder."""
     return subprocess.run(
         [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, hidden ones too."""
+    """Return every file below a folder, including hidden ones."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
-    """What was seen when the commands were killed again and again."""
+    """Kill the commands at random moments, and return the counts of what was observed."""
     words = [sys.executable, "-m", "crash_runner", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'compiler'}:{ROOT / 'tests'}"}
     ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -61,8 +59,8 @@ def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
     return seen
 
 
-def test_a_render_that_is_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C at any moment of the writing: no file that was begun stays, and no folder that holds nothing."""
+def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
+    """After Ctrl-C at any moment of writing there is no staged file and no empty folder."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
     whole = 0
     for moment in range(40):
@@ -87,8 +85,8 @@ def test_a_render_that_is_interrupted(tmp_path: Path) -> None:
     assert whole < 40
 
 
-def test_a_render_that_is_killed(tmp_path: Path) -> None:
-    """Two hundred times at a random moment: each file is the old one or the new one, and the next run tidies up."""
+def test_a_killed_render_leaves_whole_files(tmp_path: Path) -> None:
+    """After each of 200 kills every file is the old or the new one, and the next run removes leftovers."""
     for number, batch in enumerate((1024, 2048)):
         (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
         tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"whole/{number}")
@@ -101,16 +99,16 @@ def test_a_render_that_is_killed(tmp_path: Path) -> None:
         assert files(tmp_path / "made") == files(tmp_path / "whole" / str(number)), left
 
 
-def test_an_init_that_is_killed(tmp_path: Path) -> None:
-    """Each file is there as a whole or not at all."""
+def test_a_killed_init_leaves_whole_files(tmp_path: Path) -> None:
+    """Each file is complete or missing."""
     init = ["init", "--name", "mnist"]
     tpucfg(tmp_path, *init, "whole/0")
     seen = killing(tmp_path, [*init, "made"], fresh=True)
     assert seen["killed"] >= KILLS // 4, seen
 
 
-def test_two_renders_at_once_agree(tmp_path: Path) -> None:
-    """Four at a time into one folder, of two specs: each ends well, and each file is as one of them makes it."""
+def test_concurrent_renders_succeed(tmp_path: Path) -> None:
+    """Four concurrent renders of two specs into one folder succeed, and each file is that of one of the specs."""
     for number, batch in enumerate((1024, 2048)):
         (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
         tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"whole/{number}")
@@ -131,7 +129,7 @@ def test_two_renders_at_once_agree(tmp_path: Path) -> None:
 
 
 def mounted(folder: Path, size: str, *lines: str) -> "subprocess.CompletedProcess[str]":
-    """Runs lines of sh where the folder `disk` is a file system of its own, and of that size."""
+    """Run lines of sh in a namespace where the folder `disk` is a file system of that size."""
     script = "\n".join(
         [
             "set -eu",
@@ -154,8 +152,8 @@ UNCHANGED: Final = ('test "$before" = "$(sums)" || { echo changed; sums; }', 'ec
     ("arguments", "folder"),
     [("render --spec new.yaml --out disk/made", "disk/made"), ("init disk/project --name mnist", "disk/project")],
 )
-def test_a_full_disk(tmp_path: Path, arguments: str, folder: str) -> None:
-    """One error that says so, what was there is there as it was, and nothing half-written beside it."""
+def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str) -> None:
+    """A full disk is one error; existing files stay unchanged, and there is no partial file."""
     (tmp_path / "old.yaml").write_text(json.dumps(spec()))
     (tmp_path / "new.yaml").write_text(json.dumps(many(2048)))
     ended = mounted(
@@ -185,8 +183,8 @@ def test_a_full_disk(tmp_path: Path, arguments: str, folder: str) -> None:
         ("init disk/project --name mnist", "the file system is read-only"),
     ],
 )
-def test_a_folder_that_may_only_be_read(tmp_path: Path, arguments: str, said: str) -> None:
-    """One error that says so and a help; a check, which writes nothing, works."""
+def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, said: str) -> None:
+    """Writing to a read-only folder is one error with a help, and --check works."""
     for name, batch in (("old.yaml", 1024), ("new.yaml", 2048)):
         (tmp_path / name).write_text(json.dumps(spec(training__batch_size=batch)))
     ended = mounted(
@@ -222,12 +220,12 @@ RUNS: Final = {
     "schema": ("schema", "gke"),
     "record": ("record", "--size", "v2-8", "--metric", "examples_per_second=1"),
 }
-"""Every command, as it does something."""
+"""Arguments of every command that produce output."""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a spec, and two folders of configs beside it."""
+    """Return a repository with a spec and two folders of configs."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "tpucfg.yaml").write_text(json.dumps(spec(training__batch_size=1024), indent=1))
     (folder / "other.yaml").write_text(json.dumps(spec(training__batch_size=2048), indent=1))
@@ -239,15 +237,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_command_is_tried() -> None:
-    """The table names each of them."""
+def test_every_command_has_arguments() -> None:
+    """RUNS has every command."""
     assert set(RUNS) == set(COMMANDS)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("name", RUNS)
-def test_an_output_that_takes_nothing(project: Path, name: str) -> None:
-    """Whatever the command, it is one line on stderr and status 1, and no traceback."""
+def test_a_full_output_is_one_error_line(project: Path, name: str) -> None:
+    """For every command, an output that cannot be written is one line on stderr and status 1."""
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [*COMMAND, *RUNS[name]],
@@ -264,7 +262,7 @@ def test_an_output_that_takes_nothing(project: Path, name: str) -> None:
 
 
 def nested(depth: int) -> str:
-    """Aliases that stand for as much as a file may hold."""
+    """Return YAML aliases that expand to many values."""
     return "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, depth)
     )
@@ -282,12 +280,12 @@ LARGE: Final = {
     "one line": "a: " + "x" * 10_000_000,
     "brackets": "[" * 1_000_000,
 }
-"""As much as a file may hold, and more."""
+"""Specs at the limits of a file, and beyond."""
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_no_command_needs_much_memory(tmp_path: Path, name: str) -> None:
-    """Whatever the spec holds, no command that reads it takes more than 200 MB."""
+    """No command that reads a large spec uses more than 200 MB."""
     (tmp_path / "tpucfg.yaml").write_text(LARGE[name])
     reading = [("check", "--config", "tpucfg.yaml", "--target", "gke"), ("check", "--format", "sarif"), ("render",)]
     if name == "configs":
@@ -307,11 +305,11 @@ process = subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subpr
 _, status, used = os.wait4(process.pid, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 """
-"""By a small process, as Linux counts what a process holds into what those that it starts held at most."""
+"""A small program that starts the command: on Linux, a child's peak memory includes that of its parent at the start."""
 
 
 def measured(folder: Path, *words: str) -> tuple[int, float]:
-    """The status of a command that gets no more memory than that, and the megabytes that it held at most."""
+    """Return the status and the peak memory in megabytes of a command with a memory limit."""
     command = [sys.executable, "-c", _MEASURE, str(MEGABYTES << 20), *COMMAND, *words]
     ended = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
     status, peak = map(int, ended.stdout.split())

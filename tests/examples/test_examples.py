@@ -44,7 +44,7 @@ def compiled(path: Path) -> CompiledSpec:
     project, found = load_project(path)
     assert project is not None, found
     assert found == ()
-    return compile_project(project, Catalog(), beside=package_findings(project, path.parent))
+    return compile_project(project, Catalog(), earlier_findings=package_findings(project, path.parent))
 
 
 def planned(path: Path) -> tuple[Job, ...]:
@@ -66,7 +66,7 @@ def test_an_example_checks_clean(path: Path) -> None:
     left = [(it.id, it.message) for it in result.findings if it.level != "note"]
     missing = "trainer.package is official, and there is no such folder beside the spec"
     assert left == ([("TPU053", missing)] if path.parent.name == "ai-platform-mnist" else [])
-    assert len(list(render_configs(result))) == len(result.plan.jobs)
+    assert len(list(render_configs(result))) == len(result.request_bodies)
 
 
 def test_there_are_specs_for_every_target() -> None:

@@ -133,5 +133,5 @@ def test_explain_refuses_an_unknown_id(spelling: str, hint: str, capsys: pytest.
     assert run(["explain", spelling]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.endswith(f"\nhelp: {hint}all are listed by: tpucfg explain\n")
+    assert printed.err.endswith(f"\nhelp: {hint}list all with: tpucfg explain\n")
     assert "\x1b" not in printed.err

@@ -65,7 +65,7 @@ def test_workflow_outside_the_repository_root_has_a_hint(
     outer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A project below the repository's root has a hint, as GitHub reads workflows only there; the root has none."""
-    hint = "GitHub runs no workflow in sub/m/.github: move it to .github, and give it the spec"
+    hint = "GitHub runs no workflow in sub/m/.github: move it to .github, and set its spec input"
     assert init_hints(outer, monkeypatch, capsys) == f"tpucfg: {hint}\n"
     assert init_hints(outer, monkeypatch, capsys, ".") == ""
     Repository(outer / "sub/new")

@@ -1,4 +1,4 @@
-"""The whole way of one spec: it compiles, or it is refused in words."""
+"""Compiling one spec: its configs, or its findings."""
 
 from typing import Any
 
@@ -16,24 +16,24 @@ from tpucfg.render.pipeline import compile_project, render_configs
 @given(mutated(("tpucfg",)))
 @example(("tpucfg", spec(training=None)))
 @example(("tpucfg", spec(training__learning_rate=1e-300, training__learning_rate_rule="sqrt")))
-def test_no_spec_whatever_ends_in_an_exception(case: tuple[str, Any]) -> None:
-    """A spec changed at random has configs that every reader reads alike, or an error that every format can print."""
-    project, found = loaded(case[1])
+def test_no_spec_raises_an_exception(case: tuple[str, Any]) -> None:
+    """A randomly changed spec has configs that all YAML parsers agree on, or an error that every format can print."""
+    project, findings = loaded(case[1])
     if project is not None:
         result = compile_project(project, CATALOG)
-        found = (*found, *result.findings)
-        for config in [] if errors(found) else render_configs(result):
-            assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.message)}
-    assert project is not None or errors(found)
+        findings = (*findings, *result.findings)
+        for config in [] if errors(findings) else render_configs(result):
+            assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.request_body)}
+    assert project is not None or errors(findings)
     for name in FORMATS:
         assert (
-            bool(format_named(name).report(found, {"tpucfg.yaml": document(case[1]).text})) == bool(found)
+            bool(format_named(name).report(findings, {"tpucfg.yaml": document(case[1]).text})) == bool(findings)
             or name != "text"
         )
 
 
-def test_findings_of_every_stage_come_together() -> None:
-    """What the plan warns of, what the target refuses and what the API would say stand in one list, by place."""
+def test_findings_of_every_stage_are_sorted_together() -> None:
+    """The findings of the plan, the target and the API schema are one list, sorted by location."""
     result = compiled(
         spec(
             sizes=["v2-8", "v2-128"],
@@ -46,25 +46,25 @@ def test_findings_of_every_stage_come_together() -> None:
 
 
 def test_an_allowed_finding_is_a_note_with_its_reason() -> None:
-    """It is still said, it stops nothing, and the reason stands beside it."""
-    wrong = spec(environments__dev__region="us-west1")
-    assert errors(compiled(wrong).findings)
-    result = compiled({**wrong, "allow": {"TPU021": "quota granted"}})
-    found = [finding for finding in result.findings if finding.id == "TPU021"]
-    assert [finding.level for finding in found] == ["note"]
-    assert all(finding.details[-1] == "allowed by the spec: quota granted" for finding in found)
+    """An allowed finding is still reported, with the spec's reason, and stops nothing."""
+    invalid = spec(environments__dev__region="us-west1")
+    assert errors(compiled(invalid).findings)
+    result = compiled({**invalid, "allow": {"TPU021": "quota granted"}})
+    finding = the("TPU021", result.findings)
+    assert finding.level == "note"
+    assert finding.details[-1] == "allowed by the spec: quota granted"
     assert len(result.request_bodies) == 2
 
 
-def test_what_is_allowed_and_did_not_occur() -> None:
-    """A reason that outlived its finding is a warning, but only where everything was looked at."""
-    idle = spec(allow={"TPU021": "quota granted"})
-    assert the("TPU013", compiled(idle).findings).help == "delete allow.TPU021"
-    assert compiled(idle, sizes=("v2-8",)).findings == ()
+def test_an_allowance_without_a_finding_is_a_warning() -> None:
+    """An allowance that no finding needs is a warning, but only if the whole spec was compiled."""
+    unused = spec(allow={"TPU021": "quota granted"})
+    assert the("TPU013", compiled(unused).findings).help == "delete allow.TPU021"
+    assert compiled(unused, sizes=("v2-8",)).findings == ()
 
 
 @pytest.mark.parametrize("size", ["v2-8", "v2-32"])
-def test_one_size_is_the_same_alone_and_among_others(size: str) -> None:
-    """What else is selected changes nothing in a config."""
-    among = {config.job.size: config.text for config in configs(spec())}
-    assert [config.text for config in configs(spec(), sizes=(size,))] == [among[size]]
+def test_a_config_does_not_depend_on_the_selection(size: str) -> None:
+    """The config of a size is equal, whether it is selected alone or with others."""
+    texts = {config.job.size: config.text for config in configs(spec())}
+    assert [config.text for config in configs(spec(), sizes=(size,))] == [texts[size]]

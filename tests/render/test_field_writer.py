@@ -8,7 +8,7 @@ import pytest
 from jobs import CATALOG, compiled, job
 from spec_factory import ROOT
 from tpucfg.render.field_writer import FieldWriter
-from tpucfg.render.pipeline import render_config, request_body, round_trip_finding
+from tpucfg.render.pipeline import build_request_body, render_config, round_trip_finding
 from tpucfg.targets import TARGETS, target_named
 from tpucfg.targets.interface import pattern_steps
 
@@ -61,7 +61,7 @@ def test_what_extra_adds_or_replaces_is_written_in_its_order(target: str, extra:
     """The text is the request body to the letter, also where `extra` has fields that no template names."""
     made = job(target, SIZES[target], options={"extra": extra})
 
-    assert round_trip_finding(render_config(made, request_body(made))) is None
+    assert round_trip_finding(render_config(made, build_request_body(made))) is None
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -69,5 +69,5 @@ def test_every_size_is_written_to_the_letter(target: str) -> None:
     """No size of the catalog and no target lacks a field of its request body in the text."""
     for slice_ in CATALOG.all():
         if target in slice_.targets:
-            for made in compiled(target, slice_.size).plan.jobs:
-                assert round_trip_finding(render_config(made, request_body(made))) is None
+            for made, body in compiled(target, slice_.size).request_bodies:
+                assert round_trip_finding(render_config(made, body)) is None

@@ -1,4 +1,4 @@
-"""Configs on disk: compared, written whole or not at all, and never through a symbolic link."""
+"""The output folder: files are compared, written whole or not at all, and never through a symbolic link."""
 
 import fcntl
 import os
@@ -15,19 +15,19 @@ FIRST, SECOND = sorted(FILES)
 
 
 def written(out: Path) -> dict[str, str]:
-    """Every file below the folder, hidden ones too."""
+    """Return every file below the folder, including hidden ones."""
     return {path.relative_to(out).as_posix(): path.read_text() for path in out.rglob("*") if path.is_file()}
 
 
 def render(out: Path, files: dict[str, str]) -> tuple[FileChange, ...]:
-    """Compares and writes, as the command does."""
+    """Compare and write files as `tpucfg render --out` does."""
     changes = compare_files(out, files)
     apply_changes(out, changes, files)
     return changes
 
 
-def test_files_are_created_updated_and_left_alone(tmp_path: Path) -> None:
-    """Each change has its kind, in the order of the paths; a file that is right is no change, and keeps its time."""
+def test_only_changed_files_are_written(tmp_path: Path) -> None:
+    """Changes are sorted by path and have a kind; an unchanged file keeps its modification time."""
     assert render(tmp_path, FILES) == (FileChange(FIRST, "create"), FileChange(SECOND, "create"))
     assert written(tmp_path) == FILES
     assert render(tmp_path, FILES) == ()
@@ -38,13 +38,13 @@ def test_files_are_created_updated_and_left_alone(tmp_path: Path) -> None:
 
 
 def test_comparing_writes_nothing(tmp_path: Path) -> None:
-    """A folder that is not there is not made, either."""
+    """Comparing with a missing folder does not create it."""
     assert len(compare_files(tmp_path / "made", FILES)) == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_bytes_are_the_text_s(tmp_path: Path) -> None:
-    """UTF-8 and line feeds on every machine; a file that differs in its line ends only is a file that differs."""
+def test_texts_are_written_as_utf_8_with_line_feeds(tmp_path: Path) -> None:
+    """Files have the same bytes on every machine, and a file with other line ends is updated."""
     render(tmp_path, {FIRST: "é: 日\n"})
     assert (tmp_path / FIRST).read_bytes() == "é: 日\n".encode()
     (tmp_path / FIRST).write_bytes("é: 日\r\n".encode())
@@ -52,14 +52,14 @@ def test_the_bytes_are_the_text_s(tmp_path: Path) -> None:
 
 
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
-    """Whoever reads while files are written has the old text or the new one."""
+    """A reader of a file that is being written gets the old text or the new one."""
     texts = ["a" * 200_000, "b" * 200_000]
     render(tmp_path, {FIRST: texts[0]})
-    seen, done = set(), threading.Event()
+    texts_read, done = set(), threading.Event()
 
     def read() -> None:
         while not done.is_set():
-            seen.add((tmp_path / FIRST).read_text())
+            texts_read.add((tmp_path / FIRST).read_text())
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -67,25 +67,25 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
         render(tmp_path, {FIRST: texts[number % 2]})
     done.set()
     reader.join()
-    assert seen <= set(texts)
+    assert texts_read <= set(texts)
 
 
-def test_nothing_is_moved_where_something_cannot_be_staged(tmp_path: Path) -> None:
-    """One place that cannot be written leaves all files as they were, and nothing behind."""
+def test_no_file_is_written_if_one_cannot_be_staged(tmp_path: Path) -> None:
+    """A path that cannot be written leaves all files unchanged, and no staged file."""
     render(tmp_path, FILES)
     (tmp_path / "prod").write_text("in the way\n")
     before = written(tmp_path)
     files = dict.fromkeys((*FILES, "prod/v2-8/config.yaml"), "new\n")
     changes = tuple(FileChange(path, "update") for path in files)
-    with pytest.raises(OutputError, match=r"prod.*a file stands where a folder is needed") as caught:
+    with pytest.raises(OutputError, match=r"prod.*expected a folder, found a file") as caught:
         apply_changes(tmp_path, changes, files)
     assert caught.value.help
     assert written(tmp_path) == before
 
 
 @pytest.mark.parametrize("link", ["dev", "dev/v2-8"])
-def test_no_link_leads_out_of_the_folder(tmp_path: Path, link: str) -> None:
-    """A folder that is a symbolic link would put the config somewhere else: it is refused, and named."""
+def test_a_linked_folder_is_refused(tmp_path: Path, link: str) -> None:
+    """A symbolic link to a folder outside the output folder is an error that names the link."""
     (tmp_path / "elsewhere").mkdir()
     out = tmp_path / "out"
     (out / link).parent.mkdir(parents=True)
@@ -95,8 +95,8 @@ def test_no_link_leads_out_of_the_folder(tmp_path: Path, link: str) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_file_that_is_a_link_is_replaced(tmp_path: Path) -> None:
-    """What the link led to stays as it is, whatever it holds."""
+def test_a_linked_file_is_replaced(tmp_path: Path) -> None:
+    """A link in the place of a config is replaced, and its target stays unchanged."""
     target = tmp_path / "mine.yaml"
     target.write_text(FILES[FIRST])
     (tmp_path / "out" / FIRST).parent.mkdir(parents=True)
@@ -106,17 +106,17 @@ def test_a_file_that_is_a_link_is_replaced(tmp_path: Path) -> None:
     assert target.read_text() == FILES[FIRST]
 
 
-def test_a_folder_reached_through_a_link_is_a_folder(tmp_path: Path) -> None:
-    """The folder that --out names may be a link itself: whoever names it means it."""
+def test_the_output_folder_may_be_a_link(tmp_path: Path) -> None:
+    """A link given as the output folder itself is followed."""
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "real")
     render(tmp_path / "out", FILES)
     assert len(written(tmp_path / "real")) == 2
 
 
-def test_what_no_job_makes_any_more(tmp_path: Path) -> None:
-    """Only what this tool made, at the place of a config, is stale: what others wrote is never removed."""
-    others = [
+def test_stale_configs_are_found_and_removed(tmp_path: Path) -> None:
+    """Only files that tpucfg wrote, at the path of a config, are stale; files of others are never removed."""
+    other_files = [
         "dev/v2-8/notes.txt",
         "dev/config.yaml",
         "dev/v2-8/deeper/config.yaml",
@@ -127,37 +127,37 @@ def test_what_no_job_makes_any_more(tmp_path: Path) -> None:
         "helm/prod/config.json",
         "hand/v2-8/config.yaml",
     ]
-    made = {"old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n", "old/v3-32/config.json": "{}\n"}
-    render(tmp_path, {path: made.get(path, "x\n") for path in (*made, *others, *FILES)})
+    own_files = {"old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n", "old/v3-32/config.json": "{}\n"}
+    render(tmp_path, {path: own_files.get(path, "x\n") for path in (*own_files, *other_files, *FILES)})
     (tmp_path / "linked").symlink_to(tmp_path / "dev")
-    found = stale_files(tmp_path, [""], FILES)
-    assert [change.path for change in found] == ["old/v2-8/config.yaml", "old/v3-32/config.json"]
-    apply_changes(tmp_path, found, {})
-    assert set(written(tmp_path)) == {*others, *FILES}
-    assert not (tmp_path / "old").exists(), "a folder that holds nothing any more goes too"
+    changes = stale_files(tmp_path, [""], FILES)
+    assert [change.path for change in changes] == ["old/v2-8/config.yaml", "old/v3-32/config.json"]
+    apply_changes(tmp_path, changes, {})
+    assert set(written(tmp_path)) == {*other_files, *FILES}
+    assert not (tmp_path / "old").exists(), "an empty folder is removed"
 
 
-def test_stale_files_of_one_project_only(tmp_path: Path) -> None:
-    """With a folder for each project, the folders of others are nobody's business."""
-    made = "# Made by tpucfg 0.1.0\n"
-    render(tmp_path, {"a/dev/v2-8/config.yaml": made, "b/dev/v2-8/config.yaml": made})
+def test_stale_files_are_searched_in_the_given_folders(tmp_path: Path) -> None:
+    """With a folder for each project, the files of other projects are not stale."""
+    header = "# Made by tpucfg 0.1.0\n"
+    render(tmp_path, {"a/dev/v2-8/config.yaml": header, "b/dev/v2-8/config.yaml": header})
     assert [change.path for change in stale_files(tmp_path, ["a/"], [])] == ["a/dev/v2-8/config.yaml"]
 
 
-def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
-    """It is not removed to make room."""
+def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+    """A folder at the path of a config is named, and is not removed."""
     (tmp_path / FIRST).mkdir(parents=True)
-    with pytest.raises(OutputError, match=r"^\S+/config.yaml: a folder stands where a file is needed"):
+    with pytest.raises(OutputError, match=r"^\S+/config.yaml: expected a file, found a folder"):
         compare_files(tmp_path, FILES)
 
 
 @pytest.mark.parametrize("at", [FIRST, "old/v2-8/config.yaml", "old/v2-8/config.json"])
-def test_a_pipe_is_not_waited_for(tmp_path: Path, at: str) -> None:
-    """In the place of a config it is refused, and elsewhere it is nobody's business: whoever opens one waits."""
+def test_a_pipe_does_not_block(tmp_path: Path, at: str) -> None:
+    """A pipe at the path of a config is an error, and a pipe elsewhere is ignored."""
     (tmp_path / at).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / at)
     if at == FIRST:
-        with pytest.raises(OutputError, match="a pipe or a device stands where a file is needed"):
+        with pytest.raises(OutputError, match="expected a file, found a pipe or a device"):
             compare_files(tmp_path, FILES)
     else:
         assert stale_files(tmp_path, [""], FILES) == ()
@@ -175,25 +175,25 @@ def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_what_a_killed_run_left_is_taken_away(tmp_path: Path) -> None:
-    """By the next run that writes there, but not while another writes; a file of a like name stays."""
-    left = FIRST.replace("config", ".config", 1) + ".tpucfg-staged-1-0"
-    mine = FIRST.replace("config", ".config", 1) + ".tpucfg-staged-notes"
+def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
+    """The next run removes staged files, but not while another run writes, and no file of a similar name."""
+    leftover = FIRST.replace("config", ".config", 1) + ".tpucfg-staged-1-0"
+    similar = FIRST.replace("config", ".config", 1) + ".tpucfg-staged-notes"
     render(tmp_path, {FIRST: "old\n"})
-    for path in (left, mine):
+    for path in (leftover, similar):
         (tmp_path / path).write_text("half")
     folder = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_SH)
     render(tmp_path, {FIRST: "new\n"})
-    assert set(written(tmp_path)) == {FIRST, left, mine}
+    assert set(written(tmp_path)) == {FIRST, leftover, similar}
     os.close(folder)
     render(tmp_path, {FIRST: "newer\n"})
-    assert written(tmp_path) == {FIRST: "newer\n", mine: "half"}
+    assert written(tmp_path) == {FIRST: "newer\n", similar: "half"}
 
 
 @pytest.mark.parametrize("out", ["x" * 300, "loop", "loop/x"])
-def test_a_path_that_cannot_be_followed(tmp_path: Path, out: str) -> None:
-    """A name that is too long, or a link that leads to itself, is an error of the folder with a help."""
+def test_a_path_that_cannot_be_followed_is_an_error(tmp_path: Path, out: str) -> None:
+    """A name that is too long, or a link to itself, is an OutputError with a help."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(OutputError) as caught:
         render(tmp_path / out, FILES)

@@ -1,4 +1,4 @@
-"""Job to config: the same bytes for the same job, and nothing from the spec that could become structure."""
+"""Rendering a job: deterministic texts, and no value of the spec that becomes YAML structure."""
 
 import json
 import os
@@ -14,16 +14,16 @@ from reading import READERS, canonical
 from spec_factory import ROOT, configs, planned, spec
 from tpucfg import __version__
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import job_hash, render_config, request_body
+from tpucfg.render.pipeline import build_request_body, job_hash, render_config
 
 
 def job(**changes: Any) -> Job:
-    """The first job of a spec."""
+    """Return the first job of a spec."""
     return planned(spec(**changes)).jobs[0]
 
 
-def test_the_header_says_what_the_file_is_and_how_to_change_it() -> None:
-    """Version, environment, size, target and the job's hash stand above the config; no date and no machine does."""
+def test_the_header_names_the_job_and_the_tool() -> None:
+    """The header has the version, environment, size, target and job hash, and neither a date nor a host name."""
     lines = configs(spec(name="mnist"), sizes=("v2-32",))[0].text.splitlines()
     assert lines[0] == f"# Made by tpucfg {__version__}: mnist, environment dev, size v2-32, target vertex-ai."
     assert lines[1].startswith("# Change the spec and render again, not this file. Job ")
@@ -31,7 +31,7 @@ def test_the_header_says_what_the_file_is_and_how_to_change_it() -> None:
 
 
 def test_rendering_twice_gives_the_same_bytes() -> None:
-    """Two processes with different seeds for the order of sets write the same configs."""
+    """Two processes with different hash seeds write equal configs."""
     command = [sys.executable, "-m", "tpucfg", "render"]
     texts = [
         subprocess.run(
@@ -50,18 +50,19 @@ def test_rendering_twice_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     "hostile", ["x\nevil: 1", "x\r\nevil: 1", "x\x85evil: 1", "x\u2028evil: 1", "{{ 1 }}", "x # y"]
 )
-def test_nothing_breaks_out_of_the_header(hostile: str) -> None:
-    """A name that holds a line break of any kind, or a template, leaves the message as it is."""
-    made = job()
-    made = made._replace(project=hostile, environment=made.environment._replace(name=hostile))
-    message = request_body(made)
-    text = render_config(made, message).text
-    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(message))
+def test_no_name_breaks_out_of_the_header(hostile: str) -> None:
+    """A line break or a template in a name leaves the rendered request body unchanged."""
+    plain = job()
+    hostile_job = plain._replace(project=hostile, environment=plain.environment._replace(name=hostile))
+    request_body = build_request_body(hostile_job)
+    text = render_config(hostile_job, request_body).text
+    expected = dict.fromkeys(READERS, canonical(request_body))
+    assert {name: canonical(read(text)) for name, read in READERS.items()} == expected
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"], max_codepoint=0xFFFF), max_size=60))
-def test_a_value_of_the_spec_stays_that_value(value: str) -> None:
-    """Whatever text stands in args reaches the config as that text: braces, quotes and YAML's signs are no syntax."""
+def test_a_text_of_the_spec_reaches_the_config_unchanged(value: str) -> None:
+    """Braces, quotes and YAML syntax in args and env are text in the config."""
     value = value.replace("${", "$ {")
     (config, *_) = configs(spec(trainer__args={"a": value}, trainer__env={"A": value}))
     for read in READERS.values():
@@ -71,7 +72,7 @@ def test_a_value_of_the_spec_stays_that_value(value: str) -> None:
 
 
 def test_a_comment_in_the_spec_changes_no_config() -> None:
-    """The hash is that of the resolved job, not of the spec's text."""
+    """The hash covers the resolved job, not the text of the spec."""
     data = json.dumps(spec(), indent=1)
     plain, commented = configs(data), configs(data.replace("{\n", "{ # a word about it\n", 1))
     assert [config.text for config in plain] == [config.text for config in commented]
@@ -91,11 +92,11 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
         {"environments__dev__bucket": "another-bucket"},
     ],
 )
-def test_the_hash_follows_what_the_job_would_do(change: dict[str, Any]) -> None:
-    """Every change of the spec that reaches the message changes the hash in the header."""
+def test_the_hash_changes_with_the_request_body(change: dict[str, Any]) -> None:
+    """A change of the spec that reaches the request body changes the hash in the header."""
     before, after = job(), job(**change)
-    assert request_body(before) != request_body(after)
-    assert job_hash(before, request_body(before)) != job_hash(after, request_body(after))
+    assert build_request_body(before) != build_request_body(after)
+    assert job_hash(before, build_request_body(before)) != job_hash(after, build_request_body(after))
 
 
 @pytest.mark.parametrize(
@@ -110,43 +111,47 @@ def test_the_hash_follows_what_the_job_would_do(change: dict[str, Any]) -> None:
         {"targets": {"gke": {"queue": "q"}}},
     ],
 )
-def test_the_hash_keeps_still_where_the_message_does(change: dict[str, Any]) -> None:
-    """What concerns the infrastructure, other rungs or other targets leaves the config of this one as it was."""
+def test_the_hash_ignores_what_the_job_does_not_use(change: dict[str, Any]) -> None:
+    """Settings of the infrastructure, other rungs or other targets leave the config of a job unchanged."""
     before, after = job(), job(**change)
-    assert render_config(before, request_body(before)).text == render_config(after, request_body(after)).text
+    assert (
+        render_config(before, build_request_body(before)).text == render_config(after, build_request_body(after)).text
+    )
 
 
 @given(st.permutations(["machineSpec", "replicaCount", "containerSpec"]))
 def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> None:
-    """Two messages with the same fields in another order mean the same job."""
-    made = job()
-    message = request_body(made)
-    pool = message["workerPoolSpecs"][0]
-    assert job_hash(made, message) == job_hash(
-        made, {**message, "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}]}
-    )
+    """Request bodies whose fields differ only in order have the same hash."""
+    job_ = job()
+    request_body = build_request_body(job_)
+    pool = request_body["workerPoolSpecs"][0]
+    reordered = {**request_body, "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}]}
+    assert job_hash(job_, request_body) == job_hash(job_, reordered)
 
 
 def test_extra_is_merged_mapping_by_mapping() -> None:
-    """Mappings are merged however deep they lie, and what was not named stays as it was."""
+    """Nested mappings are merged at any depth, and fields that `extra` does not name stay unchanged."""
     extra = {"scheduling": {"restartJobOnWorkerRestart": True}, "labels": {"a": {"b": 1}}}
-    message = request_body(job(targets={"vertex-ai": {"timeout": "60s", "extra": extra}}))
-    assert message["scheduling"] == {"timeout": "60s", "restartJobOnWorkerRestart": True}
-    assert message["labels"] == {"a": {"b": 1}}
-    assert list(message) == ["workerPoolSpecs", "scheduling", "serviceAccount", "baseOutputDirectory", "labels"]
+    request_body = build_request_body(job(targets={"vertex-ai": {"timeout": "60s", "extra": extra}}))
+    assert request_body["scheduling"] == {"timeout": "60s", "restartJobOnWorkerRestart": True}
+    assert request_body["labels"] == {"a": {"b": 1}}
+    assert list(request_body) == ["workerPoolSpecs", "scheduling", "serviceAccount", "baseOutputDirectory", "labels"]
 
 
 @pytest.mark.parametrize("value", [[{"replicaCount": 2}], [], "x", None, 1])
-def test_extra_replaces_whatever_is_no_mapping(value: object) -> None:
-    """A list is replaced as a whole, and a value of another kind takes the place of a mapping."""
-    assert request_body(job(targets={"vertex-ai": {"extra": {"workerPoolSpecs": value}}}))["workerPoolSpecs"] == value
-    merged = request_body(job(targets={"vertex-ai": {"extra": {"baseOutputDirectory": value}}}))
+def test_extra_replaces_values_that_are_no_mappings(value: object) -> None:
+    """A list is replaced as a whole, and a mapping is replaced by a value of another type."""
+    assert (
+        build_request_body(job(targets={"vertex-ai": {"extra": {"workerPoolSpecs": value}}}))["workerPoolSpecs"]
+        == value
+    )
+    merged = build_request_body(job(targets={"vertex-ai": {"extra": {"baseOutputDirectory": value}}}))
     assert merged["baseOutputDirectory"] == value
 
 
-def test_the_spec_itself_is_not_changed_by_merging() -> None:
-    """Jobs share the spec's `extra`, so a merge makes new mappings."""
+def test_merging_does_not_change_the_spec() -> None:
+    """The jobs of a spec share its `extra`, and merging it into one request body leaves it unchanged."""
     extra: dict[str, Any] = {"scheduling": {"disableRetries": True}}
     first, second = planned(spec(targets={"vertex-ai": {"timeout": "60s", "extra": extra}})).jobs
-    assert request_body(first)["scheduling"] == request_body(second)["scheduling"]
+    assert build_request_body(first)["scheduling"] == build_request_body(second)["scheduling"]
     assert first.options["extra"] == extra

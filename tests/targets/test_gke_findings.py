@@ -67,7 +67,7 @@ def test_a_label_that_only_google_takes() -> None:
     result = compiled("gke", "v6e-1", environment=EAST | {"labels": {"team": "vision-"}})
     (finding,) = [it for it in result.findings if it.level == "error"]
     assert 'metadata.labels.team: "vision-" is not valid in a label' in finding.message
-    lines = result.plan.project.document.text.splitlines()
+    lines = result.source.splitlines()
     assert '"labels"' in lines[finding.location.line - 1]
 
 

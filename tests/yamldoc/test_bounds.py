@@ -85,7 +85,7 @@ def test_no_regular_expression_takes_quadratic_time(text: str) -> None:
     project, findings = parse_project(document)
     assert findings or project
     if project and not project.broken:
-        compile_project(project, CATALOG, beside=findings)
+        compile_project(project, CATALOG, earlier_findings=findings)
     assert time.process_time() - start < MAX_SECONDS
 
 
@@ -120,7 +120,7 @@ def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
     """The number of findings is limited, so that explaining and listing them stays fast."""
     project, findings = parse_project(read_text(text, "tpucfg.yaml"))
     if project:
-        findings = compile_project(project, CATALOG, beside=findings).findings
+        findings = compile_project(project, CATALOG, earlier_findings=findings).findings
     assert ids(findings).count("TPU010") == 1
     assert MAX_FINDINGS < len(findings) <= MAX_FINDINGS + 5
 

@@ -72,7 +72,7 @@ def test_no_name_is_a_path_an_option_or_a_command(thing: str) -> None:
         if (thing, text) in TOLERATED:
             continue
         project, findings = loaded(spec(**NAMED_THINGS[thing](text)))
-        findings = compile_project(project, CATALOG, beside=findings).findings if project else findings
+        findings = compile_project(project, CATALOG, earlier_findings=findings).findings if project else findings
         errors = [finding for finding in findings if finding.level == "error"]
         assert errors, text
         assert all(finding.location.line > 1 and finding.help for finding in errors), text

@@ -2,14 +2,15 @@
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_colour, load_checked, load_project_or_exit, project_of
+from tpucfg.cli.load_spec import has_color, load_project
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -19,14 +20,25 @@ from tpucfg.cli.options import (
     format_option,
     require_choice,
     selection,
+    usage_errors,
 )
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.spec.project import Project
-from tpucfg.text_format import printable
+from tpucfg.text_format import format_count, printable
 
-_NAMED: Final = 8
-"""Specs: of more of them, the line that sums up tells the number."""
+_MAX_LISTED_SPECS: Final = 8
+"""The most specs that the summary lists by name."""
+
+
+class _Report(NamedTuple):
+    """The result of a check."""
+
+    findings: Sequence[Finding]
+    sources: Mapping[str, str]
+    """The texts that the findings quote, by file."""
+    subject: str
+    """What was checked, for the summary."""
 
 
 def check(
@@ -36,19 +48,19 @@ def check(
     target: TargetOption = None,
     config: Annotated[
         list[Path] | None,
-        typer.Option("--config", metavar="FILE", help="Check this config.yaml, whoever wrote it; needs --target."),
+        typer.Option("--config", metavar="FILE", help="Check this config.yaml by itself; repeatable. Needs --target."),
     ] = None,
     stack_outputs: Annotated[
         Path | None,
         typer.Option(
             "--stack-outputs",
             metavar="FILE",
-            help="Compare what `pulumi stack output --json` printed with the spec; --env says whose it is.",
+            help="Compare the output of `pulumi stack output --json` with the spec's environment --env.",
         ),
     ] = None,
     format: Annotated[str, format_option("text|json|sarif|github")] = "text",
 ) -> None:
-    """Print every finding about the spec, about every config it makes, and about the stack files and results beside it.
+    """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
 
     Example: tpucfg check --env prod --format github
     """
@@ -56,78 +68,89 @@ def check(
     if config:
         if spec or env or size:
             raise CommandExit(
-                USAGE, "--config checks files by themselves, without a spec: leave out --spec, --env and --size"
+                USAGE, "--config checks files without a spec, so it takes no --spec, --env or --size", "leave them out"
             )
-        found, sources, subject = _configs(config, target)
+        report = _check_configs(config, target)
     elif stack_outputs:
-        found, sources, subject = _outputs(stack_outputs, spec or [SPEC], env)
+        report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
-        found, sources, subject = _specs(spec or [SPEC], env, size, target)
-    sys.stdout.write(format_named(format).report(found, sources, colour=has_colour(sys.stdout)))
+        report = _check_specs(spec or [SPEC], env, size, target)
+    sys.stdout.write(format_named(format).report(report.findings, report.sources, colour=has_color(sys.stdout)))
     if format == "text":
-        print(f"{printable(subject)}: {format_counts(found)}")
-    if errors(found):
+        print(f"{printable(report.subject)}: {format_counts(report.findings)}")
+    if errors(report.findings):
         raise CommandExit(ERRORS)
 
 
-def _specs(
-    paths: list[Path], env: list[str] | None, size: list[str] | None, target: str | None
-) -> tuple[list[Finding], dict[str, str], str]:
+def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] | None, target: str | None) -> _Report:
     from tpucfg.infra import stack_files
+    from tpucfg.render.pipeline import compile_spec_file
 
-    catalog, found, sources, configs = Catalog(), [], {}, 0
+    catalog, chosen = Catalog(), selection(env, size, target)
+    findings: list[Finding] = []
+    sources: dict[str, str] = {}
+    configs = 0
     for path in paths:
-        compiled, of_spec, sources[str(path)] = load_checked(path, catalog, selection(env, size, target))
-        found += of_spec
-        configs += len(compiled.request_bodies) if compiled else 0
-        if not (size or target):  # who selects those asks about jobs
-            project = project_of(compiled) if compiled else None
-            of_stacks, texts = stack_files.stack_file_findings(path, project, env or ())
-            of_results, records = _results(path.parent, project, env)
-            known = {(it.id, it.location) for it in found}
-            found += [
-                *of_stacks,
-                *(it for it in of_results if (it.id, it.location) not in known),
-            ]  # two specs may share a folder
-            sources |= texts | records
-    names = ", ".join(str(path) for path in paths) if len(paths) <= _NAMED else f"{len(paths)} specs"
-    return found, sources, f"{names}, {configs} config{'s' if configs != 1 else ''}"
+        with usage_errors():
+            compiled = compile_spec_file(path, catalog, chosen)
+        findings += compiled.findings
+        sources[str(path)] = compiled.source
+        configs += len(compiled.request_bodies)
+        # A selection of sizes or a target asks about jobs, not about the files next to the spec.
+        if not (size or target):
+            stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env or ())
+            record_findings, record_texts = _check_records(path.parent, compiled.project, env)
+            # Two specs may share a folder, and with it the findings about its records.
+            known = {(finding.id, finding.location) for finding in findings}
+            new_findings = [finding for finding in record_findings if (finding.id, finding.location) not in known]
+            findings += [*stack_findings, *new_findings]
+            sources |= {**stack_texts, **record_texts}
+    names = ", ".join(map(str, paths)) if len(paths) <= _MAX_LISTED_SPECS else format_count(len(paths), "spec")
+    return _Report(findings, sources, f"{names}, {format_count(configs, 'config')}")
 
 
-def _results(folder: Path, project: Project | None, env: list[str] | None) -> tuple[list[Finding], dict[str, str]]:
-    if project is None or not os.path.lexists(folder / "results"):  # most projects have recorded nothing
-        return [], {}
+def _check_records(
+    folder: Path, project: Project | None, env: list[str] | None
+) -> tuple[Sequence[Finding], Mapping[str, str]]:
+    """Return the findings about the records next to a spec, and the texts of their files."""
+    if project is None or not os.path.lexists(folder / "results"):  # most projects have no records
+        return (), {}
     from tpucfg.results.ignored_records import record_findings
 
     return record_findings(folder, project, env or ())
 
 
-def _configs(paths: list[Path], target: str | None) -> tuple[list[Finding], dict[str, str], str]:
+def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
     from tpucfg.render.validate import config_findings
     from tpucfg.yamldoc.reader import read_file
 
     if target is None:
-        raise CommandExit(USAGE, "--config needs --target: a config.yaml does not say which service it is for")
+        raise CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
     documents = [read_file(path) for path in paths]
-    found = [finding for document in documents for finding in config_findings(document, target, Catalog())]
-    found = [it._replace(help="give the config's path with --config FILE") if it.id == "TPU001" else it for it in found]
-    return found, {document.file: document.text for document in documents}, ", ".join(str(path) for path in paths)
+    findings = [finding for document in documents for finding in config_findings(document, target, Catalog())]
+    # The help of a file that cannot be read suggests --spec.
+    findings = [
+        finding._replace(help="give the config's path with --config FILE") if finding.id == "TPU001" else finding
+        for finding in findings
+    ]
+    return _Report(findings, {document.file: document.text for document in documents}, ", ".join(map(str, paths)))
 
 
-def _outputs(path: Path, specs: list[Path], env: list[str] | None) -> tuple[list[Finding], dict[str, str], str]:
+def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:
     from tpucfg.infra.stack_outputs import environment_of, output_findings, unreadable_outputs
     from tpucfg.yamldoc.reader import read_file
 
     if len(specs) > 1 or len(env or ()) > 1:
-        raise CommandExit(USAGE, "--stack-outputs is about one stack: give one spec and one environment")
-    project, document = load_project_or_exit(specs[0]), read_file(path)
+        raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
+    project, document = load_project(specs[0]), read_file(path)
     if env and env[0] not in project.environments:
         raise CommandExit(USAGE, f"there is no environment {env[0]}; there are: {', '.join(project.environments)}")
-    if found := unreadable_outputs(document):
-        return list(found), {str(path): document.text}, str(path)
+    if findings := unreadable_outputs(document):
+        return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)
     if environment is None:
-        message = f"neither the bucket nor the account in {path} is any environment's"
-        raise CommandExit(USAGE, message, "say whose stack it is with --env ENV")
+        message = f"neither the bucket nor the account in {path} belongs to an environment of the spec"
+        raise CommandExit(USAGE, message, "name the stack's environment with --env ENV")
     sources = {str(path): document.text, project.document.file: project.document.text}
-    return list(output_findings(document, project, environment)), sources, f"{path}, stack {environment.name}"
+    findings = tuple(output_findings(document, project, environment))
+    return _Report(findings, sources, f"{path}, stack {environment.name}")

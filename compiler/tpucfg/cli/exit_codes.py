@@ -1,4 +1,4 @@
-"""How a command ends before its end."""
+"""Exit codes, and the exception that carries one."""
 
 import sys
 from collections.abc import Mapping
@@ -13,23 +13,23 @@ USAGE: Final = 2
 DIFFERENT: Final = 3
 """Differences under --check, --exit-code or --fail-on."""
 INTERRUPTED: Final = 130
-"""Ctrl-C, as a shell says it: 128 and the number of the signal."""
+"""Ctrl-C: 128 and the number of the signal, as shells report it."""
 BROKEN_PIPE: Final = 141
-"""The reader of the output, `head` say, has seen enough: likewise."""
+"""The reader of the output, such as `head`, has closed the pipe: 128 and the number of the signal."""
 
 MEANINGS: Final[Mapping[int, str]] = {
-    0: "done; a warning stops nothing",
+    0: "done, possibly with warnings",
     ERRORS: "findings of level error, or a refusal",
     USAGE: "wrong use of the command",
-    DIFFERENT: "done, and there are differences, where an option asked for this status",
+    DIFFERENT: "done, and there are differences, where an option asks for this status",
     INTERRUPTED: "interrupted by Ctrl-C",
-    BROKEN_PIPE: "the reader of the output went away",
+    BROKEN_PIPE: "the reader of the output closed the pipe",
 }
-"""Every status, for whoever writes a script around a command."""
+"""Every exit status, for scripts that call a command."""
 
 
-class CommandExit(Exception):  # noqa: N818 - it ends a command, whatever the reason
-    """Ends the command with a status, and a message on stderr where there is one."""
+class CommandExit(Exception):  # noqa: N818 - it also ends commands that found no error
+    """Ends the command with an exit status, and with a message on stderr if there is one."""
 
     def __init__(self, status: int, message: str = "", help: str = "") -> None:
         super().__init__(message)
@@ -37,8 +37,8 @@ class CommandExit(Exception):  # noqa: N818 - it ends a command, whatever the re
         self.message = message
         self.help = help
 
-    def say(self) -> None:
-        """Prints the message."""
+    def print(self) -> None:
+        """Print the message and the help line."""
         if self.message:
             print(f"tpucfg: {printable_lines(self.message)}", file=sys.stderr)
         if self.help:

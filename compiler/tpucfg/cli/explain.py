@@ -1,7 +1,7 @@
 """`tpucfg explain`."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -9,6 +9,9 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.findings import RULES, Rule
 from tpucfg.package_data import data_folder
 from tpucfg.text_format import printable
+
+_PREFIX: Final = "TPU"
+_DIGITS: Final = 3
 
 
 def _complete_id(incomplete: str) -> list[str]:
@@ -19,41 +22,47 @@ def explain(
     id: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]", help="A finding's id: TPU021. Without one, all are listed.", autocompletion=_complete_id
+            metavar="[ID]", help="A finding's id, such as TPU021. [default: list all]", autocompletion=_complete_id
         ),
     ] = None,
 ) -> None:
-    """Print a finding's page: what it means, an example, how to fix it, and when to allow it.
+    """Show a finding's page: what it means, an example, how to fix it, and when to allow it.
 
     Example: tpucfg explain TPU021
     """
     if id is None:
-        print("\n".join(_listed()))
+        print("\n".join(_rule_list()))
     else:
-        sys.stdout.write(page(_rule(id)))
+        sys.stdout.write(page(_find_rule(id)))
 
 
 def page(rule: Rule) -> str:
-    """The page as people read it, without the marks of the script that keeps its examples true."""
+    """Return a finding's page without the marks of the script that fills in its examples."""
     text = (data_folder("docs/findings") / f"{rule.id}.md").read_text(encoding="utf-8")
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("<!-- "))
 
 
-def _rule(id_: str) -> Rule:
-    """The rule of that id, which may be written in lower case, or as its number alone."""
-    number = id_.upper().removeprefix("TPU")
-    written = f"TPU{int(number):03}" if number.isascii() and number.isdigit() and len(number) <= 3 else id_.upper()  # noqa: PLR2004 - as many digits as an id has
-    if written in RULES:
-        return RULES[written]
-    alike = [known for known in RULES if known.startswith(written[: len("TPU0")])]
-    near = max(alike, key=lambda known: sum(a == b for a, b in zip(known, written, strict=False)), default=None)
-    hint = f"did you mean {near}? " if near and len(written) > len("TPU") else ""
-    raise CommandExit(USAGE, f"there is no finding {printable(id_)}", f"{hint}all are listed by: tpucfg explain")
+def _find_rule(text: str) -> Rule:
+    """Return the rule of an id, which may be in lower case or the number alone.
+
+    Raises:
+        CommandExit: There is no such rule.
+    """
+    number = text.upper().removeprefix(_PREFIX)
+    is_number = number.isascii() and number.isdigit() and len(number) <= _DIGITS
+    id_ = f"{_PREFIX}{int(number):0{_DIGITS}}" if is_number else text.upper()
+    if id_ in RULES:
+        return RULES[id_]
+    # Ids of one stage share their first digit, so a similar id is searched among those.
+    similar = [known for known in RULES if known.startswith(id_[: len(_PREFIX) + 1])]
+    near = max(similar, key=lambda known: sum(a == b for a, b in zip(known, id_, strict=False)), default=None)
+    suggestion = f"did you mean {near}? " if near and len(id_) > len(_PREFIX) else ""
+    raise CommandExit(USAGE, f"there is no finding {printable(text)}", f"{suggestion}list all with: tpucfg explain")
 
 
-def _listed() -> list[str]:
-    widest = max(len(rule.level) for rule in RULES.values())
+def _rule_list() -> list[str]:
+    width = max(len(rule.level) for rule in RULES.values())
     return [
-        f"{rule.id}  {rule.level:<{widest}}  {rule.title}{' (can be allowed)' if rule.allowable else ''}"
+        f"{rule.id}  {rule.level:<{width}}  {rule.title}{' (can be allowed)' if rule.allowable else ''}"
         for rule in RULES.values()
     ]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_project_or_exit, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.load_spec import load_project, print_findings
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, usage_errors
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.spec.project import Project
@@ -19,35 +19,33 @@ def infra(
     env: EnvOption = None,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
-    """Print the resources of each environment, by running the stack program without cloud, engine or credentials.
+    """Show the resources of each environment, by running the stack program without cloud, engine or credentials.
 
     Example: tpucfg infra --env prod
     """
     from tpucfg.infra.resource_rules import resource_findings
 
     require_choice(format, tuple(_FORMATS), "--format")
-    project = load_project_or_exit(spec)
-    made = [_made(spec, project, name) for name in _chosen(project, env)]
-    found = [finding for one in made for finding in resource_findings(one, project)]
-    for line in _FORMATS[format](made, found):
+    project = load_project(spec)
+    environments = [_declared_resources(spec, project, name) for name in _selected_names(project, env)]
+    findings = [finding for resources in environments for finding in resource_findings(resources, project)]
+    for line in _FORMATS[format](environments, findings):
         print(line)
     print_findings(
-        [finding for finding in found if finding.level != "note"], {project.document.file: project.document.text}
+        [finding for finding in findings if finding.level != "note"], {project.document.file: project.document.text}
     )
-    if errors(found):
+    if errors(findings):
         raise CommandExit(ERRORS)
 
 
-def _chosen(project: Project, env: list[str] | None) -> list[str]:
-    from tpucfg.plan import Selection, SelectionError, select_sizes
+def _selected_names(project: Project, env: list[str] | None) -> list[str]:
+    from tpucfg.plan import Selection, select_sizes
 
-    try:
+    with usage_errors():
         return [environment.name for environment, _ in select_sizes(project, Selection(tuple(env or ())))]
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
 
 
-def _made(spec: Path, project: Project, name: str) -> EnvironmentResources:
+def _declared_resources(spec: Path, project: Project, name: str) -> EnvironmentResources:
     from tpucfg.infra.mock_runner import ProgramError
     from tpucfg.infra.stack_program import INSTALL, PackagesMissingError, declared_resources
 
@@ -59,21 +57,22 @@ def _made(spec: Path, project: Project, name: str) -> EnvironmentResources:
         raise CommandExit(ERRORS, str(error), INSTALL) from None
 
 
-def _text(made: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
-    for number, one in enumerate(made):
-        environment = one.environment
+def _text(environments: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
+    for number, resources in enumerate(environments):
+        environment = resources.environment
         yield from ([""] if number else [])
         yield f"{environment.name}: {environment.target} in {environment.project}, {environment.region}"
-        for resource in one.resources:
-            marks = [mark for mark, holds in (("protected", resource.protect), ("retained", resource.retain)) if holds]
+        for resource in resources.resources:
+            options = {"protected": resource.protect, "retained": resource.retain}
+            marks = [mark for mark, is_set in options.items() if is_set]
             yield f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else "")
-            yield from (f"    {path}: {_plain(value)}" for path, value in _leaves(resource.inputs))
+            yield from (f"    {path}: {_format_input(value)}" for path, value in _leaves(resource.inputs))
         yield "  outputs"
-        yield from (f"    {name}: {value}" for name, value in sorted(one.outputs.items()))
+        yield from (f"    {name}: {value}" for name, value in sorted(resources.outputs.items()))
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each single value with its path, sorted, so that two texts can be compared line by line."""
+    """Yield each scalar value with its path, sorted, so that two outputs can be compared line by line."""
     if isinstance(value, Mapping) and value:
         for key in sorted(value):
             yield from _leaves(value[key], f"{path}.{key}" if path else key)
@@ -84,29 +83,31 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _plain(value: Any) -> str:
+def _format_input(value: Any) -> str:
     return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _json(made: Sequence[EnvironmentResources], found: Sequence[Finding]) -> Iterator[str]:
-    kept = ("id", "level", "message", "help")
+def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Finding]) -> Iterator[str]:
+    keys = ("id", "level", "message", "help")
     document = {
         "environments": [
             {
-                "name": one.environment.name,
-                "resources": [_resource(resource) for resource in one.resources],
-                "outputs": dict(sorted(one.outputs.items())),
+                "name": resources.environment.name,
+                "resources": [_resource_data(resource) for resource in resources.resources],
+                "outputs": dict(sorted(resources.outputs.items())),
             }
-            for one in made
+            for resources in environments
         ],
-        "findings": [{key: getattr(it, key) for key in kept} | {"location": str(it.location)} for it in found],
+        "findings": [
+            {key: getattr(finding, key) for key in keys} | {"location": str(finding.location)} for finding in findings
+        ],
     }
     yield json_text(document).rstrip("\n")
 
 
-def _resource(resource: Resource) -> dict[str, Any]:
-    inputs = json.loads(json.dumps(resource.inputs, sort_keys=True))
-    return resource._asdict() | {"inputs": inputs}
+def _resource_data(resource: Resource) -> dict[str, Any]:
+    sorted_inputs = json.loads(json.dumps(resource.inputs, sort_keys=True))
+    return resource._asdict() | {"inputs": sorted_inputs}
 
 
 _FORMATS: Final[Mapping[str, Callable[[Sequence[EnvironmentResources], Sequence[Finding]], Iterator[str]]]] = {

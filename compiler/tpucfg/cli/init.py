@@ -11,11 +11,11 @@ import typer
 
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption
-from tpucfg.render import output_dir as tree
-from tpucfg.scaffold import TRAINERS, files
+from tpucfg.render import output_dir
+from tpucfg.scaffold import TRAINERS, project_files
 from tpucfg.text_format import printable
 
-_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+_PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
 
 def _trainer(value: str | None) -> str | None:
@@ -26,7 +26,8 @@ def _trainer(value: str | None) -> str | None:
 
 def init(
     folder_: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The project's folder.", show_default=False)
+        Path,
+        typer.Argument(metavar="[DIR]", help="The project's folder. [default: the current one]", show_default=False),
     ] = Path(),
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The project's name. [default: the folder's]")
@@ -37,80 +38,88 @@ def init(
         typer.Option(
             "--trainer",
             metavar="FRAMEWORK",
-            help=f"Begin with a trainer for MNIST, in trainer/: {' or '.join(TRAINERS)}.",
+            help=f"Add an MNIST trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
             callback=_trainer,
             autocompletion=lambda: list(TRAINERS),
         ),
     ] = None,
 ) -> None:
-    """Write a new project: its spec, its Pulumi program and stacks, schemas for the editor, a workflow that checks it.
+    """Create a new project: a spec, a Pulumi program and its stacks, schemas for the editor, and a review workflow.
 
     Example: tpucfg init mnist --target cloud-tpu --trainer jax
     """
     target = target or "vertex-ai"
-    _runs(trainer, target)
-    made = dict(files(name=_name(folder_, name), target=target, trainer=trainer))
-    there = [path for path in made if os.path.lexists(folder_ / path)]
-    if there:
-        listed = "\n".join(f"  {printable(str(folder_ / path))}" for path in there)
-        raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listed}", "choose another folder")
-    try:
-        texts = {path.as_posix(): text for path, text in made.items()}
-        tree.apply_changes(folder_, tree.compare_files(folder_, texts), texts)
-    except tree.OutputError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
-    for path in made:
+    _check_trainer(trainer, target)
+    files = dict(project_files(name=_project_name(folder_, name), target=target, trainer=trainer))
+    _write(folder_, files)
+    for path in files:
         print(f"create {printable(str(folder_ / path))}", flush=True)
-    if above := _repository_above(folder_):
-        said = f"GitHub runs no workflow in {folder_ / '.github'}: move it to {above / '.github'}, and give it the spec"
-        print(f"tpucfg: {printable(said)}", file=sys.stderr)
-    print(f"next: {_enter(folder_)}tpucfg ladder")
+    if root := _repository_above(folder_):
+        note = (
+            f"GitHub runs no workflow in {folder_ / '.github'}: move it to {root / '.github'}, and set its spec input"
+        )
+        print(f"tpucfg: {printable(note)}", file=sys.stderr)
+    print(f"next: {_cd_command(folder_)}tpucfg ladder")
 
 
-def _enter(folder_: Path) -> str:
-    """The beginning of a command line that goes there first, for whoever pastes it."""
-    if folder_ == Path():
-        return ""
-    there = str(folder_)
-    return f"cd {printable(quote(f'./{there}' if there.startswith('-') else there))} && "
-
-
-def _repository_above(folder_: Path) -> Path | None:
-    """The root of the repository that the folder is a part of; None where it is none, or the root itself.
-
-    Git says what is a repository: something called .git is soon there that is none. It is asked where there is one.
-    """
-    above = folder_.absolute().resolve().parents
-    if not any(os.path.lexists(folder / ".git") for folder in above):
-        return None
-    from tpucfg.git.repository import RevisionError, find_repository
-
-    try:
-        below = find_repository(folder_).prefix.parts
-    except RevisionError:
-        return None
-    return Path(os.path.relpath(above[len(below) - 1])) if below else None
-
-
-def _runs(trainer: str | None, target: str) -> None:
+def _check_trainer(trainer: str | None, target: str) -> None:
     if trainer is not None and target not in TRAINERS[trainer]:
         others = ", ".join(name for name, targets in TRAINERS.items() if target in targets)
-        message = f"{target} does not run the trainer for {trainer}, but that for {others}"
-        raise CommandExit(
-            USAGE, message, f"choose --trainer {others}, or one of the targets {', '.join(TRAINERS[trainer])}"
-        )
+        message = f"{target} cannot run the trainer for {trainer}, only that for {others}"
+        hint = f"choose --trainer {others}, or one of the targets {', '.join(TRAINERS[trainer])}"
+        raise CommandExit(USAGE, message, hint)
 
 
-def _name(folder_: Path, given: str | None) -> str:
-    name = given or re.sub(r"[^a-z0-9]+", "-", _called(folder_).lower()).strip("-")
-    if not _NAME.fullmatch(name):
+def _project_name(folder_: Path, given: str | None) -> str:
+    """Return the project's name: the given one, or the folder's in lower case with dashes."""
+    name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder_).lower()).strip("-")
+    if not _PROJECT_NAME.fullmatch(name):
         rule = "a name has 1 to 30 lower-case letters, digits and dashes, and starts with a letter"
         raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
     return name
 
 
-def _called(folder_: Path) -> str:
+def _folder_name(folder_: Path) -> str:
     try:
         return folder_.absolute().resolve().name
-    except (OSError, RuntimeError) as error:  # of a link that leads to itself, and where the current folder is gone
+    except (OSError, RuntimeError) as error:  # a link to itself, or a current folder that was deleted
         raise CommandExit(ERRORS, f"{folder_}: {error}", "choose another folder") from None
+
+
+def _write(folder_: Path, files: dict[Path, str]) -> None:
+    """Write all files, none of which may exist.
+
+    Raises:
+        CommandExit: One exists, or cannot be written.
+    """
+    if existing := [path for path in files if os.path.lexists(folder_ / path)]:
+        listing = "\n".join(f"  {printable(str(folder_ / path))}" for path in existing)
+        raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listing}", "choose another folder")
+    texts = {path.as_posix(): text for path, text in files.items()}
+    try:
+        output_dir.apply_changes(folder_, output_dir.compare_files(folder_, texts), texts)
+    except output_dir.OutputError as error:
+        raise CommandExit(ERRORS, str(error), error.help) from None
+
+
+def _cd_command(folder_: Path) -> str:
+    """Return the start of a shell command line that changes to the folder."""
+    if folder_ == Path():
+        return ""
+    path = str(folder_)
+    return f"cd {printable(quote(f'./{path}' if path.startswith('-') else path))} && "
+
+
+def _repository_above(folder_: Path) -> Path | None:
+    """Return the root of the repository that contains the folder; None if there is none, or it is the folder itself."""
+    parents = folder_.absolute().resolve().parents
+    # Git decides what a repository is, but is only started if there is something called .git.
+    if not any(os.path.lexists(parent / ".git") for parent in parents):
+        return None
+    from tpucfg.git.repository import RevisionError, find_repository
+
+    try:
+        prefix = find_repository(folder_).prefix.parts
+    except RevisionError:
+        return None
+    return Path(os.path.relpath(parents[len(prefix) - 1])) if prefix else None

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.ladder_table import cost_notes, ladder_table
-from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -20,15 +20,32 @@ from tpucfg.cli.options import (
 )
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding
-from tpucfg.plan import Rung
+from tpucfg.plan import Job, Rung
 from tpucfg.plan.grouping import LadderGroup, group_ladders
-from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.spec.project import Number, Project
 from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from tpucfg.charts import MeasuredThroughput
     from tpucfg.results.ladder_status import LadderStatus
+
+
+class _Ladders(NamedTuple):
+    """The ladders of a spec, ready to be printed."""
+
+    project: Project
+    findings: Sequence[Finding]
+    groups: Sequence[LadderGroup]
+    """The ladders; environments that would show equal tables share one."""
+    statuses: Mapping[str, "LadderStatus"]
+    """The measurements by environment; empty where the output shows none."""
+
+    def cost_status(self, group: LadderGroup) -> "LadderStatus | None":
+        """Return the status that the cost of a ladder is computed from; None without prices.
+
+        It is that of any of the group's environments, as the group has only environments of equal cost.
+        """
+        return self.statuses.get(group.environments[0]) if self.project.prices else None
 
 
 def ladder(
@@ -38,93 +55,81 @@ def ladder(
     target: TargetOption = None,
     format: Annotated[str, format_option("text|markdown|json|svg|html")] = "text",
 ) -> None:
-    """Print the ladder: what changes from rung to rung, and what to think of it.
+    """Show the ladder: what changes from rung to rung, what a run costs, and the findings about it.
 
     Example: tpucfg ladder --env prod --format markdown
     """
     require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
-    compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
-    project, jobs = project_of(compiled), compiled.plan.jobs
-    is_shown = project.prices or format in _PICTURES
-    measured = _surveys(compiled, catalog, spec) if is_shown else {}
-    apart = {name: (it.costs, it.outdated) for name, it in measured.items() if project.prices}
-    for line in _FORMATS[format](compiled, group_ladders(jobs, apart), measured):
+    project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
+    jobs = [job for job, _ in compiled.request_bodies]
+    statuses = _statuses(project, catalog, jobs, spec) if project.prices or format in _CHARTS else {}
+    costs = {name: (status.costs, status.outdated) for name, status in statuses.items() if project.prices}
+    groups = group_ladders(tuple(jobs), costs)
+    for line in _FORMATS[format](_Ladders(project, compiled.findings, groups, statuses)):
         print(line)
-    if found := [finding for it in measured.values() for finding in it.results.findings]:
-        print_findings(found, {it.results.file: it.results.text for it in measured.values()})
+    if findings := [finding for status in statuses.values() for finding in status.results.findings]:
+        print_findings(findings, {status.results.file: status.results.text for status in statuses.values()})
         raise CommandExit(ERRORS)
 
 
-def _surveys(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> Mapping[str, "LadderStatus"]:
+def _statuses(project: Project, catalog: Catalog, jobs: Sequence[Job], spec: Path) -> Mapping[str, "LadderStatus"]:
     from tpucfg.results.ladder_status import ladder_statuses
 
-    environments = [job.environment for job in compiled.plan.jobs]
-    return ladder_statuses(project_of(compiled), catalog, environments, spec.parent)
+    return ladder_statuses(project, catalog, [job.environment for job in jobs], spec.parent)
 
 
-def _priced(climb: LadderGroup, project: Project, measured: Mapping[str, "LadderStatus"]) -> "LadderStatus | None":
-    """What a climb's cost comes from, which is the same for each of its environments; None without prices."""
-    return measured.get(climb.environments[0]) if project.prices else None
+def _text(ladders: _Ladders) -> Iterator[str]:
+    for number, group in enumerate(ladders.groups):
+        yield from ([""] if number else [])
+        yield group.title
+        status = ladders.cost_status(group)
+        yield from text_table(*ladder_table(group, ladders.project.training, status))
+        yield from cost_notes(status)
+    if ladders.findings:
+        yield ""
+        yield from _finding_lines(ladders.findings)
 
 
-def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
+def _markdown(ladders: _Ladders) -> Iterator[str]:
+    for number, group in enumerate(ladders.groups):
+        yield from ([""] if number else [])
+        yield f"**{group.title}**"
+        yield ""
+        status = ladders.cost_status(group)
+        yield from markdown_table(*ladder_table(group, ladders.project.training, status))
+        yield from (f"\n{note}" for note in cost_notes(status))
+    if ladders.findings:
+        yield ""
+        yield from (f"- {line}" for line in _finding_lines(ladders.findings))
+
+
+def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         yield f"{finding.level}[{finding.id}]: {finding.message}"
 
 
-def _text(
-    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
-) -> Iterator[str]:
-    for number, climb in enumerate(climbs):
-        yield from ([""] if number else [])
-        yield climb.title
-        survey = _priced(climb, project_of(compiled), measured)
-        yield from text_table(*ladder_table(climb, project_of(compiled).training, survey))
-        yield from cost_notes(survey)
-    if compiled.findings:
-        yield ""
-        yield from _remarks(compiled.findings)
-
-
-def _markdown(
-    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
-) -> Iterator[str]:
-    for number, climb in enumerate(climbs):
-        yield from ([""] if number else [])
-        yield f"**{climb.title}**"
-        yield ""
-        survey = _priced(climb, project_of(compiled), measured)
-        yield from markdown_table(*ladder_table(climb, project_of(compiled).training, survey))
-        yield from (f"\n{note}" for note in cost_notes(survey))
-    if compiled.findings:
-        yield ""
-        yield from (f"- {remark}" for remark in _remarks(compiled.findings))
-
-
-def _json(
-    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
-) -> Iterator[str]:
-    findings = [finding._asdict() | {"location": str(finding.location)} for finding in compiled.findings]
-    kept = ("id", "level", "message", "location", "help")
+def _json(ladders: _Ladders) -> Iterator[str]:
+    findings = [finding._asdict() | {"location": str(finding.location)} for finding in ladders.findings]
+    keys = ("id", "level", "message", "location", "help")
     document = {
-        "project": project_of(compiled).name,
-        "tuned_on": project_of(compiled).training.tuned_on,
+        "project": ladders.project.name,
+        "tuned_on": ladders.project.training.tuned_on,
         "ladders": [
             {
-                "environments": climb.environments,
-                "region": climb.region,
-                "target": climb.target,
-                "rungs": [_rung(rung, _priced(climb, project_of(compiled), measured)) for rung in climb.rungs],
+                "environments": group.environments,
+                "region": group.region,
+                "target": group.target,
+                "rungs": [_rung_data(rung, ladders.cost_status(group)) for rung in group.rungs],
             }
-            for climb in climbs
+            for group in ladders.groups
         ],
-        "findings": [{key: finding[key] for key in kept} for finding in findings],
+        "findings": [{key: finding[key] for key in keys} for finding in findings],
     }
     yield json_text(document).rstrip("\n")
 
 
-def _rung(rung: Rung, survey: "LadderStatus | None") -> dict[str, Any]:
+def _rung_data(rung: Rung, status: "LadderStatus | None") -> dict[str, Any]:
     figures = {
         "size": rung.size,
         "chips": rung.slice.chips,
@@ -139,56 +144,50 @@ def _rung(rung: Rung, survey: "LadderStatus | None") -> dict[str, Any]:
         "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
         "examples": rung.examples,
     }
-    if survey is None:
+    if status is None:
         return figures
     from tpucfg.cli.cost_table import cost_data
 
-    return figures | cost_data(survey, rung.size)
+    return figures | cost_data(status, rung.size)
 
 
-def _svg(
-    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
-) -> Iterator[str]:
+def _svg(ladders: _Ladders) -> Iterator[str]:
     from tpucfg.charts import build_narrative, render_svg
 
-    speeds = _speeds(measured)
-    yield render_svg([build_narrative(project_of(compiled), climb, speeds) for climb in climbs], compiled.findings)
+    throughputs = _throughputs(ladders.statuses)
+    narratives = [build_narrative(ladders.project, group, throughputs) for group in ladders.groups]
+    yield render_svg(narratives, ladders.findings)
 
 
-def _html(
-    compiled: CompiledSpec, climbs: Sequence[LadderGroup], measured: Mapping[str, "LadderStatus"]
-) -> Iterator[str]:
+def _html(ladders: _Ladders) -> Iterator[str]:
     from tpucfg.charts import ChartSection, build_narrative, render_html
 
-    project, speeds = project_of(compiled), _speeds(measured)
-    tables = [ladder_table(climb, project.training, _priced(climb, project, measured)) for climb in climbs]
-    sections = [
-        ChartSection(build_narrative(project, climb, speeds), *table)
-        for climb, table in zip(climbs, tables, strict=True)
-    ]
-    yield render_html(project.name, sections, compiled.findings)
+    project, throughputs = ladders.project, _throughputs(ladders.statuses)
+    sections = []
+    for group in ladders.groups:
+        table = ladder_table(group, project.training, ladders.cost_status(group))
+        sections.append(ChartSection(build_narrative(project, group, throughputs), *table))
+    yield render_html(project.name, sections, ladders.findings)
 
 
-def _speeds(measured: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:
-    """What was recorded of examples per second, by environment."""
+def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:
+    """Return the recorded examples per second, by environment."""
     from tpucfg.charts import MeasuredThroughput
 
     return {
         name: MeasuredThroughput(
-            {it.size: it.throughput for it in survey.evaluations if it.throughput}, survey.outdated
+            {rung.size: rung.throughput for rung in status.evaluations if rung.throughput}, status.outdated
         )
-        for name, survey in measured.items()
+        for name, status in statuses.items()
     }
 
 
-_FORMATS: Final[
-    Mapping[str, Callable[[CompiledSpec, Sequence[LadderGroup], Mapping[str, "LadderStatus"]], Iterator[str]]]
-] = {
+_FORMATS: Final[Mapping[str, Callable[[_Ladders], Iterator[str]]]] = {
     "text": _text,
     "markdown": _markdown,
     "json": _json,
     "svg": _svg,
     "html": _html,
 }
-_PICTURES: Final = ("svg", "html")
-"""They show what was measured, with prices or without."""
+_CHARTS: Final = ("svg", "html")
+"""The formats that show measurements, with prices or without."""

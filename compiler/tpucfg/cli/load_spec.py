@@ -1,78 +1,72 @@
-"""What most commands begin with: the spec compiled, its findings said, and an end where one of them is an error."""
+"""Loading a spec for a command: its findings are printed, and the command ends if one of them is an error."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.options import usage_errors
 from tpucfg.findings import Finding, errors
-from tpucfg.plan import Selection, SelectionError
-from tpucfg.render.pipeline import CompiledSpec, check_spec_file
+from tpucfg.plan import Selection
+from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.yamldoc.reader import read_file
 
 
-def load_checked(path: Path, catalog: Catalog, selection: Selection) -> tuple[CompiledSpec | None, list[Finding], str]:
-    """What a spec compiles to, all findings about it, and its text. Nothing is compiled where its structure is broken.
+def load_compiled(
+    path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False
+) -> tuple[Project, CompiledSpec]:
+    """Compile a spec, and print its errors and warnings to stderr; only `check` reports notes.
+
+    Args:
+        path: The spec's file.
+        catalog: The catalog of TPU sizes.
+        selection: The jobs to compile.
+        quiet: Print nothing unless there is an error.
 
     Raises:
-        Stop: The selection names what the spec does not have.
+        CommandExit: A finding is an error, or the selection names what the spec does not have.
     """
-    try:
-        compiled, found, text = check_spec_file(path, catalog, selection)
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
-    return compiled, list(found), text
-
-
-def load_compiled(path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False) -> CompiledSpec:
-    """What a spec compiles to; its errors and warnings go to stderr, its notes to nobody but `check`.
-
-    Raises:
-        Stop: A finding is an error, or the selection names what the spec does not have.
-    """
-    compiled, found, text = load_checked(path, catalog, selection)
-    stops = compiled is None or bool(errors(found))
-    if stops or not quiet:
-        print_findings([finding for finding in found if finding.level != "note"], {str(path): text})
-    if compiled is None or stops:
+    with usage_errors():
+        compiled = compile_spec_file(path, catalog, selection)
+    is_valid = compiled.project is not None and not errors(compiled.findings)
+    if not (is_valid and quiet):
+        print_findings(
+            [finding for finding in compiled.findings if finding.level != "note"], {str(path): compiled.source}
+        )
+    if compiled.project is None or not is_valid:
         raise CommandExit(ERRORS)
-    return compiled
+    return compiled.project, compiled
 
 
-def load_project_or_exit(path: Path) -> Project:
-    """The project in a spec, without its configs; its findings go to stderr.
+def load_project(path: Path) -> Project:
+    """Parse a spec without compiling it, and print its findings to stderr if one is an error.
 
     Raises:
-        Stop: The spec's structure does not hold.
+        CommandExit: The spec's structure is invalid.
     """
     document = read_file(path)
-    project, found = parse_project(document)
-    if project is None or errors(found):
-        print_findings(found, {str(path): document.text})
+    project, findings = parse_project(document)
+    if project is None or errors(findings):
+        print_findings(findings, {str(path): document.text})
         raise CommandExit(ERRORS)
     return project
 
 
 def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
-    """Findings as text, on stderr."""
+    """Print findings as text on stderr, with the lines of `sources` that they are about."""
     if not findings:
         return
+    # Imported here because most specs have no findings.
     from tpucfg.findings.formats.text import report
 
-    sys.stderr.write(report(findings, sources, colour=has_colour(sys.stderr)))
+    sys.stderr.write(report(findings, sources, colour=has_color(sys.stderr)))
 
 
-def has_colour(stream: object) -> bool:
-    """Whether a stream shows colour: a terminal that is not dumb, and no NO_COLOR (https://no-color.org)."""
-    import os
-
+def has_color(stream: object) -> bool:
+    """Return True if a stream is a terminal with colors, and NO_COLOR is not set (https://no-color.org)."""
     is_terminal = bool(getattr(stream, "isatty", bool)())
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def project_of(compiled: CompiledSpec) -> Project:
-    """The project behind what was compiled."""
-    return compiled.plan.project

@@ -1,4 +1,4 @@
-"""A bar on stderr for what takes long, where somebody looks at it."""
+"""A progress bar on stderr, for long work at a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ from typing import Final
 
 import typer
 
-_WORTH_IT: Final = 100
-"""Steps: fewer are done before a bar can be read."""
+MIN_STEPS: Final = 100
+"""The least number of steps with a bar: fewer are done before it can be read."""
 
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yields the function to call after each step. Draws nothing where stderr is no terminal."""
-    if total < _WORTH_IT or not sys.stderr.isatty():
+    """Yield the function to call after each step; it draws nothing if stderr is no terminal."""
+    if total < MIN_STEPS or not sys.stderr.isatty():
         yield lambda: None
         return
     with typer.progressbar(length=total, label=label, file=sys.stderr) as bar:

@@ -11,8 +11,9 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
+from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, job_hash
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.spec.project import Project
@@ -21,7 +22,7 @@ from tpucfg.text_format import format_value, printable, quote_key
 if TYPE_CHECKING:
     from tpucfg.results.log_metrics import LogMetrics
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
+_METRIC_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
 
 
@@ -34,7 +35,7 @@ def record(
         typer.Option(
             "--metric",
             metavar="NAME=VALUE",
-            help="What was measured; may be repeated. With --from a NAME alone is looked for there.",
+            help="A metric and its value; repeatable. With --from, a NAME alone is read from the log.",
         ),
     ] = None,
     log: Annotated[
@@ -42,78 +43,101 @@ def record(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Take the metrics from the last line of a log that has them all, as JSON, or from the latest such"
-            " entry of what `gcloud logging read --format=json` prints; - is the standard input."
+            help="Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
+            " entry in the output of `gcloud logging read --format=json`; - is the standard input."
             f" [default: {THROUGHPUT} and the gate's metric]",
         ),
     ] = None,
     run: RunOption = None,
 ) -> None:
-    """Note what a rung measured, in results/ENV.jsonl beside the spec. The last record of a rung counts.
+    """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of a rung counts.
 
     Example: tpucfg record --env dev --size v2-8 --metric examples_per_second=1234.5 --metric accuracy=0.97
     """
-    given, wanted = _metrics(metric or [], log)
+    metrics, wanted = _parse_metrics(metric or [], has_log=log is not None)
     catalog = Catalog()
-    compiled = load_compiled(spec, catalog, selection([env] if env else None, [size]), quiet=True)
+    project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size]), quiet=True)
+    job, job_hash_ = _single_job(compiled, size)
+    origins: Mapping[str, str] = {}
+    if log is not None:
+        wanted = wanted or _required_metrics(project, metrics)
+        if not wanted:
+            raise CommandExit(
+                USAGE, "--from has no metric to read: all of them are given", "leave --from out, or name another metric"
+            )
+        log_metrics, line = _read_log(log, wanted)
+        metrics = {**log_metrics, **metrics}
+        origins = dict.fromkeys(log_metrics, f"{line}: ")
+    _append(Record(project.name, job.size, metrics, job_hash_, run), job, spec, origins)
+    _print_status(project, job, catalog, spec)
+
+
+def _single_job(compiled: CompiledSpec, size: str) -> tuple[Job, str]:
+    """Return the selected job and its hash.
+
+    Raises:
+        CommandExit: Several environments have the size.
+    """
     if len(compiled.request_bodies) > 1:
         names = [job.environment.name for job, _ in compiled.request_bodies]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
-        raise CommandExit(USAGE, message, f"say which one, for example: --env {names[0]}")
-    places: Mapping[str, str] = {}
-    if log is not None:
-        looked_for = wanted or _looked_for(project_of(compiled), given)
-        if not looked_for:
-            raise CommandExit(
-                USAGE, "--from has nothing to look for: every metric is given", "leave --from out, or name one more"
-            )
-        read, location = _from(log, looked_for)
-        given = {**read, **given}
-        places = dict.fromkeys(read, f"{location}: ")
-    _append(compiled, given, run, spec, places)
-    _say_next(compiled, catalog, spec)
+        raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
+    ((job, request_body),) = compiled.request_bodies
+    return job, job_hash(job, request_body)
 
 
-def _metrics(texts: Sequence[str], log: str | None) -> tuple[dict[str, float], list[str]]:
-    """The metrics that were given with their values, and the names of those to be looked for."""
-    given: dict[str, float] = {}
+def _parse_metrics(texts: Sequence[str], *, has_log: bool) -> tuple[dict[str, float], list[str]]:
+    """Return the metrics with a value on the command line, and the names of those to read from the log.
+
+    Raises:
+        CommandExit: One of them is malformed or given twice, or there is nothing to record.
+    """
+    metrics: dict[str, float] = {}
     wanted: list[str] = []
     for text in texts:
         name, equals, value = text.partition("=")
-        if not _NAME.fullmatch(name):
-            rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
-            raise CommandExit(
-                USAGE, f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE"
-            )
-        if name in given or name in wanted:
+        _check_metric(text, name, value if equals else None, has_log=has_log)
+        if name in metrics or name in wanted:
             raise CommandExit(USAGE, f"--metric {name} is given twice", "leave one of the two out")
-        if equals and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
-            hint = f"write it as a plain number: --metric {name}=0.97"
-            raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is no number", hint)
-        if not equals and log is None:
-            raise CommandExit(
-                USAGE, f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE"
-            )
         if equals:
-            given[name] = float(value)
+            metrics[name] = float(value)
         else:
             wanted.append(name)
-    if not texts and log is None:
+    if not texts and not has_log:
         raise CommandExit(USAGE, "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
-    return given, wanted
+    return metrics, wanted
 
 
-def _looked_for(project: Project, given: Mapping[str, float]) -> list[str]:
-    """What a log is searched for where no name is given: what the gate and the cost need."""
+def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> None:
+    """Check one --metric option; its value is None if it has no `=`.
+
+    Raises:
+        CommandExit: It is malformed.
+    """
+    if not _METRIC_NAME.fullmatch(name):
+        rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
+        raise CommandExit(
+            USAGE, f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE"
+        )
+    if value is None and not has_log:
+        raise CommandExit(USAGE, f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
+    # float() would also accept nan, inf and underscores.
+    if value is not None and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
+        hint = f"write it as a plain number: --metric {name}=0.97"
+        raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
+
+
+def _required_metrics(project: Project, metrics: Mapping[str, float]) -> list[str]:
+    """Return the metrics that the gate and the cost need, without those that are given."""
     gate = [project.gate.metric] if project.gate and project.gate.metric else []
-    return [name for name in (THROUGHPUT, *gate) if name not in given]
+    return [name for name in (THROUGHPUT, *gate) if name not in metrics]
 
 
-def _from(log: str, wanted: Sequence[str]) -> "LogMetrics":
+def _read_log(log: str, wanted: Sequence[str]) -> "LogMetrics":
     from tpucfg.results.log_metrics import LogError, last_metrics
 
     try:
-        if log == "-" and sys.stdin:  # there is none where a shell closed it
+        if log == "-" and sys.stdin:  # None if the shell closed it
             return last_metrics(sys.stdin.buffer, "the standard input", wanted)
         with Path(log).open("rb") as file:
             return last_metrics(file, printable(log), wanted)
@@ -124,37 +148,46 @@ def _from(log: str, wanted: Sequence[str]) -> "LogMetrics":
         raise CommandExit(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
 
 
-def _append(
-    compiled: CompiledSpec, metrics: Mapping[str, float], run: str | None, spec: Path, places: Mapping[str, str]
-) -> None:
-    """Write the record; `places` says of a metric that a log has where it stands."""
+def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) -> None:
+    """Append a record to the results, and print it.
+
+    Args:
+        record: The record.
+        job: Its job.
+        spec: The path of the spec.
+        origins: The file and line, as a prefix of a message, of each metric that was read from a log.
+
+    Raises:
+        CommandExit: The record is invalid or cannot be written.
+    """
     from tpucfg.results.record_file import RecordFileError, append_record
     from tpucfg.results.record_parser import record_problems
 
-    ((job, message),) = compiled.request_bodies
-    made = Record(project_of(compiled).name, job.size, metrics, job_hash(job, message), run)
-    if found := record_problems(made):
-        again = " ".join(f"--metric {it.path[1]}=NUMBER" for it in found if len(it.path) > 1)
-        hint = f"record what the run measured: {again}" if again else "name fewer of them, each with --metric"
-        said = "; ".join(places.get(str(it.path[-1]), "") + it.message for it in found)
-        raise CommandExit(ERRORS, f"nothing was recorded: {said}", hint)
+    if problems := record_problems(record):
+        options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
+        hint = f"record what the run measured: {options}" if options else "record fewer metrics, each with --metric"
+        messages = "; ".join(origins.get(str(problem.path[-1]), "") + problem.message for problem in problems)
+        raise CommandExit(ERRORS, f"nothing was recorded: {messages}", hint)
     try:
-        path = append_record(spec.parent, job.environment.name, made)
+        path = append_record(spec.parent, job.environment.name, record)
     except RecordFileError as error:
         raise CommandExit(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
-    said = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(metrics.items()))
-    print(f"{printable(str(path))}: recorded {job.size}: {said}")
+    metrics = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items()))
+    print(f"{printable(str(path))}: recorded {job.size}: {metrics}")
 
 
-def _say_next(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> None:
-    """What the record means for the climb."""
+def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:
+    """Print what the record means for the ladder, and the next steps."""
     from tpucfg.results.ladder_status import ladder_status
     from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, outdated_below_note
 
-    ((job, _),) = compiled.request_bodies
-    made = ladder_status(project_of(compiled), catalog, job.environment, spec.parent)
-    print_findings(made.results.findings, {made.results.file: made.results.text})
-    if job.size == job.environment.sizes[0]:
-        print(*first_rung_note(made), sep="\n", end="\n" if made.gate and made.gate.metric else "")
-    for line in (*outdated_below_note(made, job.size), *implausible_notes(made, job.size), *next_steps(made, spec)):
+    status = ladder_status(project, catalog, job.environment, spec.parent)
+    print_findings(status.results.findings, {status.results.file: status.results.text})
+    # On the first rung nothing can be judged yet, so the record of a metric deserves the hint.
+    first_rung_notes = first_rung_note(status) if job.size == job.environment.sizes[0] else ()
+    for note in first_rung_notes:
+        print(note)
+    for line in (*outdated_below_note(status, job.size), *implausible_notes(status, job.size)):
         print(line)
+    for step in next_steps(status, spec):
+        print(step)

@@ -3,10 +3,10 @@
 import shlex
 import sys
 from collections import Counter
-from contextlib import closing
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -24,17 +24,18 @@ from tpucfg.cli.options import (
     output_folder,
     require_choice,
     selection,
+    usage_errors,
 )
 from tpucfg.findings import errors
-from tpucfg.parallel import LostWorkerError, parallel_map
-from tpucfg.plan import Selection, SelectionError
+from tpucfg.plan import Selection
 from tpucfg.render.pipeline import Format, RenderedSpec, render_spec
-from tpucfg.text_format import listed, printable
+from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tpucfg.render.output_dir import FileChange
+
+_MIN_SPECS_WITH_PROGRESS: Final = 2
+"""A single spec needs no progress bar, and not the import of one."""
 
 
 def render(
@@ -48,94 +49,102 @@ def render(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Write DIR/<env>/<size>/config.yaml; of several specs, below DIR/<name>/.",
+            help="Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml.",
             parser=output_folder,
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="With --out: write nothing, exit 3 where a file would change.")
+        bool, typer.Option("--check", help="With --out: write nothing, and exit 3 if a file would change.")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs makes.")
+        bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs needs.")
     ] = False,
     format: Annotated[
-        str, format_option("yaml|json", "How to print or write; as JSON, parallel_map job is a document.")
+        str, format_option("yaml|json", "The format of the configs; as JSON, each job is a document.")
     ] = "yaml",
 ) -> None:
-    """Print or write the configs of the selected jobs, each checked before anything is written.
+    """Print or write the configs of the selected jobs; all of them are validated before anything is written.
 
     Example: tpucfg render --env prod --size v3-32
     """
     require_choice(format, ("yaml", "json"), "--format")
     if out is None and (check or prune):
-        raise CommandExit(USAGE, f"--{'check' if check else 'prune'} goes with --out")
-    made = _made(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
+        raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
+    specs = _render_specs(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
     if out is None:
-        sys.stdout.write(("---\n" if format == "yaml" else "").join(text for one in made for _, text in one.configs))
+        start = "---\n" if format == "yaml" else ""
+        sys.stdout.write(start.join(text for rendered in specs for _, text in rendered.configs))
     else:
-        _write(made, out, check=check, prune=prune)
+        _write(specs, out, check=check, prune=prune)
 
 
-def _made(specs: list[Path], chosen: Selection, format_: Format) -> list[RenderedSpec]:
-    """What became of each spec; the errors and warnings are said as they come, of all specs before an error ends it."""
+def _render_specs(paths: Sequence[Path], chosen: Selection, format_: Format) -> list[RenderedSpec]:
+    """Render every spec and print its errors and warnings; an error ends the command after the last spec."""
+    catalog = Catalog()
+    specs = []
+    with usage_errors(), _progress(len(paths)) as advance:
+        for path in paths:
+            rendered = render_spec(path, catalog, chosen, format_)
+            print_findings(rendered.findings, {rendered.path: rendered.source})
+            specs.append(rendered)
+            advance()
+    if any(errors(rendered.findings) for rendered in specs):
+        raise CommandExit(ERRORS)
+    return specs
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    if total < _MIN_SPECS_WITH_PROGRESS:
+        yield lambda: None
+        return
     from tpucfg.cli.progress import progress
 
-    made = []
-    work = partial(render_spec, catalog=Catalog(), selection=chosen, format_=format_)
+    with progress("rendering", total) as advance:
+        yield advance
+
+
+def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
+    """Write the configs below a folder, or check that they are there."""
+    from tpucfg.render import output_dir
+
+    folders = _project_folders(specs)
+    files = {folder + path: text for spec, folder in zip(specs, folders, strict=True) for path, text in spec.configs}
     try:
-        with closing(parallel_map(work, specs)) as each_made, progress("rendering", len(specs)) as step:
-            for one in each_made:
-                print_findings(one.findings, {one.spec: one.text})
-                made.append(one)
-                step()
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
-    except LostWorkerError:
-        message = "a process that rendered was ended by somebody else, and nothing was written"
-        raise CommandExit(ERRORS, message, "where the machine is short of memory, render fewer specs at once") from None
-    if any(errors(one.findings) for one in made):
-        raise CommandExit(ERRORS)
-    return made
-
-
-def _write(made: list[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
-    from tpucfg.render import output_dir as tree
-
-    folders = _folders(made)
-    files = {folder + path: text for one, folder in zip(made, folders, strict=True) for path, text in one.configs}
-    try:
-        changes = tree.compare_files(out, files)
+        changes = output_dir.compare_files(out, files)
         if prune or check:
-            wanted = (folder + path for one, folder in zip(made, folders, strict=True) for path in one.jobs)
-            changes += tree.stale_files(out, folders, wanted)
+            wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
+            changes += output_dir.stale_files(out, folders, wanted)
         if not check:
-            tree.apply_changes(out, changes, files)
-    except tree.OutputError as error:
+            output_dir.apply_changes(out, changes, files)
+    except output_dir.OutputError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
-    _say_changes(changes, out, len(files))
+    _print_changes(changes, out, len(files))
     if check and changes:
-        prune_too = " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_too}")
+        prune_option = " --prune" if any(change.kind == "remove" for change in changes) else ""
+        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_option}")
 
 
-def _folders(made: list[RenderedSpec]) -> list[str]:
-    """With several specs, a folder for each project: what the paths of its configs begin with."""
-    if len(made) == 1:
+def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:
+    """Return the prefix of each spec's config paths: with several specs, a folder for each project."""
+    if len(specs) == 1:
         return [""]
-    names = [one.project for one in made]
+    names = [spec.project for spec in specs]
     for name, count in Counter(names).items():
         if count > 1:
-            same = listed([one.spec for one in made if one.project == name])
-            message = f"{count} of the specs are called {name}, so they would write the same files: {printable(same)}"
+            paths = listed([spec.path for spec in specs if spec.project == name])
             raise CommandExit(
-                USAGE, message, "change the name in one of them, or render them into folders of their own"
+                USAGE,
+                f"{count} of the specs have the name {name}, so they would write the same files: {printable(paths)}",
+                "change the name in one of them, or render them into different folders",
             )
     return [f"{name}/" for name in names]
 
 
-def _say_changes(changes: "Sequence[FileChange]", out: Path, total: int) -> None:
-    below = "" if out == Path() else f"{out}/"
-    sys.stdout.write("".join(f"{change.kind} {below}{change.path}\n" for change in changes))
-    sys.stdout.flush()  # what sums it up comes after it, wherever both go
-    same = total - sum(change.kind != "remove" for change in changes)
-    print(f"{total} config{'s' if total != 1 else ''}, {same} unchanged", file=sys.stderr)
+def _print_changes(changes: "Sequence[FileChange]", out: Path, total: int) -> None:
+    prefix = "" if out == Path() else f"{out}/"
+    sys.stdout.write("".join(f"{change.kind} {prefix}{change.path}\n" for change in changes))
+    # Flushed so that the summary on stderr follows the list where both go to one terminal or file.
+    sys.stdout.flush()
+    unchanged = total - sum(change.kind != "remove" for change in changes)
+    print(f"{format_count(total, 'config')}, {unchanged} unchanged", file=sys.stderr)

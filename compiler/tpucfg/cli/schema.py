@@ -15,18 +15,19 @@ def schema(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="tpucfg (the spec's), record, stack, catalog, or a target's name.",
+            help="tpucfg (for the spec), record, stack, catalog, or a target.",
             show_default=False,
         ),
     ] = "tpucfg",
 ) -> None:
-    """Print a JSON Schema: of the spec, of a record, a stack file, the catalogue, or a target's API message.
+    """Print a JSON Schema: of the spec, a record, a stack file, the catalog, or a target's request body.
 
     Example: tpucfg schema > tpucfg.schema.json
     """
-    names = sorted(path.name.removesuffix(".schema.json") for path in data_folder("schema").glob("*.schema.json"))
+    folder = data_folder("schema")
+    names = sorted(path.name.removesuffix(".schema.json") for path in folder.glob("*.schema.json"))
     if name not in names:
         near = nearest(name, names)
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(names)}"
+        hint = f"did you mean {near}?" if near else f"give one of: {', '.join(names)}"
         raise CommandExit(USAGE, f"there is no schema {name}", hint)
-    sys.stdout.write((data_folder("schema") / f"{name}.schema.json").read_text(encoding="utf-8"))
+    sys.stdout.write((folder / f"{name}.schema.json").read_text(encoding="utf-8"))

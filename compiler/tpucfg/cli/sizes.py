@@ -11,16 +11,18 @@ from tpucfg.cli.options import TakenByOption, format_option, require_choice
 from tpucfg.cli.table import text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
-_MOST_ZONES: Final = 4
-"""As many as a line holds."""
+_MAX_ZONES: Final = 4
+"""The most zones in a row of the table."""
 
 
 def sizes(
     target: TakenByOption = None,
-    region: Annotated[str | None, typer.Option("--region", metavar="REGION", help="Only sizes offered there.")] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="REGION", help="Show only sizes that this region offers.")
+    ] = None,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
-    """Print the catalogue of sizes: what each is made of, who takes it, where it is offered, and who says so.
+    """List the catalog of TPU sizes: chips, topology and memory, targets, zones, and the sources of these facts.
 
     Example: tpucfg sizes --target vertex-ai --region europe-west4
     """
@@ -29,14 +31,14 @@ def sizes(
     taken = [slice_ for slice_ in catalog.all() if target is None or target in slice_.targets]
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
     if region is not None and not chosen:
-        raise _nowhere(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
+        raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
     lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
     for line in lines:
         print(line)
 
 
-def _nowhere(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
-    """A zone is answered with its region."""
+def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
+    """Return the error about a region that offers no size; for a zone, its help names the region."""
     near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
     hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
@@ -47,7 +49,7 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iter
     header = ("size", "chips", "cores", "topology", "hosts", "HBM GiB", "bf16 TFLOP/s", "targets", "zones")
     yield from text_table(header, [_row(slice_, region) for slice_ in chosen])
     yield ""
-    yield "* a zone that is not in Google's current list for everybody"
+    yield "* a zone that is not in Google's current public list"
     used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
     for id_ in used:
         source = catalog.sources[id_]
@@ -66,7 +68,7 @@ def _row(slice_: Slice, region: str | None) -> list[str]:
         _known(slice_.hbm_gib),
         _known(slice_.peak_tflops),
         ", ".join(slice_.targets),
-        listed(names, _MOST_ZONES) if names else "not known",
+        listed(names, _MAX_ZONES) if names else "not known",
     ]
 
 

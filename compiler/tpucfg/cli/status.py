@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection
 from tpucfg.cli.status_table import EnvironmentStatus, rung_data, status_notes, status_table
 from tpucfg.cli.table import markdown_table, text_table
@@ -21,61 +21,65 @@ def status(
     env: EnvOption = None,
     format: Annotated[str, format_option("text|markdown|json")] = "text",
 ) -> None:
-    """Print where each rung stands: what it measured, how it scales, what it costs, and which rung comes next.
+    """Show each rung's status: what it measured, how it scales, what it costs, and the next rung to run.
 
     Example: tpucfg status --env prod
     """
     require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
-    compiled = load_compiled(spec, catalog, selection(env), quiet=True)
-    project = project_of(compiled)
-    measured = ladder_statuses(project, catalog, [job.environment for job, _ in compiled.request_bodies], spec.parent)
-    every = [EnvironmentStatus(it, tuple(next_steps(it, spec))) for it in measured.values()]
-    for line in _FORMATS[format](project, every):
+    project, compiled = load_compiled(spec, catalog, selection(env), quiet=True)
+    environments = [job.environment for job, _ in compiled.request_bodies]
+    ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
+    statuses = [EnvironmentStatus(ladder, tuple(next_steps(ladder, spec))) for ladder in ladders]
+    for line in _FORMATS[format](project, statuses):
         print(line)
-    if found := [finding for it in measured.values() for finding in it.results.findings]:
-        print_findings(found, {it.results.file: it.results.text for it in measured.values()})
+    if findings := [finding for ladder in ladders for finding in ladder.results.findings]:
+        print_findings(findings, {ladder.results.file: ladder.results.text for ladder in ladders})
         raise CommandExit(ERRORS)
 
 
-def _text(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
-    for number, one in enumerate(every):
+def _text(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[str]:
+    for number, environment in enumerate(statuses):
         yield from ([""] if number else [])
-        yield printable(one.title)
-        yield from text_table(*status_table(one, project))
+        yield printable(environment.title)
+        yield from text_table(*status_table(environment, project))
         yield ""
-        yield from map(str, status_notes(one, project))
+        yield from map(str, status_notes(environment, project))
 
 
-def _markdown(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
-    for number, one in enumerate(every):
+def _markdown(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[str]:
+    for number, environment in enumerate(statuses):
         yield from ([""] if number else [])
-        yield f"**{prose(one.title)}**"
+        yield f"**{prose(environment.title)}**"
         yield ""
-        yield from markdown_table(*status_table(one, project))
+        yield from markdown_table(*status_table(environment, project))
         yield ""
-        for text, command in status_notes(one, project):
+        for text, command in status_notes(environment, project):
             yield f"- {prose(text)}" + (f": {code(command)}" if command else "")
 
 
-def _json(project: Project, every: Sequence[EnvironmentStatus]) -> Iterator[str]:
+def _json(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[str]:
     gate = project.gate._asdict() if project.gate else None
     environments = [
         {
-            "name": one.survey.environment.name,
-            "target": one.survey.environment.target,
-            "region": one.survey.environment.region,
-            "results": one.survey.results.file,
-            "rungs": [rung_data(one, at, project) for at in range(len(one.survey.evaluations))],
+            "name": status.ladder.environment.name,
+            "target": status.ladder.environment.target,
+            "region": status.ladder.environment.region,
+            "results": status.ladder.results.file,
+            "rungs": [rung_data(status, index, project) for index in range(len(status.ladder.evaluations))],
             "findings": [
-                {"id": it.id, "message": it.message, "location": str(it.location), "help": it.help}
-                for it in one.survey.results.findings
+                {
+                    "id": finding.id,
+                    "message": finding.message,
+                    "location": str(finding.location),
+                    "help": finding.help,
+                }
+                for finding in status.ladder.results.findings
             ],
         }
-        for one in every
+        for status in statuses
     ]
-    document = {"project": project.name, "gate": gate, "environments": environments}
-    yield json_text(document).rstrip("\n")
+    yield json_text({"project": project.name, "gate": gate, "environments": environments}).rstrip("\n")
 
 
 _FORMATS: Final[Mapping[str, Callable[[Project, Sequence[EnvironmentStatus]], Iterator[str]]]] = {

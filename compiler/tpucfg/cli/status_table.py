@@ -1,4 +1,4 @@
-"""What `tpucfg status` says of one environment: its table, the remarks below it, and the same as data."""
+"""One environment in the output of `tpucfg status`: the table, the notes below it, and the data for JSON."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,81 +15,84 @@ from tpucfg.spec.project import Project
 
 
 class EnvironmentStatus(NamedTuple):
-    """What there is to say about one environment."""
+    """An environment's ladder with its next steps."""
 
-    survey: LadderStatus
-    advice: tuple[NextStep, ...]
+    ladder: LadderStatus
+    next_steps: tuple[NextStep, ...]
 
     @property
     def title(self) -> str:
-        """`dev: vertex-ai in us-central1, results/dev.jsonl`."""
-        environment = self.survey.environment
-        return f"{environment.name}: {environment.target} in {environment.region}, {self.survey.results.file}"
+        """The heading: `dev: vertex-ai in us-central1, results/dev.jsonl`."""
+        environment = self.ladder.environment
+        return f"{environment.name}: {environment.target} in {environment.region}, {self.ladder.results.file}"
 
 
-def _word(it: RungEvaluation, made: LadderStatus, project: Project) -> str:
-    """One word for a rung."""
-    if it.record is None:
-        return "open" if may_run(made, it.size) else "closed"
-    if project.gate is None:
-        return "recorded"
-    return "passed" if it.passed else "not passed"
-
-
-def status_table(one: EnvironmentStatus, project: Project) -> tuple[list[str], list[list[str]]]:
-    """The header, and a row for each rung."""
-    rows = [list(_cells(it, one.survey, project)) for it in one.survey.evaluations]
+def status_table(status: EnvironmentStatus, project: Project) -> tuple[list[str], list[list[str]]]:
+    """Return the header, and a row for each rung."""
+    rows = [list(_cells(evaluation, status.ladder, project)) for evaluation in status.ladder.evaluations]
     return [name for name, _ in rows[0]], [[cell for _, cell in row] for row in rows]
 
 
-def _cells(it: RungEvaluation, survey: LadderStatus, project: Project) -> Iterator[tuple[str, str]]:
-    """The columns of one rung; the metric's has the name that the spec gives it, which may be any."""
-    yield "size", it.size
-    yield "cores", f"{it.slice.cores:,}"
-    yield "examples/s", format_rate(it.throughput)
-    yield "per core", format_rate(it.per_core)
-    yield "scaling", UNKNOWN if it.efficiency is None else floor_percent(it.efficiency)
+def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> Iterator[tuple[str, str]]:
+    """Yield the name and the cell of each column of a rung."""
+    # Pairs and not a mapping: the metric has the name of its choice in the spec, which may be that of a column.
+    yield "size", evaluation.size
+    yield "cores", f"{evaluation.slice.cores:,}"
+    yield "examples/s", format_rate(evaluation.throughput)
+    yield "per core", format_rate(evaluation.per_core)
+    yield "scaling", UNKNOWN if evaluation.efficiency is None else floor_percent(evaluation.efficiency)
     if project.gate and project.gate.metric:
-        yield project.gate.metric, UNKNOWN if it.metric is None else format_metric(it.metric)
-        yield "worse by", UNKNOWN if it.metric_drop is None else format_metric(max(it.metric_drop, Fraction(0)))
+        yield project.gate.metric, UNKNOWN if evaluation.metric is None else format_metric(evaluation.metric)
+        yield (
+            "worse by",
+            UNKNOWN if evaluation.metric_drop is None else format_metric(max(evaluation.metric_drop, Fraction(0))),
+        )
     if project.prices:
-        yield from cost_cells(survey)[it.size].items()
-    yield "standing", _word(it, survey, project)
+        yield from cost_cells(ladder)[evaluation.size].items()
+    yield "status", _status_word(evaluation, ladder, project)
 
 
-def status_notes(one: EnvironmentStatus, project: Project) -> Iterator[NextStep]:
-    """What stands below the table."""
-    yield from map(NextStep, _facts(one, project))
-    yield from one.advice
+def _status_word(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> str:
+    if evaluation.record is None:
+        return "open" if may_run(ladder, evaluation.size) else "closed"
+    if project.gate is None:
+        return "recorded"
+    return "passed" if evaluation.passed else "not passed"
 
 
-def _facts(one: EnvironmentStatus, project: Project) -> Iterator[str]:
+def status_notes(status: EnvironmentStatus, project: Project) -> Iterator[NextStep]:
+    """Yield the lines below the table: notes, then the next steps."""
+    yield from map(NextStep, _notes(status.ladder, project))
+    yield from status.next_steps
+
+
+def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     if project.gate:
         yield f"the gate asks for {gate_text(project.gate)}"
-    yield from outdated_notes(one.survey)
-    survey = one.survey
-    yield from (it.message for it in ignored_records(survey.results, survey.environment, project.name))
-    yield from first_rung_note(one.survey)
-    yield from implausible_notes(one.survey)
+    yield from outdated_notes(ladder)
+    yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
+    yield from first_rung_note(ladder)
+    yield from implausible_notes(ladder)
     if project.prices:
-        yield from cost_note(one.survey)
+        yield from cost_note(ladder)
 
 
-def rung_data(one: EnvironmentStatus, at: int, project: Project) -> dict[str, Any]:
-    """One rung for a program; null is what is not known."""
-    it = one.survey.evaluations[at]
+def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[str, Any]:
+    """Return one rung as data for JSON; an unknown value is None."""
+    evaluation = status.ladder.evaluations[index]
+    record = evaluation.record
     return {
-        "size": it.size,
-        "chips": it.slice.chips,
-        "cores": it.slice.cores,
-        "recorded": it.record is not None,
-        "run": it.record.run if it.record else None,
-        "metrics": it.record.metrics if it.record else None,
-        "examples_per_second_per_core": None if it.per_core is None else float(it.per_core),
-        "metric_worse_by": None if it.metric_drop is None else float(it.metric_drop),
-        "scaling_efficiency": None if it.efficiency is None else float(it.efficiency),
-        "passed": it.passed if project.gate else None,
-        "why_not": [shortfall.reason for shortfall in it.shortfalls],
-        "may_be_climbed": may_run(one.survey, it.size),
-        "job_changed": it.size in one.survey.outdated,
-    } | cost_data(one.survey, it.size)
+        "size": evaluation.size,
+        "chips": evaluation.slice.chips,
+        "cores": evaluation.slice.cores,
+        "recorded": record is not None,
+        "run": record.run if record else None,
+        "metrics": record.metrics if record else None,
+        "examples_per_second_per_core": None if evaluation.per_core is None else float(evaluation.per_core),
+        "metric_worse_by": None if evaluation.metric_drop is None else float(evaluation.metric_drop),
+        "scaling_efficiency": None if evaluation.efficiency is None else float(evaluation.efficiency),
+        "passed": evaluation.passed if project.gate else None,
+        "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
+        "may_run": may_run(status.ladder, evaluation.size),
+        "job_changed": evaluation.size in status.ladder.outdated,
+    } | cost_data(status.ladder, evaluation.size)

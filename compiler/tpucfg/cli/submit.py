@@ -13,11 +13,12 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings, project_of
+from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
+from tpucfg.spec.project import Project
 from tpucfg.targets import Command, Submission, SubmissionError, target_named
 from tpucfg.targets.interface import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
@@ -33,25 +34,27 @@ def submit(
     target: TargetOption = None,
     run: RunOption = None,
     execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Climb although the rung below has not passed.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Start the job even if the rung below has not passed the gate.")
+    ] = False,
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
-    With `gate:` in the spec, a rung is refused as long as the one below has not passed: see `tpucfg status`.
+    With `gate:` in the spec, a rung is refused until the one below has passed: see `tpucfg status`.
 
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
     catalog = Catalog()
-    compiled = load_compiled(spec, catalog, selection(env, size, target, run))
-    submissions = _submissions(compiled, spec)
+    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run))
+    submissions = _submissions(project, compiled, spec)
     if execute and len(submissions) != 1:
-        raise CommandExit(
-            USAGE, f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size"
-        )
-    refused = () if force else _refused(compiled, catalog, spec)
-    allowed = [it for it in submissions if it[0].name not in refused]
+        message = f"{len(submissions)} jobs are selected, and --execute starts one"
+        raise CommandExit(USAGE, message, "add --env and --size")
+    refused = () if force else _refused_names(project, [job for job, _ in submissions], catalog, spec)
+    allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     if execute and allowed:
-        _execute(allowed[0][1], next(render_configs(compiled)), _render_command(*allowed[0], spec, target))
+        job, submission = allowed[0]
+        _execute(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
@@ -61,52 +64,55 @@ def submit(
         raise CommandExit(ERRORS)
 
 
-def _refused(compiled: CompiledSpec, catalog: Catalog, spec: Path) -> Collection[str]:
-    """The names of the jobs that may not be started yet; why not is said on stderr, for all at once."""
-    project = project_of(compiled)
-    asked = [job for job in compiled.plan.jobs if job.size != job.environment.sizes[0]]
-    if project.gate is None or not asked:
-        return ()
-    from tpucfg.results.gate import gate_refusals
-    from tpucfg.results.ladder_status import ladder_statuses
+def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
+    """Return each job with its submission.
 
-    made = ladder_statuses(project, catalog, [job.environment for job in asked], spec.parent)
-    refused = gate_refusals(project, made, asked, spec)
-    found = [finding for one in made.values() for finding in one.results.findings]
-    texts = {one.results.file: one.results.text for one in made.values()}
-    print_findings([*found, *refused.values()], {str(spec): project.document.text} | texts)
-    for job in asked:
-        if job.name not in refused:
-            _say_changed(made[job.environment.name], job.size)
-    return refused
-
-
-def _say_changed(survey: "LadderStatus", size: str) -> None:
-    """A record counts whatever has changed since, so whoever climbs by it hears of the change before it is paid for."""
-    from tpucfg.results.next_steps import outdated_below_note
-
-    for changed in outdated_below_note(survey, size):
-        print(f"note: {changed}; see: tpucfg status --env {survey.environment.name}", file=sys.stderr)
-
-
-def _submissions(compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
-    """All of them, or an end that names everything that is missing."""
-    found: list[Finding] = []
+    Raises:
+        CommandExit: The spec lacks what a submission needs; the findings name all of it.
+    """
+    findings: list[Finding] = []
     submissions = []
-    document = project_of(compiled).document
     for job, _ in compiled.request_bodies:
         try:
             submissions.append((job, target_named(job.target).submission(job)))
         except SubmissionError as error:
-            found.append(error.problem.finding_in(document))
-    if found:
-        print_findings(list(dict.fromkeys(found)), {str(spec): document.text})
+            findings.append(error.problem.finding_in(project.document))
+    if findings:
+        # Jobs of one environment lack the same setting.
+        print_findings(list(dict.fromkeys(findings)), {str(spec): project.document.text})
         raise CommandExit(ERRORS)
     return submissions
 
 
+def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, spec: Path) -> Collection[str]:
+    """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
+    gated = [job for job in jobs if job.size != job.environment.sizes[0]]
+    if project.gate is None or not gated:
+        return ()
+    from tpucfg.results.gate import gate_refusals
+    from tpucfg.results.ladder_status import ladder_statuses
+
+    statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
+    refusals = gate_refusals(project, statuses, gated, spec)
+    findings = [finding for status in statuses.values() for finding in status.results.findings]
+    sources = {status.results.file: status.results.text for status in statuses.values()}
+    print_findings([*findings, *refusals.values()], {str(spec): project.document.text} | sources)
+    for job in gated:
+        if job.name not in refusals:
+            _print_outdated(statuses[job.environment.name], job.size)
+    return refusals
+
+
+def _print_outdated(status: "LadderStatus", size: str) -> None:
+    """Print a note if the record of the rung below is of another config: it counts, but may no longer be right."""
+    from tpucfg.results.next_steps import outdated_below_note
+
+    for note in outdated_below_note(status, size):
+        print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
+
+
 def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> None:
-    """The first line can be pasted, or piped into bash; the others are comments, as nobody wants them run at once."""
+    """Print the commands of a job: only the one that starts it is no comment, so that the output can be run."""
     print(f"# {job.name}: {job.size} on {job.target}")
     print(submission.start.bash(_render_command(job, submission, spec, target)))
     print(comment(f"# watch:  {submission.watch.bash()}"))
@@ -118,7 +124,7 @@ def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> 
 
 
 def _render_command(job: Job, submission: Submission, spec: Path, target: str | None) -> list[str]:
-    """The command that prints the job's config."""
+    """Return the command that prints the job's config."""
     options = {
         "--spec": None if spec == SPEC else str(spec),
         "--env": job.environment.name,
@@ -127,25 +133,25 @@ def _render_command(job: Job, submission: Submission, spec: Path, target: str | 
         "--run": job.run,
         "--format": "json" if submission.start.config_format == "json" else None,
     }
-    return ["tpucfg", "render", *(word for key, value in options.items() if value for word in (key, value))]
+    return ["tpucfg", "render", *(word for option, value in options.items() if value for word in (option, value))]
 
 
-def _execute(submission: Submission, config: Config, render: list[str]) -> None:
-    """Runs the start command without a shell, with the config on its standard input: what `render` prints."""
+def _execute(submission: Submission, config: Config, render_command: list[str]) -> None:
+    """Run the start command without a shell, with the output of the render command on its standard input."""
     command = submission.start
     program = command.argv[0]
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
-        raise CommandExit(ERRORS, f"{program} is not on the PATH, so nothing was started", hint)
-    text = config.text if command.config_format == "yaml" else json.dumps(config.message)
-    print(f"running: {command.bash(render)}", file=sys.stderr)
+        raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
+    text = config.text if command.config_format == "yaml" else json.dumps(config.request_body)
+    print(f"running: {command.bash(render_command)}", file=sys.stderr)
     try:
         status = _run(command, text)
     except OSError as error:
-        message = f"{program} cannot be started, so nothing was: {error.strerror or error}"
-        raise CommandExit(ERRORS, message, f"install {program} anew, or give the PATH another one first") from None
+        message = f"{program} cannot be started: {error.strerror or error}"
+        raise CommandExit(ERRORS, message, f"reinstall {program}, or put another one first on the PATH") from None
     if status:
-        raise CommandExit(ERRORS, f"{program} ended with status {status}; what it printed above says why")
+        raise CommandExit(ERRORS, f"{program} exited with status {status}; its own output is above")
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if submission.log:
         print(f"read its log with: {submission.log.bash()}", file=sys.stderr)
@@ -153,10 +159,10 @@ def _execute(submission: Submission, config: Config, render: list[str]) -> None:
 
 
 def _run(command: Command, text: str) -> int:
-    sys.stdout.flush()
+    sys.stdout.flush()  # before the program writes to the same output
     if not command.token:
         return subprocess.run(command.argv, input=text.encode(), check=False).returncode
-    # Through a pipe, because whatever stands in an argument list can be read by every process of the machine.
+    # The token goes through a pipe, because every process of the machine can read an argument list.
     read_end, write_end = os.pipe()
     os.write(write_end, (AUTHORIZATION % _token()).encode())
     os.close(write_end)
@@ -168,7 +174,7 @@ def _token() -> str:
     try:
         return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", None) or str(error)
+        reason = getattr(error, "stderr", None) or str(error)
         raise CommandExit(
-            ERRORS, f"no access token, so nothing was started: {said.strip()}", "run: gcloud auth login"
+            ERRORS, f"no access token, and nothing was started: {reason.strip()}", "run: gcloud auth login"
         ) from None

@@ -12,7 +12,7 @@ from tpucfg.diff.change import ConfigKey
 from tpucfg.findings import Finding, errors
 from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 from tpucfg.plan import Job, Selection, SelectionError
-from tpucfg.render.pipeline import check_spec_file
+from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody
@@ -89,10 +89,10 @@ def compile_revisions(
 def _compile(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
     if not snapshot.exists:
         return CompiledRevision(snapshot, None, (), (), "")
-    compiled, findings, text = check_spec_file(snapshot.spec, catalog, selection, snapshot.display_path)
-    if compiled is None or errors(findings):
-        return CompiledRevision(snapshot, None, (), findings, text)
-    return CompiledRevision(snapshot, compiled.plan.project, compiled.request_bodies, findings, text)
+    compiled = compile_spec_file(snapshot.spec, catalog, selection, snapshot.display_path)
+    if errors(compiled.findings):
+        return CompiledRevision(snapshot, None, (), compiled.findings, compiled.source)
+    return CompiledRevision(snapshot, compiled.project, compiled.request_bodies, compiled.findings, compiled.source)
 
 
 def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:

@@ -1,1 +1,1 @@
-"""Configs: a job's message, its text, the check of both, and the files they are written to."""
+"""Rendering: compiling a spec to request bodies, validating and rendering them, and writing the config files."""

@@ -1,6 +1,6 @@
-"""Configs as files: compared first, staged beside their places, then moved into them one by one.
+"""The folder of the config files: files are compared first, then staged, then moved to their paths one by one.
 
-A file is at any moment the old one or the new one. Nothing below the folder is written through a symbolic link.
+At any moment each file is the old one or the new one. Nothing below the folder is written through a symbolic link.
 """
 
 import errno
@@ -14,24 +14,25 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.fs import is_file, sorted_glob
 from tpucfg.render.atomic_write import output_lock, staging_path, write_new_file
 
-_CONFIG: Final = re.compile(r"config\.(?:yaml|json)")
-_SIZE: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")
-_MADE_BY: Final = b"# Made by tpucfg "
-"""How every config in YAML begins."""
-_AWAY: Final = "move it away, or choose another folder"
+_CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")
+_SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")
+_HEADER: Final = b"# Made by tpucfg "
+"""The first bytes of every config in YAML."""
+_MOVE_AWAY: Final = "move it away, or choose another folder"
 _REASONS: Final = {
     errno.ENOSPC: ("the disk is full", "make room and run it again"),
     errno.EACCES: ("permission denied", "choose a folder that you may write to"),
     errno.EPERM: ("permission denied", "choose a folder that you may write to"),
     errno.EROFS: ("the file system is read-only", "choose another folder"),
-    errno.EISDIR: ("a folder stands where a file is needed", _AWAY),
+    errno.EISDIR: ("expected a file, found a folder", _MOVE_AWAY),
 }
+"""The problem and the help, by error number."""
 _BLOCKED: Final = (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
-"""What the system says where something that is no folder is in the way."""
+"""The error numbers of a path on which something is no folder."""
 
 
 class OutputError(Exception):
-    """The folder cannot be read or written; every file in it is still whole."""
+    """An output folder that cannot be read or written; every file in it is still whole."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -39,160 +40,69 @@ class OutputError(Exception):
 
 
 class FileChange(NamedTuple):
-    """What becomes of one file."""
+    """A change to one file."""
 
+    # Paths are strings throughout this module: joining Path objects takes longer than opening the file.
     path: str
-    """Below the folder, with slashes; a text, as everywhere here: to join a Path costs more than to open the file."""
+    """The file's path below the output folder, with slashes."""
     kind: Literal["create", "update", "remove"]
 
 
 def compare_files(out: Path, files: Mapping[str, str]) -> tuple[FileChange, ...]:
-    """Which files would be created or updated, by path.
+    """Return the files that would be created or updated, sorted by path.
 
     Raises:
-        TreeError: The folder cannot be read, or a symbolic link leads out of it.
+        OutputError: The folder cannot be read, or a symbolic link leads out of it.
     """
-    absent: set[str] = set()
-    for folder in sorted(_folders_of(files)):  # each behind the one that it is in
-        if _above(folder) in absent or not _is_there(f"{out}/{folder}"):
-            absent.add(folder)
+    missing: set[str] = set()
+    for folder in sorted(_folders_of(files)):  # a folder is sorted behind its parent
+        if _parent(folder) in missing or not _folder_exists(f"{out}/{folder}"):
+            missing.add(folder)
     changes = (
-        FileChange(path, "create") if _above(path) in absent else _change(f"{out}/{path}", path, files[path])
+        FileChange(path, "create") if _parent(path) in missing else _compare(f"{out}/{path}", path, files[path])
         for path in sorted(files)
     )
     return tuple(change for change in changes if change)
 
 
 def stale_files(out: Path, folders: Iterable[str], wanted: Iterable[str]) -> tuple[FileChange, ...]:
-    """The configs at `<folder>/<env>/<size>/config.*` that are not wanted any more, by path."""
-    jobs = {_above(path) for path in wanted}  # a job's config in the other format is somebody's too
-    found = (path for folder in folders for path in _configs(out, folder))
-    return tuple(FileChange(path, "remove") for path in sorted(found) if _above(path) not in jobs)
+    """Return the configs at `<folder>/<env>/<size>/config.*` that are no longer wanted, sorted by path."""
+    # By folder, because a job's config in the other format may be in use as well.
+    wanted_folders = {_parent(path) for path in wanted}
+    paths = (path for folder in folders for path in _configs_below(out, folder))
+    return tuple(FileChange(path, "remove") for path in sorted(paths) if _parent(path) not in wanted_folders)
 
 
 def apply_changes(out: Path, changes: Sequence[FileChange], files: Mapping[str, str]) -> None:
-    """Writes and removes what the changes say. Every file is staged before the first is moved into its place.
+    """Write and remove files as the changes require. Every file is staged before the first one is moved to its path.
 
     Raises:
-        TreeError: Something could not be written; what was staged is taken away again.
+        OutputError: Something could not be written; the staged files are removed.
     """
     try:
-        with output_lock(out, {_above(f"{out}/{change.path}") for change in changes}):
+        with output_lock(out, {_parent(f"{out}/{change.path}") for change in changes}):
             _write(out, [change.path for change in changes if change.kind != "remove"], files)
             for change in changes:
                 if change.kind == "remove":
                     _remove(out, change.path)
     except OSError as error:
-        raise _explained(error, out) from None
+        raise _output_error(error, out) from None
 
 
 def _write(out: Path, paths: Iterable[str], files: Mapping[str, str]) -> None:
-    """All of them beside their places, then all into their places."""
+    """Stage all files, then move all of them to their paths."""
     staged: dict[str, str] = {}
     try:
         for path in paths:
-            source = staging_path(place := f"{out}/{path}")
-            staged[source] = place  # before it is written, as Ctrl-C may come in the middle
-            write_new_file(source, files[path])
-        for source in list(staged):
-            os.replace(source, staged[source])
-            del staged[source]
+            staging = staging_path(target := f"{out}/{path}")
+            staged[staging] = target  # noted before it is written, as Ctrl-C may arrive in between
+            write_new_file(staging, files[path])
+        for staging in list(staged):
+            os.replace(staging, staged[staging])
+            del staged[staging]
     finally:
-        for source in staged:
-            Path(source).unlink(missing_ok=True)
-
-
-def _above(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _folders_of(paths: Iterable[str]) -> set[str]:
-    """Every folder on the way to one of the paths."""
-    found: set[str] = set()
-    for path in paths:
-        folder = _above(path)
-        while folder and folder not in found:
-            found.add(folder)
-            folder = _above(folder)
-    return found
-
-
-def _change(place: str, path: str, text: str) -> FileChange | None:
-    wanted = text.encode()
-    current = _read(place, len(wanted) + 1)
-    if current is None:
-        return FileChange(path, "create")
-    return None if current == wanted else FileChange(path, "update")
-
-
-def _read(place: str | Path, most: int) -> bytes | None:
-    """The beginning of a file; None where there is none; nothing of a symbolic link, which is replaced, not followed.
-
-    Raises:
-        TreeError: It cannot be read, or is no file: whoever opens a pipe waits for somebody to write into it.
-    """
-    try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return file.read(most)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno == errno.ELOOP and _is_link(place):
-            return b""
-        raise _explained(error, place) from None
-    raise OutputError(f"{place}: a pipe or a device stands where a file is needed", _AWAY)
-
-
-def _is_link(path: str | Path) -> bool:
-    """Whether a symbolic link stands there.
-
-    Raises:
-        FileNotFoundError: Nothing does.
-        TreeError: That cannot be found out.
-    """
-    try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise _explained(error, path) from None
-
-
-def _is_there(folder: str) -> bool:
-    """Whether the folder is there already.
-
-    Raises:
-        TreeError: A symbolic link is in its place.
-    """
-    try:
-        linked = _is_link(folder)
-    except FileNotFoundError:
-        return False
-    if linked:
-        raise OutputError(
-            f"{Path(folder)} is a symbolic link: what belongs below it would be written to another place",
-            "remove the link, or choose another folder",
-        )
-    return True
-
-
-def _configs(out: Path, folder: str) -> Iterator[str]:
-    for path in sorted_glob(out / folder, "*/*/config.*"):
-        below = path.relative_to(out)
-        linked = any((out / parent).is_symlink() for parent in below.parents[:-1])
-        if _CONFIG.fullmatch(path.name) and not linked and _is_ours(path):
-            yield below.as_posix()
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file that stands where a config would was made by this tool: what others wrote is never removed."""
-    if not _SIZE.fullmatch(path.parent.name) or path.is_symlink() or not is_file(path):
-        return False
-    if path.suffix == ".json":  # JSON has no comment to tell by, and a folder named like a size is ours
-        return True
-    return _read(path, len(_MADE_BY)) == _MADE_BY
+        for staging in staged:
+            Path(staging).unlink(missing_ok=True)
 
 
 def _remove(out: Path, path: str) -> None:
@@ -200,21 +110,124 @@ def _remove(out: Path, path: str) -> None:
     for parent in Path(path).parents[:-1]:
         try:
             (out / parent).rmdir()
-        except OSError:  # it holds something else, which stays
+        except OSError:  # the folder contains something else, which stays
             return
 
 
-def _explained(error: OSError, place: str | Path) -> OutputError:
-    reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder"))
-    named = error.filename2 or error.filename
-    at = named if isinstance(named, str) else str(place)  # where a file was open already, its number is named
-    if error.errno in _BLOCKED and (found := _in_the_way(at)):
-        kind = "a link that leads nowhere" if found.is_symlink() else "a file"
-        return OutputError(f"{found}: {kind} stands where a folder is needed", _AWAY)
-    return OutputError(f"{at}: {reason}", hint)
+# Comparison.
 
 
-def _in_the_way(path: str) -> Path | None:
-    """The first on the way to a path that is there and is no folder."""
-    way = (*reversed(Path(path).parents), Path(path))
-    return next((step for step in way if os.path.lexists(step) and not step.is_dir()), None)
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """Return every parent folder of the paths."""
+    folders: set[str] = set()
+    for path in paths:
+        folder = _parent(path)
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = _parent(folder)
+    return folders
+
+
+def _folder_exists(folder: str) -> bool:
+    """Return True if the folder exists.
+
+    Raises:
+        OutputError: It is a symbolic link.
+    """
+    try:
+        is_link = _is_link(folder)
+    except FileNotFoundError:
+        return False
+    if is_link:
+        raise OutputError(
+            f"{Path(folder)} is a symbolic link, and the files below it would be written outside the output folder",
+            "remove the link, or choose another folder",
+        )
+    return True
+
+
+def _compare(location: str, path: str, text: str) -> FileChange | None:
+    wanted = text.encode()
+    current = _read(location, len(wanted) + 1)  # one byte more shows that the file is longer
+    if current is None:
+        return FileChange(path, "create")
+    return None if current == wanted else FileChange(path, "update")
+
+
+def _read(path: str | Path, max_bytes: int) -> bytes | None:
+    """Return the beginning of a file; None if there is none, and nothing of a symbolic link, which will be replaced.
+
+    Raises:
+        OutputError: It cannot be read, or is not a regular file.
+    """
+    try:
+        # Opening a pipe without O_NONBLOCK would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return file.read(max_bytes)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP and _is_link(path):
+            return b""
+        raise _output_error(error, path) from None
+    raise OutputError(f"{path}: expected a file, found a pipe or a device", _MOVE_AWAY)
+
+
+def _is_link(path: str | Path) -> bool:
+    """Return True if the path is a symbolic link.
+
+    Raises:
+        FileNotFoundError: There is nothing at the path.
+        OutputError: The path cannot be followed.
+    """
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _output_error(error, path) from None
+
+
+# Stale files.
+
+
+def _configs_below(out: Path, folder: str) -> Iterator[str]:
+    for path in sorted_glob(out / folder, "*/*/config.*"):
+        relative = path.relative_to(out)
+        is_linked = any((out / parent).is_symlink() for parent in relative.parents[:-1])
+        if _CONFIG_NAME.fullmatch(path.name) and not is_linked and _is_own_config(path):
+            yield relative.as_posix()
+
+
+def _is_own_config(path: Path) -> bool:
+    """Return True if tpucfg wrote this file: any other file is never removed."""
+    if not _SIZE_NAME.fullmatch(path.parent.name) or path.is_symlink() or not is_file(path):
+        return False
+    if path.suffix == ".json":  # JSON has no header comment, so the name of the folder, a size, has to do
+        return True
+    return _read(path, len(_HEADER)) == _HEADER
+
+
+# Errors.
+
+
+def _output_error(error: OSError, path: str | Path) -> OutputError:
+    problem, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder"))
+    name = error.filename2 or error.filename
+    where = name if isinstance(name, str) else str(path)  # an error of an open file has its descriptor as the name
+    if error.errno in _BLOCKED and (obstacle := _obstacle(where)):
+        kind = "a broken link" if obstacle.is_symlink() else "a file"
+        return OutputError(f"{obstacle}: expected a folder, found {kind}", _MOVE_AWAY)
+    return OutputError(f"{where}: {problem}", hint)
+
+
+def _obstacle(path: str) -> Path | None:
+    """Return the first part of a path that exists and is no folder."""
+    parts = (*reversed(Path(path).parents), Path(path))
+    return next((part for part in parts if os.path.lexists(part) and not part.is_dir()), None)

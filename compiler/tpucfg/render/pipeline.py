@@ -1,4 +1,9 @@
-"""Job to Config: the target's message, laid out by its template."""
+"""The pipeline from a spec file to its verified configs, shared by every command that compiles a spec.
+
+In reading order: the spec is compiled to one request body for each selected job, the findings of every stage are
+collected, each request body is rendered as text, and each text is parsed again and compared with its request body.
+Writing the texts to files is the subject of `output_dir`.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,55 +14,220 @@ from typing import Any, Final, Literal, NamedTuple
 from tpucfg import __version__
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
-from tpucfg.plan import Job, Plan, Selection, plan, select_sizes
+from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.spec_rules import unused_allowances, unused_settings
-from tpucfg.render.field_writer import FILTERS, FieldWriter
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
-from tpucfg.spec.recovery import without_stand_ins
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.common import deep_merge
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
-from tpucfg.yamldoc.writer import round_trips
 
-_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+Format = Literal["yaml", "json"]
+
+_MAX_REQUEST_BODY_FINDINGS: Final = 5 * MAX_FINDINGS
+"""Enough to fill the report: jobs share most of their mistakes, and each job's findings are computed anew."""
+_READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
+"""The spec's sections that `spec_findings` of a target reads: a placeholder in one could cause a false finding."""
+_CANONICAL_JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+class CompiledSpec(NamedTuple):
+    """A spec's selected jobs with their request bodies, and all findings about the spec."""
+
+    project: Project | None
+    """None where the spec's structure is invalid; then there is no request body either."""
+    request_bodies: tuple[tuple[Job, RequestBody], ...]
+    """Each selected job with its request body; empty where an error keeps the jobs from being planned."""
+    findings: tuple[Finding, ...]
+    source: str
+    """The spec's own text, which reports quote."""
 
 
 class Config(NamedTuple):
     """The rendered file of one job."""
 
     job: Job
-    message: RequestBody
-    """What the text says, as plain data."""
+    request_body: RequestBody
     text: str
+    """The request body as YAML, below a header comment."""
 
 
-def request_body(job: Job) -> RequestBody:
-    """The target's message with the spec's `extra` merged in: mappings are merged, anything else is replaced."""
+class RenderedSpec(NamedTuple):
+    """The config texts of one spec. There are none where one of the findings is an error."""
+
+    path: str
+    """The spec's file."""
+    source: str
+    """The spec's own text, which reports quote; empty where there is no finding to report."""
+    findings: tuple[Finding, ...]
+    """Errors and warnings, without notes."""
+    project: str
+    """The project's name."""
+    configs: tuple[tuple[str, str], ...]
+    """The path `<env>/<size>/config.<format>` and the text of each selected job."""
+    all_paths: tuple[str, ...]
+    """The config paths of all jobs of the spec, including those that are not selected."""
+
+
+class RenderError(Exception):
+    """A config differs from its job, or its spec has errors; nothing may be written."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(finding.message for finding in findings))
+        self.findings = tuple(findings)
+
+
+# Compilation: a spec file to request bodies.
+
+
+def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown: str | None = None) -> CompiledSpec:
+    """Compile the spec in a file.
+
+    Args:
+        path: The spec's file.
+        catalog: The catalog of TPU sizes.
+        selection: The jobs to compile.
+        shown: The name of the file in findings; its path by default.
+
+    Raises:
+        SelectionError: The selection names an environment or a size that the spec does not have.
+    """
+    document = read_file(path, shown)
+    project, findings = parse_project(document)
+    if project is None:
+        return CompiledSpec(None, (), findings, document.text)
+    compiled = compile_project(project, catalog, selection, [*findings, *package_findings(project, path.parent)])
+    # A broken project was compiled with placeholders, for the sake of the findings alone.
+    return compiled._replace(project=None) if project.broken else compiled
+
+
+def compile_project(
+    project: Project,
+    catalog: Catalog,
+    selection: Selection | None = None,
+    earlier_findings: Iterable[Finding] = (),
+) -> CompiledSpec:
+    """Compile a parsed spec: everything except the texts, which need a template engine that `check` does without.
+
+    Args:
+        project: The parsed spec.
+        catalog: The catalog of TPU sizes.
+        selection: The jobs to compile; all of them by default.
+        earlier_findings: Findings about the spec's text and the files around it, which its `allow` covers as well.
+
+    Raises:
+        SelectionError: The selection names an environment or a size that the spec does not have.
+    """
+    selection = selection or Selection()
+    planned = plan(project, catalog, selection)
+    findings = [*earlier_findings, *_without_placeholders(project, planned.findings)]
+    if not project.broken & _READ_BY_TARGETS:
+        findings += _without_placeholders(project, _target_findings(project, catalog, selection))
+    request_bodies: tuple[tuple[Job, RequestBody], ...] = ()
+    if not errors(_allowed(project, findings)):
+        request_bodies = tuple((job, build_request_body(job)) for job in planned.jobs)
+        findings += _request_body_findings(project, request_bodies, catalog)
+    # Only a complete compilation of a valid spec can show that a setting or an allowance has no use.
+    if selection == Selection() and not project.broken:
+        findings += unused_settings(project)
+        if not errors(_allowed(project, findings)):
+            findings += unused_allowances(project, {finding.id for finding in findings})
+    return CompiledSpec(project, request_bodies, _allowed(project, findings), project.document.text)
+
+
+# Request bodies.
+
+
+def build_request_body(job: Job) -> RequestBody:
+    """Return the target's request body with the spec's `extra` merged in: mappings merge, other values are replaced."""
     return deep_merge(target_named(job.target).request_body(job), job.options.get("extra", {}))
 
 
-def render_config(job: Job, message: RequestBody) -> Config:
-    """The config as YAML, by the target's template."""
+def job_hash(job: Job, request_body: RequestBody) -> str:
+    """Return a hash of the resolved job, which changes if and only if the config would do something else."""
+    # hashlib loads OpenSSL, and `check` computes no hash.
+    import hashlib
+
+    resolved = [job.target, job.name, request_body]
+    return hashlib.sha256(_CANONICAL_JSON.encode(resolved).encode()).hexdigest()[:16]
+
+
+# Findings of the compilation.
+
+
+def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
+    """Yield what each selected environment's target refuses of the spec itself."""
+    for environment, sizes in select_sizes(project, selection):
+        target = target_named(selection.target or environment.target)
+        slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
+        yield from target.spec_findings(project, environment, slices)
+
+
+def _request_body_findings(
+    project: Project, request_bodies: Sequence[tuple[Job, RequestBody]], catalog: Catalog
+) -> list[Finding]:
+    """Return what the services refuse of the request bodies, up to a limit."""
+    findings: list[Finding] = []
+    for job, request_body in request_bodies:
+        findings += request_body_findings(project, job, request_body, catalog)
+        if len(findings) > _MAX_REQUEST_BODY_FINDINGS:
+            break
+    return findings
+
+
+def _without_placeholders(project: Project, findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Return the findings except those about the placeholder of a broken section."""
+    if not project.broken:
+        return findings
+    # Imported here because most specs are valid.
+    from tpucfg.spec.recovery import without_stand_ins
+
+    return without_stand_ins(findings)
+
+
+def _allowed(project: Project, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings in order, with those that the spec allows as notes that carry its reason."""
+    if "allow" in project.broken:  # which findings it allows is unknown, so those that it could allow are left out
+        findings = [finding for finding in findings if not RULES[finding.id].allowable]
+    return collect(
+        finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
+    )
+
+
+# Texts.
+
+
+def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
+    """Yield the configs one by one, each verified against its request body.
+
+    Raises:
+        RenderError: The findings contain an error, or a text differs from its request body.
+    """
+    if stopping := errors(compiled.findings):
+        raise RenderError(stopping)
+    for job, request_body in compiled.request_bodies:
+        config = render_config(job, request_body)
+        if difference := round_trip_finding(config):
+            raise RenderError([difference])
+        yield config
+
+
+def render_config(job: Job, request_body: RequestBody) -> Config:
+    """Render the config of a job as YAML, by its target's template."""
+    # The writer, as the template engine, is imported only by the commands that render.
+    from tpucfg.render.field_writer import FieldWriter
+
     values = {
         "version": __version__,
         "job": job,
         "slice": job.slice,
-        "body": FieldWriter(message),
-        "digest": job_hash(job, message),
+        "body": FieldWriter(request_body),
+        "digest": job_hash(job, request_body),
     }
-    return Config(job, message, _template(f"{job.target}/config.yaml.j2").render(values))
-
-
-def job_hash(job: Job, message: RequestBody) -> str:
-    """The hash of the resolved job: it changes where, and only where, the config would do something else."""
-    import hashlib
-
-    resolved = [job.target, job.name, message]
-    return hashlib.sha256(_CANONICAL.encode(resolved).encode()).hexdigest()[:16]
+    return Config(job, request_body, _template(f"{job.target}/config.yaml.j2").render(values))
 
 
 @cache
@@ -67,194 +237,70 @@ def _template(name: str) -> Any:
 
 @cache
 def config_environment() -> Any:
-    """The configs' engine. Values reach YAML through `yaml` and the filters of FieldWriter only, which quote."""
+    """Return the template engine of the configs; values reach YAML only through filters, which quote them."""
     from tpucfg import templating
+    from tpucfg.render.field_writer import FILTERS
     from tpucfg.yamldoc.writer import to_yaml
 
     return templating.environment(yaml=to_yaml, **FILTERS)
 
 
-# The whole way for one spec: plan, message, check, and the text where it is wanted.
-
-
-_ENOUGH: Final = 5 * MAX_FINDINGS
-"""Jobs have most mistakes in common, and each job's are worked out anew."""
-_READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
-"""Sections of which a stand-in could be at fault for a target's refusal."""
-
-
-class CompiledSpec(NamedTuple):
-    """The selected jobs of one spec with their messages, and all findings about them."""
-
-    plan: Plan
-    request_bodies: tuple[tuple[Job, RequestBody], ...]
-    findings: tuple[Finding, ...]
-
-
-class RenderError(Exception):
-    """A text came out otherwise than its job; nothing of it may be written."""
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__("; ".join(finding.message for finding in findings))
-        self.findings = tuple(findings)
-
-
-def compile_project(
-    project: Project, catalog: Catalog, selection: Selection | None = None, beside: Iterable[Finding] = ()
-) -> CompiledSpec:
-    """Everything but the texts, which need a template engine that a check does not.
-
-    `beside`: findings about the spec's text and about what lies beside it, which `allow` in it covers too.
-
-    Raises:
-        SelectionError: The selection names what the spec does not have.
-    """
-    selection = selection or Selection()
-    planned = plan(project, catalog, selection)
-    found = [*beside, *without_stand_ins(planned.findings)]
-    if not project.broken & _READ_BY_TARGETS:
-        found += without_stand_ins(_refusals(project, catalog, selection))
-    messages: tuple[tuple[Job, RequestBody], ...] = ()
-    if not errors(_judged(project, found)):
-        messages = tuple((job, request_body(job)) for job in planned.jobs)
-        found += _refused(project, messages, catalog)
-    if selection == Selection() and not project.broken:
-        found += unused_settings(project)
-        if not errors(_judged(project, found)):
-            found += unused_allowances(project, {finding.id for finding in found})
-    return CompiledSpec(planned, messages, _judged(project, found))
-
-
-def _refused(project: Project, messages: Sequence[tuple[Job, RequestBody]], catalog: Catalog) -> list[Finding]:
-    """What the services refuse of the messages; of many jobs with many mistakes, what the first of them have."""
-    found: list[Finding] = []
-    for job, message in messages:
-        found += request_body_findings(project, job, message, catalog)
-        if len(found) > _ENOUGH:
-            break
-    return found
-
-
-def _refusals(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
-    """What the targets refuse of the spec itself, asked once for each environment."""
-    for environment, sizes in select_sizes(project, selection):
-        target = target_named(selection.target or environment.target)
-        slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
-        yield from target.spec_findings(project, environment, slices)
-
-
-def _judged(project: Project, found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """With the findings that the spec allows as notes that carry its reason."""
-    if "allow" in project.broken:  # what it allows is not known yet
-        found = [finding for finding in found if not RULES[finding.id].allowable]
-    return collect(item.allowed(project.allow[item.id]) if item.id in project.allow else item for item in found)
+# Verification.
 
 
 def round_trip_finding(config: Config) -> Finding | None:
-    """An error where the text, read again, is not the message to the letter: its template lost something."""
-    if round_trips(config.text, config.message):
+    """Return an error if the text, parsed again, differs from the request body: then its template is wrong."""
+    from tpucfg.yamldoc.writer import round_trips
+
+    if round_trips(config.text, config.request_body):
         return None
-    if unread := read_text(config.text, f"{config.job.name}.yaml").findings:
-        return unread[0]
-    message = f"the text of {config.job.name} does not say what its job says: its template is at fault"
+    if syntax_errors := read_text(config.text, f"{config.job.name}.yaml").findings:
+        return syntax_errors[0]
+    message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
 
 
-def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
-    """The configs one by one, each read again and compared with its job.
-
-    Raises:
-        RenderError: A text differs from its job, or the findings hold an error.
-    """
-    if stopping := errors(compiled.findings):
-        raise RenderError(stopping)
-    for job, message in compiled.request_bodies:
-        config = render_config(job, message)
-        if different := round_trip_finding(config):
-            raise RenderError([different])
-        yield config
-
-
-# A spec's file to what it compiles to, with all findings about it.
-
-
-class CheckedSpec(NamedTuple):
-    """All that can be said of a spec."""
-
-    compiled: CompiledSpec | None
-    """None where the structure of the spec is broken."""
-    findings: tuple[Finding, ...]
-    text: str
-    """The spec's own, to show places in."""
-
-
-def check_spec_file(path: Path, catalog: Catalog, selection: Selection, shown: str | None = None) -> CheckedSpec:
-    """What the spec in a file compiles to; `shown` is what findings call the file.
-
-    Raises:
-        SelectionError: The selection names what the spec does not have.
-    """
-    document = read_file(path, shown)
-    project, found = parse_project(document)
-    if project is None:
-        return CheckedSpec(None, found, document.text)
-    compiled = compile_project(project, catalog, selection, [*found, *package_findings(project, path.parent)])
-    return CheckedSpec(None if project.broken else compiled, compiled.findings, document.text)
-
-
-# A spec's file to the texts of its configs: the whole way, as plain data that another process can hand over.
-
-
-Format = Literal["yaml", "json"]
-
-
-class RenderedSpec(NamedTuple):
-    """What became of a spec. Where one of the findings is an error, there are no configs."""
-
-    spec: str
-    """The path of its file."""
-    text: str
-    """Its own, to show places in; empty where no finding would."""
-    findings: tuple[Finding, ...]
-    """The errors and the warnings."""
-    project: str
-    configs: tuple[tuple[str, str], ...]
-    """`<env>/<size>/config.<format>` and the text of each selected job."""
-    jobs: tuple[str, ...]
-    """The same path of every job, whatever was selected."""
+# The whole pipeline.
 
 
 def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Format) -> RenderedSpec:
-    """Everything between the spec's file and the files of its configs.
+    """Compile the spec in a file, and render and verify the config of each selected job.
 
     Raises:
-        SelectionError: The selection names what the spec does not have.
+        SelectionError: The selection names an environment or a size that the spec does not have.
     """
-    compiled, found, text = check_spec_file(path, catalog, selection)
-    said = tuple(finding for finding in found if finding.level != "note")
-    if compiled is None or errors(said):
-        return RenderedSpec(str(path), text, said, "", (), ())
-    project = compiled.plan.project
+    compiled = compile_spec_file(path, catalog, selection)
+    findings = tuple(finding for finding in compiled.findings if finding.level != "note")
+    if compiled.project is None or errors(findings):
+        return RenderedSpec(str(path), compiled.source, findings, "", (), ())
     try:
-        configs = tuple((_place(config, format_), _text(config, format_)) for config in render_configs(compiled))
+        configs = tuple((_path_of(config, format_), _text_of(config, format_)) for config in render_configs(compiled))
     except RenderError as error:
-        return RenderedSpec(str(path), text, (*said, *error.findings), "", (), ())
-    return RenderedSpec(str(path), text if said else "", said, project.name, configs, tuple(_jobs(project, format_)))
+        return RenderedSpec(str(path), compiled.source, (*findings, *error.findings), "", (), ())
+    return RenderedSpec(
+        path=str(path),
+        # Hundreds of specs may be rendered at once, so a text that no finding quotes is not kept.
+        source=compiled.source if findings else "",
+        findings=findings,
+        project=compiled.project.name,
+        configs=configs,
+        all_paths=tuple(_all_paths(compiled.project, format_)),
+    )
 
 
-def _place(config: Config, format_: Format) -> str:
-    return _path(config.job.environment.name, config.job.size, format_)
-
-
-def _jobs(project: Project, format_: Format) -> Iterator[str]:
+def _all_paths(project: Project, format_: Format) -> Iterator[str]:
     for name, environment in project.environments.items():
         for size in environment.sizes:
-            yield _path(name, size, format_)
+            yield _config_path(name, size, format_)
 
 
-def _path(environment: str, size: str, format_: Format) -> str:
+def _path_of(config: Config, format_: Format) -> str:
+    return _config_path(config.job.environment.name, config.job.size, format_)
+
+
+def _config_path(environment: str, size: str, format_: Format) -> str:
     return f"{environment}/{size}/config.{format_}"
 
 
-def _text(config: Config, format_: Format) -> str:
-    return config.text if format_ == "yaml" else json_text(config.message)
+def _text_of(config: Config, format_: Format) -> str:
+    return config.text if format_ == "yaml" else json_text(config.request_body)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.render.pipeline import job_hash, request_body
+from tpucfg.render.pipeline import build_request_body, job_hash
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
 from tpucfg.results.record import Record, Results
@@ -86,4 +86,4 @@ def _current_jobs(
     # Always for the environment's own target, whatever --target is: `record` hashes no other.
     sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
-    return {job.size: job_hash(job, request_body(job)) for job in jobs}
+    return {job.size: job_hash(job, build_request_body(job)) for job in jobs}
