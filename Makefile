@@ -3,13 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test lint format workflows engine tensorflow bench bench-write fuzz fuzz-write build schemas schemas-check \
+.PHONY: help demo setup test test-all lint format workflows engine tensorflow bench bench-write fuzz fuzz-write build schemas schemas-check \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the recipes
@@ -20,8 +21,11 @@ demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs Python 3.1
 
 setup: $(VENV)/development ## install everything for development, the infra's packages too
 
-test: setup ## run all tests
-	$(BIN)/pytest
+test: setup ## run every module's tests, and one of each slow kind; takes five minutes
+	$(PYTEST) -m 'not slow or sample'
+
+test-all: setup ## run all tests; takes a quarter of an hour
+	$(PYTEST)
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## ruff and mypy
 	$(BIN)/ruff check

@@ -23,6 +23,22 @@ settings.register_profile("tpucfg", deadline=None, suppress_health_check=[Health
 settings.load_profile("tpucfg")
 
 
+KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system"))
+"""The marks of slow tests; pyproject.toml describes each."""
+FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser"}
+"""Fixtures whose tests are of a slow kind, by the fixture's name."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by mark
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use, and every test of a slow kind as slow."""
+    for item in items:
+        for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(FIXTURES[fixture])
+        if any(mark.name in KINDS for mark in item.iter_markers()):
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def made(
     request: pytest.FixtureRequest,
