@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks import cold_start, environments, peers, throughput
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
-FUZZ: Final = "## Inputs that nobody wrote"
+FUZZ: Final = "## Fuzzing"
 """The heading of what the fuzzer found; a test holds that it writes the same."""
 _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml", "check-jsonschema")
 

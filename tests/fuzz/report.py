@@ -11,7 +11,7 @@ from fuzz.corpus import ROOT
 from fuzz.running import Tally
 from fuzz.trying import SLOWEST
 
-HEADING: Final = "## Inputs that nobody wrote"
+HEADING: Final = "## Fuzzing"
 RESULTS: Final = ROOT / "benchmarks" / "RESULTS.md"
 _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml")
 
@@ -26,7 +26,7 @@ def write(section: str) -> None:
 def page(tally: Tally, seed: int, seconds: float) -> str:
     """A section."""
     inputs = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.inputs.items(), key=lambda it: -it[1]))
-    ends = ", ".join(f"{count:,} with {status}" for status, count in sorted(tally.statuses.items()))
+    ends = ", ".join(f"{status} for {count:,}" for status, count in sorted(tally.statuses.items()))
     return "\n".join(
         [
             HEADING,
@@ -40,12 +40,12 @@ def page(tally: Tally, seed: int, seconds: float) -> str:
             "|---|---:|",
             f"| inputs | {tally.inputs.total():,} |",
             f"| commands run on them | {tally.commands:,} |",
-            f"| failed: an exception, a hang, a refusal without place and id | {len(tally.failures)} |",
+            f"| failed: an exception, a timeout, a refusal without location or id | {len(tally.failures)} |",
             f"| slowest command, seconds (bound: {SLOWEST:.0f}) | {tally.slowest:.2f} |",
             f"| peak memory of a process, MB (bound: 200) | {tally.peak:.0f} |",
-            f"| findings said | {tally.ids.total():,} |",
+            f"| findings reported | {tally.ids.total():,} |",
             "",
-            f"Inputs by kind: {inputs}. The commands ended: {ends}.",
+            f"Inputs by kind: {inputs}. Exit statuses: {ends}.",
             "",
             "Findings by id: " + ", ".join(f"{id_} {count:,}" for id_, count in sorted(tally.ids.items())) + ".",
         ]
