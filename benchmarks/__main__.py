@@ -20,31 +20,31 @@ _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", 
 _PAGE: Final = """\
 # Benchmarks
 
-Taken on {day} by `make bench-write`. Times differ from machine to machine: compare the ratios.
+Taken on {day} by `make bench-write`. Times depend on the machine; compare the ratios.
 
 - machine: {machine}
 - versions: {versions}
 
 ## Cold start
 
-Whole processes on the example project: the fastest of {rounds} runs of each, taken in turns.
+Complete processes on the example project: the fastest of {rounds} runs of each command, run alternately.
 
 {starts}
 
 ## Many specs in one command
 
 `tpucfg render --out DIR --spec A --spec B …` on files in memory (tmpfs): every spec is read and checked, and configs of
-{sizes} sizes each are rendered, read again, compared and written. The start is included. A core second is a second of a
-core's time, in whichever process and whoever else the machine works for; memory is that of the largest process. The
-cheapest of {many_rounds} runs.
+{sizes} sizes each are rendered, read again, compared and written. Start-up is included. A core second is one
+second of CPU time on one core; memory is that of the largest process. The cheapest of {many_rounds} runs.
 
 {many}
 
-## Beside others
+## Comparison with other tools
 
-The same configs for Vertex AI from one list of variants, whose figures are worked out beforehand: by a script of
-jinja2, PyYAML and jsonschema (`benchmarks/peers/script`), and by the peers on the PATH. tpucfg reads a spec for every
-{sizes} configs and works the figures out itself. Files in memory; the fastest of {peer_rounds} runs, start included.
+The same configs for Vertex AI from one list of variants with precalculated figures: by a script that uses
+jinja2, PyYAML and jsonschema (`benchmarks/peers/script`), and by the other tools on the PATH. tpucfg reads one spec per
+{sizes} configs and calculates the figures itself. Files in memory; the fastest of {peer_rounds}
+runs, including start-up.
 
 {beside}
 """

@@ -76,7 +76,7 @@ def report(costs: Mapping[str, Cost]) -> Iterator[str]:
     yield f"`import {NEEDED}`, the packages that a render needs, takes {needed * 1000:.0f} ms by itself:"
     yield f"{needed / costs[BARE].seconds:.1f} × `{BARE}`."
     yield ""
-    yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
+    yield "| other commands | ms | ratio to `python -c pass` | peak memory, MB |"
     yield "|---|---:|---:|---:|"
     for command in OTHERS:
         cost = costs[command]

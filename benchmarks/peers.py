@@ -120,7 +120,7 @@ def missed(costs: Mapping[str, Mapping[int, Cost]]) -> list[str]:
 def report(costs: Mapping[str, Mapping[int, Cost]]) -> Iterator[str]:
     """The figures as Markdown."""
     counts = " | ".join(f"{count:,}" for count in COUNTS)
-    yield f"| seconds for so many configs | {counts} | ms for each further one | MB | it makes | it checks |"
+    yield f"| seconds for this number of configs | {counts} | ms per additional config | MB | output | checks |"
     yield f"|---|{'---:|' * len(COUNTS)}---:|---:|---|---|"
     tools = {tool.name: tool for tool in TOOLS}
     for name, taken in costs.items():

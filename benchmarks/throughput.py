@@ -103,7 +103,7 @@ def missed(costs: Mapping[int, Cost]) -> list[str]:
 
 def report(costs: Mapping[int, Cost]) -> Iterator[str]:
     """The figures as Markdown."""
-    yield "| specs | configs | seconds | core seconds | configs in one | ms for each further one | peak memory, MB |"
+    yield "| specs | configs | seconds | core seconds | configs per core second | ms per additional config | peak MB |"
     yield "|---:|---:|---:|---:|---:|---:|---:|"
     for fewer, count in zip((None, *COUNTS), COUNTS, strict=False):
         cost, configs = costs[count], count * len(SIZES)
