@@ -48,23 +48,22 @@ _NOT_OF_THE_SPEC: Final = {
 _INTRO: Final = """\
 # Findings
 
-A finding is a problem that `tpucfg` reports about a spec, a config or a stack. It has an id, a message with the actual
-value and the limit, a location, and the edit that fixes it. `tpucfg explain ID` prints its page.
+Everything that `tpucfg` has to say about a spec, a config or a stack is a finding: an id, a sentence with the value
+that was found and the numbers of the rule, the place, and the edit that ends it. `tpucfg explain ID` prints its page.
 
-- An **error** in a spec or a config stops every command except `check`, which prints all findings and exits with 1. A
+- An **error** of a spec or a config stops every command but `check`, which prints all of them and exits with 1. A
   **warning** stops nothing.
-- `check` includes the stack files (`TPU080` to `TPU083`), but not the resources. Findings about resources (`TPU090` to
-  `TPU095`) come from `tpucfg infra` and `tpucfg review`, which run the stack program.
-- A finding that is a matter of judgment can be **allowed** with a reason, and becomes a note with that reason.
-- `tpucfg check --format json|sarif|github` prints findings for programs, for code scanning, and as annotations on the
-  lines of a pull request.
+- `check` looks at the stack files too (`TPU080` to `TPU083`), and not at the resources: what is wrong with those
+  (`TPU090` to `TPU095`) is said by `tpucfg infra` and `tpucfg review`, which run the stack program.
+- A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note that carries it.
+- `tpucfg check --format json|sarif|github` prints the same for programs, code scanning and the lines of a pull request.
 
 ```yaml
 allow:
   TPU021: quota granted in us-west9
 ```
 
-| id | level | finding |
+| id | | |
 |---|---|---|
 """
 
