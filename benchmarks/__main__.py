@@ -20,14 +20,14 @@ _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", 
 _PAGE: Final = """\
 # Benchmarks
 
-Taken on {day} by `make bench-write`. Times differ from machine to machine: compare the ratios.
+Taken on {day} by `make bench-write`. Times depend on the machine; compare the ratios.
 
 - machine: {machine}
 - versions: {versions}
 
 ## Cold start
 
-Whole processes on the example project: the fastest of {rounds} runs of each, taken in turns.
+Complete processes on the example project: the fastest of {rounds} runs of each command, run alternately.
 
 {starts}
 

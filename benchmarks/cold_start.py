@@ -76,7 +76,7 @@ def report(costs: Mapping[str, Cost]) -> Iterator[str]:
     yield f"`import {RENDER_IMPORTS}`, the packages that a render needs, takes {imports * 1000:.0f} ms by itself:"
     yield f"{imports / costs[BARE].seconds:.1f} × `{BARE}`."
     yield ""
-    yield "| any other command | ms | ratio to `python -c pass` | peak memory, MB |"
+    yield "| other commands | ms | ratio to `python -c pass` | peak memory, MB |"
     yield "|---|---:|---:|---:|"
     for command in OTHER_COMMANDS:
         cost = costs[command]

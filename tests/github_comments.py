@@ -20,8 +20,8 @@ NONE: Final = """\
 
 ### tpucfg review: failed for {}
 
-There is no review of this commit: [the run](https://github.com/acme/mnist/actions/runs/42) says why. \
-**What it changes is not known.**
+There is no review of this commit; see [the run](https://github.com/acme/mnist/actions/runs/42) for the reason. \
+**The effects of this commit are not known.**
 """
 """The comment without a review of the spec at the root, with a placeholder for the commit."""
 LIMIT: Final = 65_536

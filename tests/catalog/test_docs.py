@@ -9,7 +9,7 @@ import pytest
 from tpucfg.catalog import Catalog, Slice
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/catalogue.md").read_text()
+PAGE = (ROOT / "docs/catalog.md").read_text()
 CATALOG = Catalog()
 
 Row = tuple[str, ...]

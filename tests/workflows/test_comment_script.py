@@ -61,7 +61,7 @@ def test_equal_review_writes_nothing(comments: Comments, post: Post) -> None:
     post(f"{MARKER}\nsame\n")
     comments.listed[-1]["body"] = f"{MARKER}\r\nsame"
     done = post(f"{MARKER}\nsame\n")
-    assert done.stdout == "The comment says the same already.\n"
+    assert done.stdout == "The comment is already up to date.\n"
     assert len(comments.writes) == 1
 
 

@@ -132,7 +132,7 @@ def test_failed_job_replaces_the_last_review(gitlab: GitLab, post: Post, left: s
         assert done.returncode == 0, done.stderr
     (note,) = gitlab.notes
     assert note["body"].startswith(f"{MARKER}\n\n### tpucfg review: failed for 01234567\n\n")
-    assert note["body"].endswith("[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) says why.\n")
+    assert note["body"].endswith("[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) for the reason.\n")
     post(f"{MARKER}\nnew\n")
     assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\nnew\n"]
 
