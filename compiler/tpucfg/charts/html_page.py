@@ -85,7 +85,7 @@ def _is_prose(text: str) -> bool:
     return " " in text and any(char.isalpha() for char in text)
 
 
-# CSS cannot move the labels of an SVG, so a narrow screen needs a drawing of its own.
+# CSS cannot move the labels of an SVG, so a narrow screen needs a separate drawing.
 def _figure(chart: Chart, id_: str) -> dict[str, "str | Markup"]:
     """Draw the chart wide and narrow; the style sheet shows the one that fits."""
     return {

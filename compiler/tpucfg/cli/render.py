@@ -1,4 +1,4 @@
-"""`tpucfg render`."""
+"""The command `tpucfg render`."""
 
 import shlex
 import sys
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tpucfg.render.output_dir import FileChange
 
 _MIN_SPECS_WITH_PROGRESS: Final = 2
-"""A single spec needs no progress bar, and not the import of one."""
+"""A single spec needs no progress bar, nor its import."""
 
 
 def render(
@@ -105,7 +105,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
 
 def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
-    """Write the configs below a folder, or check that they are there."""
+    """Write the configs below a folder, or with `check`, compare them with the files in it."""
     from tpucfg.render import output_dir
 
     folders = _project_folders(specs)
