@@ -199,5 +199,5 @@ def test_invalid_flag_has_a_readable_message(trainer: Trainer, name: str, text: 
     assert process.returncode == 2
     kind = "number above 0" if name == "learning_rate" else "whole number of"
     assert f"argument --{name}: " in message
-    assert f" is no {kind}" in message
+    assert f" is not a {kind}" in message
     assert "_" not in message.partition(f"argument --{name}: ")[2]
