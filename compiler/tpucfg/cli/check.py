@@ -38,7 +38,7 @@ class _Report(NamedTuple):
     sources: Mapping[str, str]
     """The texts that the findings quote, by file name."""
     subject: str
-    """What was checked, for the summary."""
+    """The checked specs, configs or stack, for the summary."""
 
 
 def check(
