@@ -19,7 +19,7 @@ class Origin(NamedTuple):
     """The origin of a field of the request body, for `tpucfg why`."""
 
     kind: str
-    """`spec`: a value of the spec; `catalog`: a column of the size's row; `figure`: a flag; `rule`: a service's rule."""
+    """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
     detail: str
     """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""
     source: str = ""
