@@ -23,7 +23,7 @@ def build_narrative(project: Project, group: LadderGroup, measured: Mapping[str,
     sizes = _sizes_text(group.rungs)
     return Narrative(
         headline=f"{project.name} scales {sizes}" if len(group.rungs) > 1 else f"{project.name} {sizes}",
-        heading=f"{listed(group.environments, most=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
+        heading=f"{listed(group.environments, limit=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
         lead=(_summary(group.rungs, project.training.tuned_on), f"{group.title}."),
         charts=(ladder_chart(group.rungs), *(chart for chart in scaling if chart)),
     )

@@ -28,7 +28,7 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import errors
 from tpucfg.plan import Selection
-from tpucfg.render.pipeline import Format, RenderedSpec, render_spec
+from tpucfg.render.pipeline import ConfigFormat, RenderedSpec, render_spec
 from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def render(
         _write(specs, out, check=check, prune=prune)
 
 
-def _render_specs(paths: Sequence[Path], chosen: Selection, format_: Format) -> list[RenderedSpec]:
+def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:
     """Render every spec and print its errors and warnings; an error ends the command after the last spec."""
     catalog = Catalog()
     specs = []

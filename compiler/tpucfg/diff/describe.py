@@ -158,5 +158,5 @@ def format_change_value(value: Any, *, flag: bool) -> str:
     if flag and isinstance(value, str):
         value = value.strip().removesuffix(" \\")  # the layout of a script's line
     if isinstance(value, str) and value and (flag or not _AMBIGUOUS_TEXT.fullmatch(value)):
-        return format_value(value, quoted=False, longest=_MAX_TEXT_LENGTH)
-    return format_value(value, longest=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)
+        return format_value(value, quoted=False, max_length=_MAX_TEXT_LENGTH)
+    return format_value(value, max_length=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)

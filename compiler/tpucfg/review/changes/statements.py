@@ -65,7 +65,7 @@ def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
 
 
 def _short(value: str) -> str:
-    return format_value(redact(value), quoted=False, longest=_MAX_VALUE_LENGTH)
+    return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH)
 
 
 _Owner = TypeVar("_Owner")
