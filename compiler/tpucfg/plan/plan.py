@@ -7,8 +7,8 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
+from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
-from tpucfg.plan.rules.spec_rules import project_findings
 from tpucfg.plan.rung import Rung, make_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
 from tpucfg.spec.project import Project

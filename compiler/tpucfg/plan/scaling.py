@@ -28,7 +28,7 @@ def scale_steps(steps: int, scale: Fraction) -> int:
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
     """Return the learning rate by a rule of RATES: exact if its decimal form is finite, else with six digits."""
-    return RATES[rule](rate, scale)
+    return LEARNING_RATE_RULES[rule](rate, scale)
 
 
 def _linear(rate: Fraction, scale: Fraction) -> str:
@@ -49,7 +49,11 @@ def _keep(rate: Fraction, _: Fraction) -> str:
     return decimal_text(rate)
 
 
-RATES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {"keep": _keep, "linear": _linear, "sqrt": _sqrt}
+LEARNING_RATE_RULES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {
+    "keep": _keep,
+    "linear": _linear,
+    "sqrt": _sqrt,
+}
 """The rules that scale a learning rate with the batch.
 
 `linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), `sqrt` that of Krizhevsky

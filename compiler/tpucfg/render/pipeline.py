@@ -15,7 +15,7 @@ from tpucfg import __version__
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
-from tpucfg.plan.rules.spec_rules import unused_allowances, unused_settings
+from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project

@@ -78,7 +78,7 @@ class ErrorContext(NamedTuple):
         return [key for key in self.error.schema.get("properties", ()) if key not in self.error.instance]
 
     @property
-    def misspelt_keys(self) -> set[str]:
+    def intended_keys(self) -> set[str]:
         """The known keys that the object has under a similar name."""
         schema = self.error.schema
         if schema.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
@@ -98,7 +98,7 @@ class ErrorContext(NamedTuple):
                 inside_member = f"under {dotted((*self.path, member))}"
                 if member not in self.error.instance and section.removesuffix("[]") == inside_member:
                     misplaced.setdefault(member, []).append(key)
-        return {} if self.misspelt_keys else misplaced
+        return {} if self.intended_keys else misplaced
 
     def example(self) -> str:
         """Return a help line with a valid value, `for example: batch_size: 1024`, or an empty text."""

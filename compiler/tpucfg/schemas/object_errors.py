@@ -54,7 +54,7 @@ def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
 
 def missing_keys(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each missing key, except misspelt keys, which unknown_keys() reports."""
-    misspelt, misplaced = context.misspelt_keys, context.misplaced_keys
+    misspelt, misplaced = context.intended_keys, context.misplaced_keys
     for key in context.error.validator_value:
         if key in context.error.instance or key in misspelt:
             continue
@@ -72,7 +72,7 @@ def alternatives(context: ErrorContext) -> Iterator[Problem]:
     branches = [branch.get("required", []) for branch in context.error.validator_value]
     instance = context.error.instance
     # Data of another type, or a misspelt key, is reported as another problem.
-    if not isinstance(instance, dict) or context.misspelt_keys & {key for branch in branches for key in branch}:
+    if not isinstance(instance, dict) or context.intended_keys & {key for branch in branches for key in branch}:
         return
     complete_branches = [branch for branch in branches if branch and all(key in instance for key in branch)]
     if len(complete_branches) > 1:

@@ -13,9 +13,9 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
 from tpucfg.yamldoc.document import KeyPath
 
-OWN_LIST: Final = ("cloud-tpu",)
+TARGETS_WITH_ZONE_LIST: Final = ("cloud-tpu",)
 """Targets for which Google publishes zones by size. Others use Cloud TPU's list, and findings mention that."""
-OWN_REGIONS: Final = ("ai-platform",)
+TARGETS_THAT_CHOOSE_ZONES: Final = ("ai-platform",)
 """Targets that publish regions and choose the zone themselves: the target's own module has the rule."""
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
@@ -34,7 +34,7 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes and the target of its jobs."""
     yield from _bucket(project, environment)
-    if target in OWN_REGIONS:
+    if target in TARGETS_THAT_CHOOSE_ZONES:
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     selected = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
@@ -118,7 +118,9 @@ def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder:
 
 
 def _zone_list(target: str) -> str:
-    publisher = "Cloud TPU's list" if target in OWN_LIST else f"by Cloud TPU's list, as {target} publishes none"
+    publisher = (
+        "Cloud TPU's list" if target in TARGETS_WITH_ZONE_LIST else f"by Cloud TPU's list, as {target} publishes none"
+    )
     return f"{publisher}: {ZONES_URL}"
 
 
