@@ -1,4 +1,8 @@
-"""The targets by name. A new target needs a module, a template, a schema and a row in TARGETS."""
+"""The targets by name.
+
+A new target needs a module, a template, a schema, a row in TARGETS and its sizes in the catalog: docs/extend/target.md
+lists every step.
+"""
 
 from collections.abc import Mapping
 from functools import cache
