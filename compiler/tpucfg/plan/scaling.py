@@ -27,7 +27,7 @@ def scale_steps(steps: int, scale: Fraction) -> int:
 
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
-    """Return the learning rate by a rule of LEARNING_RATE_RULES: exact if its decimal form is finite, else with six digits."""
+    """Return the learning rate by a rule of LEARNING_RATE_RULES: exact if its decimals end, else with six digits."""
     return LEARNING_RATE_RULES[rule](rate, scale)
 
 
