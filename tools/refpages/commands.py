@@ -13,9 +13,9 @@ from tpucfg.cli.app import COMMANDS, app
 _INTRO: Final = """\
 # Commands
 
-`tpucfg COMMAND --help` prints what stands here. Results go to the standard output, and everything else to the standard
-error. There is no colour where that is not a terminal, or with `NO_COLOR`. `tpucfg --install-completion` sets up the
-shell.
+`tpucfg COMMAND --help` prints the text of each section. Results are written to the standard output, and everything else
+to the standard error, in color if it is a terminal and `NO_COLOR` is not set. `tpucfg --install-completion` sets up
+shell completion.
 """
 _STATUSES: Final = """\
 ## Exit status

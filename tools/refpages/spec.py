@@ -14,20 +14,20 @@ from tpucfg.spec.placeholders import PLACEHOLDERS
 _INTRO: Final = """\
 # The spec
 
-`tpucfg.yaml`, format version 1, is the one file that people write. It is YAML 1.2, or JSON. Any key that is not on this
-page is an error, which names the nearest one that is. `tpucfg schema` prints the same as a JSON Schema. The first line
-of a new spec names it, so that an editor completes and explains the keys.
+`tpucfg.yaml`, format version 1, is the only file that you have to write. It is YAML 1.2 or JSON. Any key that is not on
+this page is an error, and the finding suggests the most similar key. `tpucfg schema` prints this page as a JSON Schema;
+the first line of a new spec refers to it, so that editors complete and explain the keys.
 
-Every value is read as it is written: nothing is evaluated, and no variable of the shell or of the machine gets in.
+Values are read literally: no expression is evaluated, and no shell or environment variable is substituted.
 """
 _PLACEHOLDERS: Final = """\
 ## Placeholders
 
-In `trainer.args`, `trainer.env`, `trainer.image`, `trainer.worker_image`, `trainer.package` and
-`overrides.<size>.args`, and nowhere else, these are replaced. `$${` writes `${`; an unknown or unclosed one is
-[TPU009](../findings/TPU009.md).
+These placeholders are replaced in `trainer.args`, `trainer.env`, `trainer.image`, `trainer.worker_image`,
+`trainer.package` and `overrides.<size>.args`, and nowhere else. Write `$${` for the characters `${`. An unknown or
+unclosed placeholder is an error: [TPU009](../findings/TPU009.md).
 
-| written | becomes |
+| placeholder | value |
 |---|---|
 """
 _TOP: Final = "The project"

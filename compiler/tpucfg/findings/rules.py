@@ -11,7 +11,7 @@ class Rule(NamedTuple):
     title: str
     """The mistake in a few words, without the values of a case."""
     allowable: bool = False
-    """True if `allow` in the spec may turn a finding into a note: it is a judgement, and not broken syntax."""
+    """True if `allow` in the spec may turn a finding into a note: it is a judgment, and not broken syntax."""
 
 
 _ROWS: Final = (
