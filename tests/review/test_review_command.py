@@ -454,8 +454,14 @@ def _point_elsewhere(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (_delete_program, ("stack program `stacks/__main__.py` removed", "has none, so the one bundled with tpucfg was used")),
-        (_delete_project, ("stack program `stacks/__main__.py` removed", "has none, so the one bundled with tpucfg was used")),
+        (
+            _delete_program,
+            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+        ),
+        (
+            _delete_project,
+            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+        ),
         (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next `pulumi up` starts with",)),
         (
             _point_elsewhere,

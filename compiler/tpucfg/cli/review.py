@@ -63,8 +63,8 @@ def review(
 
     Head is compared with the merge base of the two revisions, so later commits on base do not count as reverted.
     Changes to resources are found by running the stack program of both revisions, which needs no cloud, engine or
-    credentials, or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status is 1; it is
-    also 1 if --fail-on destructive cannot be decided.
+    credentials, or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status
+    is 1; it is also 1 if --fail-on destructive cannot be decided.
 
     Example: tpucfg review --base origin/main > comment.md
     """
