@@ -25,7 +25,7 @@ settings.load_profile("tpucfg")
 
 KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system"))
 """The marks of slow tests; pyproject.toml describes each."""
-FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser"}
+FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser", "tensorflow": "trainer"}
 """Fixtures whose tests are of a slow kind, by the fixture's name."""
 
 
