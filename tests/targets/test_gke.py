@@ -191,7 +191,7 @@ def kubernetes_reads(text: str) -> str:
 @given(st.text(st.sampled_from("$()Aé ")) | st.text())
 def test_arguments_reach_the_container_unchanged(text: str) -> None:
     """Whatever dollars and brackets a value has, Kubernetes reads it as it stands in the spec."""
-    assert kubernetes_reads(gke.escaped(text)) == text
+    assert kubernetes_reads(gke.escape_dollars(text)) == text
 
 
 def test_arguments_and_variables_are_escaped() -> None:

@@ -25,7 +25,7 @@ def service_reads(text: str) -> str:
 @given(st.lists(st.sampled_from(["$", "$$", "$(A)", "$$(B)", ")", "A", " "])).map("".join))
 def test_values_are_never_references(text: str) -> None:
     """However many dollars stand before a bracket, the program is given the value as the spec has it."""
-    assert service_reads(vertex_ai.escaped(text)) == text
+    assert service_reads(vertex_ai.escape_references(text)) == text
 
 
 def test_variables_are_escaped_and_arguments_are_not() -> None:

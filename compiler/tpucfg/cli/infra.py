@@ -1,4 +1,4 @@
-"""`tpucfg infra`."""
+"""The command `tpucfg infra`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ import typer
 
 from tpucfg.cli.diff import compiled_revisions_or_exit
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, SpecOption, require_choice
+from tpucfg.cli.options import SPEC, SpecOption, format_option, require_choice
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.plan import Selection
 
@@ -40,7 +40,7 @@ PreviewOption = Annotated[
         help="The output of `pulumi preview --json` for an environment; repeatable.",
     ),
 ]
-FormatOption = Annotated[str, typer.Option("--format", metavar="markdown|json", help="The output format.")]
+FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
     typer.Option(

@@ -1,8 +1,8 @@
 """Scale batch, steps and learning rate from one number of cores to another, in exact rationals.
 
 The rules of Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per
-core, so that the global batch grows with the cores; divide step counts by the same factor, so that the run sees as many
-examples; keep epochs; and reconsider the learning rate of a larger batch.
+core, so that the global batch grows with the cores; divide step counts by the factor, so that the run sees an equal
+number of examples; keep epochs; and reconsider the learning rate of a larger batch.
 """
 
 import math
@@ -22,7 +22,7 @@ def scale_batch(batch: int, scale: Fraction) -> Fraction:
 
 def scale_steps(steps: int, scale: Fraction) -> int:
     """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
-    # math.ceil of a Fraction, written in integers, which take a tenth of the time.
+    # In integers, because math.ceil of a Fraction takes ten times as long.
     return -(-steps * scale.denominator // scale.numerator)
 
 
@@ -38,7 +38,7 @@ def _linear(rate: Fraction, scale: Fraction) -> str:
 def _sqrt(rate: Fraction, scale: Fraction) -> str:
     if is_square(scale):
         return decimal_text(rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator)))
-    # Fifty digits for the root, so that rounding it to six once more is exact.
+    # The root has fifty digits, so that rounding it again, to six digits, is exact.
     wide = Context(prec=50)
     square = rate * rate * scale
     root = wide.sqrt(wide.divide(Decimal(square.numerator), Decimal(square.denominator)))
@@ -65,11 +65,11 @@ def is_square(value: Fraction) -> bool:
 def decimal_text(value: Fraction) -> str:
     """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
     # The decimal form is finite if the denominator has no other prime factors than 2 and 5.
-    rest = value.denominator
+    remaining_factor = value.denominator
     for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    digits = len(str(value.numerator)) + value.denominator.bit_length() if rest == 1 else SIGNIFICANT_DIGITS
+        while remaining_factor % prime == 0:
+            remaining_factor //= prime
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if remaining_factor == 1 else SIGNIFICANT_DIGITS
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

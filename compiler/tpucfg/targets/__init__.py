@@ -1,4 +1,4 @@
-"""The targets by name. A new target is a module, a template, a schema and a row in TARGETS."""
+"""The targets by name. A new target needs a module, a template, a schema and a row in TARGETS."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +15,7 @@ TARGETS: Final[Mapping[str, str]] = {
     "cloud-tpu": "tpucfg.targets.cloud_tpu",
     "gke": "tpucfg.targets.gke",
 }
-"""Names of modules, and not the modules: a target is imported only when a job uses it."""
+"""Module names instead of modules, so that a target is imported only when a job uses it."""
 
 
 @cache
