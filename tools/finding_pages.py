@@ -57,7 +57,7 @@ limits of the rule, the location, and the edit that fixes it. `tpucfg explain ID
   A **warning** stops no command.
 - `check` reads the stack files too (`TPU080` to `TPU083`), but not the resources: `tpucfg infra` and `tpucfg review`
   run the stack program and report findings about them (`TPU090` to `TPU095`).
-- Some findings are a matter of judgement: you can **allow** them with a reason, which turns them into notes.
+- Some findings are a matter of judgment: you can **allow** them with a reason, which turns them into notes.
 - `tpucfg check --format json|sarif|github` is for programs, code scanning and the lines of a pull request.
 
 ```yaml
@@ -95,7 +95,7 @@ def _level(rule: Rule, _: str | None) -> Iterator[str]:
     level = _LEVELS[rule.level]
     if effect and rule.level == "error":
         level = f"An error: {effect} Rendering is not affected."
-    allowed = " It is a matter of judgement: `allow` in the spec turns it into a note, with your reason."
+    allowed = " `allow` in the spec turns it into a note with your reason."
     yield level + (allowed if rule.allowable else "")
 
 

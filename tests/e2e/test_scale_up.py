@@ -24,7 +24,7 @@ v2-8        8       1,000       125        –      0.97         –      2.00  
 v2-32      32       2,480      77.5      62%      0.93      0.04      8.00  0.459  3.67  measured             not passed
 v2-128    128           –         –        –         –         –     32.00  0.115  3.67  forecast from v2-32  closed
 
-the gate asks for scaling of 80%, and accuracy at most 0.01 below the previous rung
+the gate requires a scaling of 80%, and accuracy at most 0.01 below that of the previous rung
 v2-8 is the first rung: its accuracy of 0.97 is not compared with anything
 v2-32 has not passed: v2-32 scales to 62% of v2-8, and the gate requires 80%; \
 accuracy is 0.93 on v2-32 and 0.97 on v2-8: 0.04 worse, and the gate allows 0.01
@@ -313,7 +313,7 @@ def test_costs_of_an_outdated_record_are_marked(scale_up: Run, tmp_path: Path) -
     """Hours based on an outdated record are marked in every format, on its rung and on those forecast from it."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
-    note = "v2-8 was recorded with a different config than the spec now produces: "
+    note = "v2-8 was recorded with a different config than the spec now produces (job "
     for command in ("status", "ladder"):
         for format_ in ("text", "markdown"):
             output = scale_up(command, "--format", format_).stdout

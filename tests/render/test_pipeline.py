@@ -26,7 +26,7 @@ def test_the_header_names_the_job_and_the_tool() -> None:
     """The header has the version, environment, size, target and job hash, and neither a date nor a host name."""
     lines = configs(spec(name="mnist"), sizes=("v2-32",))[0].text.splitlines()
     assert lines[0] == f"# Made by tpucfg {__version__}: mnist, environment dev, size v2-32, target vertex-ai."
-    assert lines[1].startswith("# Change the spec and render again, not this file. Job ")
+    assert lines[1].startswith("# To change this file, edit the spec and render again. Job ")
     assert lines[2] == "# v2-32: 16 chips, 32 cores, topology 4x4, 4 hosts."
 
 

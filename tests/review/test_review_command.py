@@ -111,7 +111,7 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
     assert "resources of <code>prod</code>: 9 declared, none of them protected" in comment
     assert "to create" not in comment
-    assert "declared by the stack program of `the working tree`; how they change is unknown" in comment
+    assert "declared by the stack program of the working tree; how they change is unknown" in comment
     assert (data["is_destructive"], data["is_known"]) == (False, False)
     (_, prod) = data["environments"]
     assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 9, [])
@@ -139,7 +139,7 @@ def test_deleted_program_is_reported_if_base_has_errors(
     comment = review(capsys)
 
     assert "stack program `stacks/__main__.py` removed" in comment
-    assert "the stack program bundled with tpucfg, as `the working tree` has none" in comment
+    assert "the stack program bundled with tpucfg, as the working tree has none" in comment
 
 
 def test_failed_program_is_reported_if_base_has_errors(
@@ -454,8 +454,14 @@ def _point_elsewhere(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (_delete_program, ("stack program `stacks/__main__.py` removed", "has none: the one bundled with tpucfg)")),
-        (_delete_project, ("stack program `stacks/__main__.py` removed", "has none: the one bundled with tpucfg)")),
+        (
+            _delete_program,
+            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+        ),
+        (
+            _delete_project,
+            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+        ),
         (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next `pulumi up` starts with",)),
         (
             _point_elsewhere,

@@ -196,7 +196,7 @@ def test_flags_name_settings_of_the_training() -> None:
 
 @pytest.mark.parametrize(("id_", "reason"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
 def test_only_an_allowable_finding_can_be_allowed(id_: str, reason: str) -> None:
-    """An unknown id, or that of a finding that is no matter of judgement, is an error."""
+    """An unknown id is an error, and so is the id of a finding that cannot be allowed."""
     _, findings = loaded(spec(allow={id_: "because"}))
     assert reason in the("TPU007", findings).message
 

@@ -122,6 +122,6 @@ def test_every_field_has_an_origin() -> None:
 
 def test_the_template_explains_the_origin_of_the_package() -> None:
     """A config for a package has a comment about gcloud's flags, and one for containers has none."""
-    expected = "# gcloud takes the package from its flags"
+    expected = "# gcloud reads the package from its flags"
     (package,), (containers,) = (list(render_configs(compiled(data))) for data in (spec(), container()))
     assert (expected in package.text, expected in containers.text) == (True, False)

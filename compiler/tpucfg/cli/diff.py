@@ -55,8 +55,8 @@ def diff(
     """Print how the configs differ between two revisions: flags by name, and each common change once.
 
     Both revisions are compiled by the installed version of tpucfg. The defaults compare HEAD with the working tree.
-    Two existing folders are compared as they are, with the output of `render --out` or any YAML and JSON files; folders
-    take precedence over revisions of the same names.
+    Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files. A folder
+    takes precedence over a revision of the same name.
     Values of keys such as api_key or password, tokens, and personal addresses are redacted.
 
     Example: tpucfg diff main --env prod

@@ -169,7 +169,7 @@ OneEnvOption = Annotated[
 ]
 OneSizeOption = Annotated[str, typer.Option("--size", metavar="SIZE", help="The size.", autocompletion=_complete_size)]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
-TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target takes.")]
+TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: vertex-ai]")]
 RunOption = Annotated[
     str | None,

@@ -61,10 +61,10 @@ def review(
 ) -> None:
     """Print one comment on what a change does to the jobs and the infrastructure.
 
-    Head is compared with its merge base with base, so that later commits on base do not count as reverted.
-    Changes to resources are found by running the stack program of both revisions, without cloud, engine or credentials,
-    or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status is 1; it is
-    also 1 if --fail-on destructive cannot be decided.
+    Head is compared with the merge base of the two revisions, so later commits on base do not count as reverted.
+    Changes to resources are found by running the stack program of both revisions, which needs no cloud, engine or
+    credentials, or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status
+    is 1; it is also 1 if --fail-on destructive cannot be decided.
 
     Example: tpucfg review --base origin/main > comment.md
     """

@@ -13,7 +13,7 @@ class Rule(NamedTuple):
     title: str
     """The mistake in a few words, without the values of a case."""
     allowable: bool = False
-    """True if `allow` in the spec may turn a finding into a note, because the rule is a judgement."""
+    """True if `allow` in the spec may turn a finding into a note, because the rule is a judgment."""
 
 
 _ROWS: Final = (

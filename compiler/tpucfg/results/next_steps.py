@@ -33,18 +33,18 @@ class NextStep(NamedTuple):
 
 def gate_text(gate: Gate) -> str:
     """Return the gate's requirements in words."""
-    scaling = f"scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
+    scaling = f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
     if not gate.metric:
         return scaling
     max_drop = format_metric(exact_decimal(gate.max_drop or 0))
     direction = "below" if gate.goal == "max" else "above"
-    return f"{scaling}, and {gate.metric} at most {max_drop} {direction} the previous rung"
+    return f"{scaling}, and {gate.metric} at most {max_drop} {direction} that of the previous rung"
 
 
 def outdated_notes(status: LadderStatus) -> Iterator[str]:
     """Yield a note for each rung that was recorded with an outdated config."""
     for size in status.outdated:
-        current = f": {status.jobs[size]}" if size in status.jobs else ""
+        current = f" (job {status.jobs[size]})" if size in status.jobs else ""
         yield f"{size} was recorded with a different config than the spec now produces{current}"
 
 

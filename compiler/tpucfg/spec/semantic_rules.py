@@ -91,7 +91,7 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
         if id_ in allowable:
             continue
         if id_ in RULES:
-            message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgement"
+            message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgment"
             hint = f"delete allow.{id_}, and fix the finding"
         else:
             message, hint = f"there is no finding {id_}", f"delete allow.{id_}"

@@ -1,6 +1,6 @@
 """Warnings about the figures of the selected rungs: one per rule, with the numbers of each affected rung.
 
-They are matters of judgement: each has a threshold, and `allow:` in the spec can turn it into a note.
+They are matters of judgment: each has a threshold, and `allow:` in the spec can turn it into a note.
 """
 
 from collections.abc import Callable, Iterator, Sequence

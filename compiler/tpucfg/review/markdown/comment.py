@@ -11,7 +11,7 @@ from tpucfg.redaction import redact
 from tpucfg.review.changes.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import cautions
-from tpucfg.review.markdown.commit_range import format_commit_range
+from tpucfg.review.markdown.commit_range import format_commit_range, format_revision
 from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.sections import config_sections, resource_sections
 from tpucfg.review.markdown.size_limit import Section, fit_sections
@@ -109,7 +109,7 @@ def _column_title(name: str, learning_rate_rule: str) -> str:
 def _findings_blocks(review: Review) -> str:
     impact = review.impact
     if review.before.is_broken:
-        title = f"Warnings in {code(review.after.snapshot.title)}"
+        title = f"Warnings in {format_revision(review.after.snapshot)}"
     else:
         title = "New warnings" if review.before.project else "Warnings"
     blocks = (

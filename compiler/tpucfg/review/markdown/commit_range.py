@@ -23,6 +23,11 @@ def format_commit_range(before: Snapshot, after: Snapshot) -> str:
     return f"_From {f'{name} ({commit})' if name else commit} to {head}._"
 
 
+def format_revision(snapshot: Snapshot) -> str:
+    """Return the name of a git revision as code, and the words `the working tree` as prose."""
+    return code(snapshot.title) if snapshot.exported_to else snapshot.title
+
+
 def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     """Return the revision as data for JSON; all values of the working tree are null."""
     commit = snapshot.commit
@@ -35,7 +40,7 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
 
 def _format_head(head: Snapshot) -> str:
     if head.commit is None:
-        return code(head.title) if head.exported_to else head.title
+        return format_revision(head)
     name, commit = _given_name(head), _short_id(head.commit.id)
     if head.commit.merges:
         # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tpucfg.markdown import code, prose
+from tpucfg.review.markdown.commit_range import format_revision
 from tpucfg.review.review import Review, Source
 from tpucfg.text_format import listed
 
@@ -44,15 +45,17 @@ def _programs(review: Review) -> str:
         return "the stack programs of both revisions"
     if len(review.revisions_with_bundled_program) > 1:
         return "the stack program bundled with tpucfg, as neither revision has its own"
-    title = code(review.revisions_with_bundled_program[0])
-    return f"the stack programs of both revisions ({title} has none: the one bundled with tpucfg)"
+    snapshots = (review.before.snapshot, review.after.snapshot)
+    without = next(snapshot for snapshot in snapshots if snapshot.title in review.revisions_with_bundled_program)
+    bundled = f"{format_revision(without)} has none, so the one bundled with tpucfg was used"
+    return f"the stack programs of both revisions ({bundled})"
 
 
 def _program_of_head(review: Review) -> str:
-    head = review.after.snapshot.title
-    if head in review.revisions_with_bundled_program:
-        return f"the stack program bundled with tpucfg, as {code(head)} has none"
-    return f"the stack program of {code(head)}"
+    head = review.after.snapshot
+    if head.title in review.revisions_with_bundled_program:
+        return f"the stack program bundled with tpucfg, as {format_revision(head)} has none"
+    return f"the stack program of {format_revision(head)}"
 
 
 def _listed(names: Sequence[str]) -> str:

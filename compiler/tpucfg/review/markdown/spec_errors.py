@@ -9,6 +9,7 @@ from tpucfg.findings import errors
 from tpucfg.findings.formats.text import report
 from tpucfg.markdown import code, fence, prose
 from tpucfg.redaction import redact_report
+from tpucfg.review.markdown.commit_range import format_revision
 from tpucfg.review.review import Review
 
 _MAX_FINDINGS: Final = 12
@@ -30,7 +31,7 @@ def spec_errors(review: Review) -> Iterator[str]:
 def _errors(revision: CompiledRevision) -> Iterator[str]:
     findings = errors(revision.findings)
     text = report(findings[:_MAX_FINDINGS], {revision.snapshot.display_path: revision.text})
-    yield f"**The spec in {code(revision.snapshot.title)} has errors:**"
+    yield f"**The spec in {format_revision(revision.snapshot)} has errors:**"
     yield fence(redact_report(text.rstrip("\n")))
     if len(findings) > _MAX_FINDINGS:
         yield f"… and {len(findings) - _MAX_FINDINGS:,} more: {code('tpucfg check')} lists all of them."
@@ -39,4 +40,4 @@ def _errors(revision: CompiledRevision) -> Iterator[str]:
 def _jobs(revision: CompiledRevision) -> Iterator[str]:
     if revision.request_bodies:
         keys = format_keys([*revision.jobs])
-        yield f"The spec in {code(revision.snapshot.title)} is valid ({prose(keys)})."
+        yield f"The spec in {format_revision(revision.snapshot)} is valid ({prose(keys)})."
