@@ -23,8 +23,8 @@ def test_the_example_page_fits_every_width_and_scheme(browse: Browse, width: int
     plan = planned(EXAMPLE)
     seen = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width, scheme=scheme)
 
-    assert seen.asked == [seen.page.url]
-    assert seen.said == []
+    assert seen.requests == [seen.page.url]
+    assert seen.messages == []
     assert seen.overflow() == 0
     assert seen.overlaps() == []
     background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -46,10 +46,10 @@ def test_no_label_touches_another(browse: Browse, seed: int) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_svg_opens_as_a_document(browse: Browse, scheme: str) -> None:
-    """The stand-file SVG requests nothing, and follows the reader's colour scheme."""
+    """The standalone SVG requests nothing, and follows the reader's colour scheme."""
     seen = browse("ladder.svg", svg_of(planned(EXAMPLE, environments=("prod",))), scheme=scheme)
 
-    assert (seen.asked, seen.said) == ([seen.page.url], [])
+    assert (seen.requests, seen.messages) == ([seen.page.url], [])
     paper = seen.page.evaluate("getComputedStyle(document.querySelector('.paper')).fill")
     assert paper == {"light": "rgb(253, 252, 249)", "dark": "rgb(21, 24, 29)"}[scheme]
 
@@ -127,13 +127,13 @@ def test_hostile_names_are_shown_as_text(browse: Browse) -> None:
     svg = render_svg([narrative], findings)
 
     seen = browse("hostile.html", render_html(HOSTILE, [ChartSection(narrative, [HOSTILE], [[HOSTILE]])], findings))
-    assert (seen.asked, seen.said) == ([seen.page.url], [])
+    assert (seen.requests, seen.messages) == ([seen.page.url], [])
     assert seen.page.title() == f"{ESCAPED}: the ladder"
     assert seen.page.locator("h1").inner_text() == ESCAPED
     assert seen.page.locator("td, tbody th").inner_text() == ESCAPED
     assert seen.page.locator("script, img, h1 *").count() == 0
     file = browse("hostile.svg", svg)
-    assert (file.asked, file.said) == ([file.page.url], [])
+    assert (file.requests, file.messages) == ([file.page.url], [])
     shown = "".join(file.page.locator("text.headline").all_text_contents())
     assert shown.replace(" ", "") == ESCAPED.replace(" ", "")
     assert file.page.locator("script, img").count() == 0

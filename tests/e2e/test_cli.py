@@ -70,9 +70,9 @@ def test_check_in_machine_readable_formats(tpucfg: Run, format_: str) -> None:
     """The output is one JSON value, also without findings, and nothing else."""
     for arguments, status in ((("check",), 0), (("check", "--spec", "wrong.yaml"), 1)):
         ended = tpucfg(*arguments, "--format", format_)
-        found = json.loads(ended.stdout)
+        output = json.loads(ended.stdout)
         assert (ended.returncode, ended.stderr) == (status, "")
-        results = found if format_ == "json" else found["runs"][0]["results"]
+        results = output if format_ == "json" else output["runs"][0]["results"]
         assert len(results) == status
 
 
@@ -100,24 +100,24 @@ def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
     both = ("--spec", "tpucfg.yaml", "--spec", "other.yaml")
     assert tpucfg("check", *both).stdout == "tpucfg.yaml, other.yaml, 3 configs: no findings\n"
     assert len(list(yaml.safe_load_all(tpucfg("render", *both).stdout))) == 3
-    assert tpucfg("render", *both, "--out", "made").returncode == 0
-    found = sorted(path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").rglob("config.yaml"))
-    assert found == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
+    assert tpucfg("render", *both, "--out", "output").returncode == 0
+    files = sorted(path.relative_to(tmp_path / "output").as_posix() for path in (tmp_path / "output").rglob("config.yaml"))
+    assert files == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
     ended = tpucfg("render", *both, "--spec", "wrong.yaml", "--out", "none")
     assert (ended.returncode, (tmp_path / "none").exists()) == (1, False)
 
 
 def test_check_option_of_render_writes_nothing(tpucfg: Run, tmp_path: Path) -> None:
     """--check writes nothing, and exits with 3 if a file would change."""
-    assert tpucfg("render", "--out", "made", "--check").returncode == 3
-    assert not (tmp_path / "made").exists()
-    assert tpucfg("render", "--out", "made").returncode == 0
-    assert tpucfg("render", "--out", "made", "--check").returncode == 0
-    (tmp_path / "made" / "dev" / "v2-8" / "config.yaml").write_text("mine\n")
-    ended = tpucfg("render", "--out", "made", "--check")
+    assert tpucfg("render", "--out", "output", "--check").returncode == 3
+    assert not (tmp_path / "output").exists()
+    assert tpucfg("render", "--out", "output").returncode == 0
+    assert tpucfg("render", "--out", "output", "--check").returncode == 0
+    (tmp_path / "output" / "dev" / "v2-8" / "config.yaml").write_text("mine\n")
+    ended = tpucfg("render", "--out", "output", "--check")
     assert ended.returncode == 3
-    assert "made/dev/v2-8/config.yaml" in ended.stdout
-    assert (tmp_path / "made" / "dev" / "v2-8" / "config.yaml").read_text() == "mine\n"
+    assert "output/dev/v2-8/config.yaml" in ended.stdout
+    assert (tmp_path / "output" / "dev" / "v2-8" / "config.yaml").read_text() == "mine\n"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("rendr",), "did you mean render?"),
         (("chekc",), "did you mean check?"),
@@ -158,11 +158,11 @@ def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None
         (("render", "--env", "devv"), "did you mean dev?"),
     ],
 )
-def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
     """The help for a misspelled command, target, format or environment names a similar one, or all."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    assert message in ended.stderr
 
 
 @pytest.mark.parametrize("word", ["\x1b[2J", "\u202e", "\u2028", "\x9b2J"])
@@ -193,15 +193,15 @@ def test_control_characters_are_escaped(tpucfg: Run, arguments: tuple[str, ...],
     assert all(char.isprintable() or char == "\n" for char in ended.stdout + ended.stderr)
 
 
-@pytest.mark.parametrize("asked", ["--q", "trainer", "workerPoolSpecs"])
-def test_why_escapes_values_of_the_spec(tpucfg: Run, tmp_path: Path, asked: str) -> None:
+@pytest.mark.parametrize("name", ["--q", "trainer", "workerPoolSpecs"])
+def test_why_escapes_values_of_the_spec(tpucfg: Run, tmp_path: Path, name: str) -> None:
     """A value of the spec is one printable line, whatever characters it contains."""
     text = (tmp_path / "tpucfg.yaml").read_text()
     args = r'"args": {"q": "a \u202e \u2028\nnext", "trainer": "${bucket}\u2028"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
-    ended = tpucfg("why", asked, "--size", "v2-8")
+    ended = tpucfg("why", name, "--size", "v2-8")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert (r": a \u202e \u2028\u000anext" in ended.stdout) or asked == "trainer"
+    assert (r": a \u202e \u2028\u000anext" in ended.stdout) or name == "trainer"
     assert all(char.isprintable() or char == "\n" for char in ended.stdout)
 
 
@@ -217,18 +217,18 @@ def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("zzz", "help: it has: batch_size, train_steps, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
         ("trian_steps", "help: did you mean train_steps?\n"),
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
     ],
 )
-def test_why_of_an_unknown_path_suggests_names(tpucfg: Run, path: str, said: str) -> None:
+def test_why_of_an_unknown_path_suggests_names(tpucfg: Run, path: str, message: str) -> None:
     """The help for an unknown path names a similar one, or all figures and fields."""
     ended = tpucfg("why", path, "--size", "v2-8")
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.endswith(said)
+    assert ended.stderr.endswith(message)
 
 
 def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("us-central1-a",), "no size is offered in us-central1-a\nhelp: did you mean us-central1?\n"),
         (("US-Central1",), "no size is offered in US-Central1\nhelp: did you mean us-central1?\n"),
@@ -259,11 +259,11 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
         (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
     ],
 )
-def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
     """The help for a zone or a misspelled region names the region; for any other name it lists all regions."""
     ended = tpucfg("sizes", "--region", *arguments)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert said in ended.stderr
+    assert message in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_a_second_spec_is_refused(tpucfg: Run, arguments: tuple[str, ...]) -> No
     """A command that takes one spec refuses two instead of using the last."""
     ended = tpucfg(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
-    assert ended.stderr == said
+    message = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
+    assert ended.stderr == message
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:

@@ -71,7 +71,7 @@ class Service:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """Run the server for one test."""
-    made = Service()
+    server = Service()
     with serving(made.server):
         yield made
 

@@ -52,27 +52,27 @@ def test_color_is_only_for_terminals(tpucfg: Run) -> None:
     """There is no color in a pipe, on a dumb terminal or with NO_COLOR."""
     arguments = ("check", "--spec", "wrong.yaml")
     assert "\033" not in tpucfg(*arguments).stdout
-    for more, coloured in (
+    for variables, coloured in (
         ({"TERM": "xterm"}, True),
         ({"TERM": "dumb"}, False),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
     ):
-        ours, theirs = pty.openpty()
-        tpucfg(*arguments, env={**ENVIRONMENT, **more}, capture_output=False, stdout=theirs)
-        os.close(theirs)
-        shown = os.read(ours, 100_000).decode()
-        os.close(ours)
-        assert "TPU020" in shown
-        assert ("\033[" in shown) == coloured
+        read_end, write_end = pty.openpty()
+        tpucfg(*arguments, env={**ENVIRONMENT, **variables}, capture_output=False, stdout=write_end)
+        os.close(write_end)
+        output = os.read(read_end, 100_000).decode()
+        os.close(read_end)
+        assert "TPU020" in output
+        assert ("\033[" in output) == coloured
 
 
 def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
     """If the reader closes the pipe, the status is that of SIGPIPE and there is no message."""
     for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
-        ours, theirs = os.pipe()
-        os.close(ours)
-        ended = tpucfg(*arguments, capture_output=False, stdout=theirs, stderr=subprocess.PIPE)
-        os.close(theirs)
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        ended = tpucfg(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
+        os.close(write_end)
         assert ended.returncode == 141
         assert "TPU041" in ended.stderr or ended.stderr == ""
 
@@ -107,33 +107,33 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
 @EITHER_WAY
 def test_a_pipe_closed_in_the_middle(environment: dict[str, str]) -> None:
     """The status is that of SIGPIPE also if the reader has read a part of the output."""
-    ours, theirs = os.pipe()
+    read_end, write_end = os.pipe()
     process = subprocess.Popen(
-        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=theirs
+        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=write_end
     )
-    os.close(theirs)
-    assert os.read(ours, 10)
-    os.close(ours)
+    os.close(write_end)
+    assert os.read(read_end, 10)
+    os.close(read_end)
     assert process.wait() == 141
 
 
 def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()
-    # A shell starts what runs in its background with Ctrl-C ignored, and a process hands that on to those it starts.
-    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A background process of a shell ignores Ctrl-C, and its children inherit that.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [*COMMAND, "check", "--spec", "/dev/stdin"]
     process = subprocess.Popen(
         command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
     )
-    signal.signal(signal.SIGINT, ours)
-    os.write(write_end, b"#" * 100_000)  # more than a pipe holds: returns when the command reads, and waits for more
+    signal.signal(signal.SIGINT, handler)
+    os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command is reading
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=30)
     os.close(write_end)
     os.close(read_end)
-    assert (process.returncode, said) == (130, "")
+    assert (process.returncode, errors) == (130, "")
 
 
 MACHINE = ("machineType", "acceleratorType", "acceleratorCount")

@@ -7,7 +7,7 @@ from typing import Any
 import audit
 import pytest
 
-from loopback import answering
+from loopback import serving_json
 
 LOCK = "requirements.txt"
 VULNERABILITY = {
@@ -41,7 +41,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setattr(audit, "LOCKS", (LOCK,))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     osv = Service()
-    with answering(osv.answer) as osv.address:
+    with serving_json(osv.answer) as osv.address:
         yield osv
 
 
@@ -75,7 +75,7 @@ def test_unavailable_service(
     service: Service, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int
 ) -> None:
     """Without the service, the lock is reported as not audited, which only the option turns into a success."""
-    with answering(service.answer) as service.address:
+    with serving_json(service.answer) as service.address:
         pass  # the service ends with the block
 
     assert _run_audit(service, *options) == status

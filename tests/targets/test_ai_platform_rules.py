@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import OF_MACHINE, at, merged
+from ai_platform_specs import OF_MACHINE, located_text, merged
 from tpucfg.catalog import Catalog
 from tpucfg.render.validate import config_findings
 from tpucfg.yamldoc.reader import read_text
@@ -126,7 +126,7 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
 def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, Any], field: str, location: str) -> None:
     """A config that fits the API's schema has one error, at the field that the service refuses."""
     (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
-    assert (finding.id, finding.level, at(finding, config)) == ("TPU074", "error", location)
+    assert (finding.id, finding.level, located_text(finding, config)) == ("TPU074", "error", location)
     assert finding.message.partition(":")[0].endswith(field)
     assert finding.help
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from loopback import answering
+from loopback import serving_json
 from spec_factory import ROOT
 
 MARKER = "<!-- tpucfg-review -->"
@@ -69,7 +69,7 @@ class GitLab:
 def gitlab() -> Iterator[GitLab]:
     """Serve the API of GitLab on the loopback."""
     api = GitLab()
-    with answering(api.answer) as api.url:
+    with serving_json(api.answer) as api.url:
         yield api
 
 
