@@ -26,8 +26,8 @@ def _build(source: Path, kind: str, folder: Path) -> Path:
     """Build a package offline, with the locked backend."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (made,) = folder.iterdir()
-    return made
+    (package,) = folder.iterdir()
+    return package
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +74,15 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
     if repository is None:
         assert description == text
     inline = [token for block in MarkdownIt().parse(text) for token in block.children or ()]
-    aims = [
-        str(it.attrs["src" if it.type == "image" else "href"]) for it in inline if it.type in {"image", "link_open"}
+    urls = [
+        str(token.attrs["src" if token.type == "image" else "href"])
+        for token in inline
+        if token.type in {"image", "link_open"}
     ]
 
-    assert aims
-    assert all(aim.startswith("https://") for aim in aims)
-    assert sum(aim.startswith(f"{repository}/raw/v1.2.3/docs/images/") for aim in aims) == int(repository is not None)
+    assert urls
+    assert all(url.startswith("https://") for url in urls)
+    assert sum(url.startswith(f"{repository}/raw/v1.2.3/docs/images/") for url in urls) == int(repository is not None)
     assert all(block in text for block in re.findall(r"^```.*?^```$", README, re.DOTALL | re.MULTILINE))
 
 
@@ -107,9 +109,9 @@ def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
 
 def _pythons(minor: int) -> Iterator[str]:
     """Yield the interpreters of one version, on the PATH or from pyenv, whose shims may not work."""
-    found = shutil.which(f"python3.{minor}")
-    ours = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
-    for candidate in [*([found] if found else []), *map(str, sorted(ours))]:
+    on_path = shutil.which(f"python3.{minor}")
+    from_pyenv = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
+    for candidate in [*([on_path] if on_path else []), *map(str, sorted(from_pyenv))]:
         if subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0:
             yield candidate
 
@@ -139,7 +141,7 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
 
 
 def test_commands_work_outside_the_checkout(run: Run) -> None:
-    """The commands find the schemas, the templates, the catalogue and the findings' pages inside the package."""
+    """The commands find the schemas, the templates, the catalog and the findings' pages inside the package."""
     version = run("tpucfg", "--version")
     assert version.returncode == 0, version.stderr
     assert version.stdout.startswith("tpucfg ")
@@ -189,10 +191,10 @@ def test_compiled_templates_render_equal_configs(run: Run) -> None:
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:
     """A project that `init` creates passes `check`."""
-    for name, more in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
-        made = run("tpucfg", "init", name, *more)
-        assert made.returncode == 0, made.stderr
-        assert ("trainer/Dockerfile" in made.stdout) == bool(more)
+    for name, options in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
+        created = run("tpucfg", "init", name, *options)
+        assert created.returncode == 0, created.stderr
+        assert ("trainer/Dockerfile" in created.stdout) == bool(options)
 
         checked = run("tpucfg", "check", "--spec", f"{name}/tpucfg.yaml")
         assert checked.returncode == 0, checked.stdout
