@@ -58,7 +58,9 @@ def repository(
     return created
 
 
-@pytest.fixture(scope="module")  # not session: Playwright's event loop occupies the thread, and other tests need their own
+@pytest.fixture(
+    scope="module"
+)  # not session: Playwright's event loop occupies the thread, and other tests need their own
 def chromium() -> "Iterator[Browser]":
     """Start a headless browser; skip the test if none is installed."""
     from playwright.sync_api import sync_playwright

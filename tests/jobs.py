@@ -24,7 +24,7 @@ IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 
 
 def project(target: str, *sizes: str, **changes: Any) -> Project:
-    """Return a project `mnist` with one environment `dev`; `environment`, `options` and `trainer` extend the defaults."""
+    """Return a project `mnist` with an environment `dev`; `environment`, `options`, `trainer` extend the defaults."""
     environment = {
         "project": "my-project",
         "region": "us-central1",

@@ -27,7 +27,9 @@ TIMEOUT_SECONDS: Final = 300
 _ARGS: Final[Mapping[str, Callable[[Any], list[str]]]] = {
     "vertex-ai": lambda config: config["workerPoolSpecs"][0]["containerSpec"]["args"],
     "ai-platform": lambda config: config["trainingInput"]["args"],
-    "gke": lambda config: config["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["args"],
+    "gke": lambda config: config["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0][
+        "args"
+    ],
     "cloud-tpu": lambda config: _container_args(config["tpu"]["nodeSpec"][0]["node"]["metadata"]["startup-script"]),
 }
 """Functions that return the trainer's flags in a config, by target."""

@@ -42,7 +42,9 @@ def test_a_page_loads_only_from_the_site(address: str, page: Page, name: str) ->
     requests: list[str] = []
     problems: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    page.on("response", lambda response: problems.append(f"{response.status} {response.url}") if not response.ok else None)
+    page.on(
+        "response", lambda response: problems.append(f"{response.status} {response.url}") if not response.ok else None
+    )
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
 

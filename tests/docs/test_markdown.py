@@ -12,11 +12,11 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _FENCE = re.compile(r"(?P<indent> *)```")
 _ENTRY = re.compile(r"(?P<indent> *)(- |\d+\. )")
 _SITE_ONLY = re.compile(r"!!! |\?\?\? |=== \"|.*\{ ?[:#.][^}]*\}$")
-"""Syntax that only the site's generator supports: admonitions, tabs, and a heading's anchor; the host shows it as text."""
+"""Syntax of the site's generator only: admonitions, tabs, and a heading's anchor; the host shows it as text."""
 
 
 def layout_differences(text: str) -> Iterator[str]:
-    """Yield the lines that the site's generator, which follows the original Markdown, lays out differently from the host."""
+    """Yield the lines that the site's generator, based on the original Markdown, lays out differently."""
     fenced, above = False, ""
     for number, line in enumerate(text.splitlines(), 1):
         fence, entry = _FENCE.match(line), _ENTRY.match(line)

@@ -101,7 +101,9 @@ def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
     assert tpucfg("check", *both).stdout == "tpucfg.yaml, other.yaml, 3 configs: no findings\n"
     assert len(list(yaml.safe_load_all(tpucfg("render", *both).stdout))) == 3
     assert tpucfg("render", *both, "--out", "output").returncode == 0
-    files = sorted(path.relative_to(tmp_path / "output").as_posix() for path in (tmp_path / "output").rglob("config.yaml"))
+    files = sorted(
+        path.relative_to(tmp_path / "output").as_posix() for path in (tmp_path / "output").rglob("config.yaml")
+    )
     assert files == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
     ended = tpucfg("render", *both, "--spec", "wrong.yaml", "--out", "none")
     assert (ended.returncode, (tmp_path / "none").exists()) == (1, False)

@@ -68,7 +68,12 @@ def hostile_spec(target: str) -> dict[str, Any]:
             "region": REGIONS.get(target, "europe-west4"),
             **({"kube_context": "arn:aws/x@y_z"} if target == "gke" else {}),
         },
-        trainer={"image": "r/i:1", "args": {f"a{number}": text for number, text in enumerate(HOSTILE)}, **runtime, **env},
+        trainer={
+            "image": "r/i:1",
+            "args": {f"a{number}": text for number, text in enumerate(HOSTILE)},
+            **runtime,
+            **env,
+        },
         training={"tuned_on": SIZES[target], "batch_size": 1024, "train_steps": 4000},
     )
 

@@ -128,7 +128,7 @@ def test_the_jax_ladder_is_that_of_its_readme() -> None:
 
 
 def test_the_v6e_rungs_run_on_one_machine_type() -> None:
-    """As in the README, every rung has hosts of 4 chips, and the learning rate grows with the square root of the batch."""
+    """As in the README, each rung has hosts of 4 chips, and the learning rate grows with the root of the batch."""
     jobs = planned(EXAMPLES / "gke-v6e" / "tpucfg.yaml")
     assert [(job.slice.hosts, job.slice.chips_per_host) for job in jobs] == [(2, 4), (4, 4), (8, 4)]
     rates = ", ".join(str(job.rung.learning_rate) for job in jobs)

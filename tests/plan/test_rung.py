@@ -152,7 +152,9 @@ def test_an_overridden_machine_changes_the_hosts() -> None:
     """v6e-8 is one host of eight chips, or two hosts of four with an override of the machine."""
     location = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
     default = planned(spec(sizes=["v6e-8"], **location)).jobs[0]
-    overridden = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **location)).jobs[0]
+    overridden = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **location)).jobs[
+        0
+    ]
     assert [(job.slice.hosts, job.slice.chips_per_host, job.slice.cores) for job in (default, overridden)] == [
         (1, 8, 8),
         (2, 4, 8),

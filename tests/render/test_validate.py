@@ -44,7 +44,7 @@ def test_a_template_with_every_field_passes(use_template: UseTemplate) -> None:
 
 
 def altered(old: str, new: str) -> str:
-    """The plain template with something else written in the place of what a field says."""
+    """Return the plain template with another expression for one field."""
     return FIELDS.replace("others", f"others | replace({old!r}, {new!r})")
 
 

@@ -192,7 +192,7 @@ def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it()
 
 
 def test_an_allowed_region_renders() -> None:
-    """A region that the spec allows with a reason is one note, and the config is made."""
+    """A region that the spec allows with a reason is one note, and the config is rendered."""
     data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
     result = compiled(data)
     assert [(finding.level, finding.id) for finding in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]

@@ -75,7 +75,9 @@ def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run],
 
 def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, Run]) -> None:
     """A run on one device has the batches and the loss of a run on eight."""
-    alone = trainer.run([*trainers.with_local_buckets(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1))
+    alone = trainer.run(
+        [*trainers.with_local_buckets(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1)
+    )
 
     assert "devices: 1 (cpu), hosts: 1" in alone.lines
     assert alone.losses() == pytest.approx(rungs["v2-8"].losses(), abs=2e-3)

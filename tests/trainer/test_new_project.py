@@ -12,7 +12,9 @@ from tpucfg.cli.app import run
 from tpucfg.scaffold import TRAINERS
 
 KINDS = [(framework, target) for framework, targets in TRAINERS.items() for target in targets]
-each_kind = pytest.mark.parametrize(("framework", "target"), KINDS, ids=[f"{framework}-{target}" for framework, target in KINDS])
+each_kind = pytest.mark.parametrize(
+    ("framework", "target"), KINDS, ids=[f"{framework}-{target}" for framework, target in KINDS]
+)
 
 
 @each_kind
@@ -81,7 +83,9 @@ def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, step
     spec = project.folder / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace("train_steps: 200", f"epochs: {epochs}"))
     parse_flags = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
-    (project.folder / "print_flags.py").write_text(f"{parse_flags}print(flags._replace(batch_size=240).steps(60_000))\n")
+    (project.folder / "print_flags.py").write_text(
+        f"{parse_flags}print(flags._replace(batch_size=240).steps(60_000))\n"
+    )
 
     assert project.run(project.flags("v2-8"), "print_flags").lines == [str(steps)]
 

@@ -38,7 +38,10 @@ def test_a_written_out_path_outside_the_bucket_is_a_warning(value: Any, outside:
 def test_env_and_overrides_are_checked() -> None:
     """Each path has its own finding, and that of an unselected rung has none."""
     data = spec(trainer__env={"D": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "gs://b/x"}}})
-    assert [finding.message.split()[0] for finding in planned(data).findings] == ["trainer.env.D", "overrides.v2-32.args.d"]
+    assert [finding.message.split()[0] for finding in planned(data).findings] == [
+        "trainer.env.D",
+        "overrides.v2-32.args.d",
+    ]
     assert [finding.message.split()[0] for finding in planned(data, sizes=("v2-8",)).findings] == ["trainer.env.D"]
 
 

@@ -128,7 +128,9 @@ def test_a_zone_is_checked_instead_of_the_region() -> None:
         ("us-west1", "v2-8", {}, None),
     ],
 )
-def test_a_job_has_the_zone_of_the_spec_or_a_listed_one(region: str, size: str, zones: dict[str, str], zone: str | None) -> None:
+def test_a_job_has_the_zone_of_the_spec_or_a_listed_one(
+    region: str, size: str, zones: dict[str, str], zone: str | None
+) -> None:
     """The zone is that of the spec, or else the first listed one in the region, with Google's own list first."""
     data = spec(sizes=[size], training__tuned_on=size, environments__dev__region=region, environments__dev__zones=zones)
     assert planned(data).jobs[0].zone == zone

@@ -41,7 +41,9 @@ def test_a_moderate_ladder_has_no_warning() -> None:
         (("v2-128", "v2-256", "v2-512"), "v2-32", "8,192 (8×) on v2-256, 16,384 (16×) on v2-512"),
     ],
 )
-def test_a_batch_of_eight_times_the_tuned_one_is_a_warning(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
+def test_a_batch_of_eight_times_the_tuned_one_is_a_warning(
+    sizes: tuple[str, ...], tuned_on: str, expected: str | None
+) -> None:
     """The warning begins at eight times the tuned batch, and has the batch and the factor of every such rung."""
     location = V4 if "v4" in tuned_on else {}
     findings = warnings_of(*sizes, tuned_on=tuned_on, **location)
@@ -175,7 +177,9 @@ def test_an_overridden_batch_per_core_is_a_warning(batch: int, expected: str | N
 def test_a_run_of_epochs_has_no_warning_about_steps() -> None:
     """The steps of an epoch are unknown, so no warning is about a share of the run."""
     epochs = {"training__train_steps": WITHOUT, "training__epochs": 1}
-    assert warnings_of("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
+    assert (
+        warnings_of("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
+    )
 
 
 def test_warnings_are_about_the_selected_rungs() -> None:
