@@ -39,9 +39,9 @@ def test_our_line_equals_the_data_and_another_line_differs(size: str) -> None:
     """Each disputed size has one line equal to the data, and at least one line that differs."""
     claims = {who: (chips, topology, hosts) for name, who, chips, topology, hosts in CLAIMS if name == size}
     slice_ = find(size)
-    ours = claims.pop("tpucfg")
-    assert ours == (str(slice_.chips), slice_.topology, str(slice_.hosts))
-    assert any(claim != ours for claim in claims.values())
+    our_claim = claims.pop("tpucfg")
+    assert our_claim == (str(slice_.chips), slice_.topology, str(slice_.hosts))
+    assert any(claim != our_claim for claim in claims.values())
 
 
 @pytest.mark.parametrize("claim", [row for row in CLAIMS if row[1] != "tpucfg"], ids=lambda row: f"{row[0]} {row[1]}")
@@ -79,10 +79,10 @@ def test_the_table_of_generations_equals_the_data() -> None:
 def test_our_figures_are_those_of_the_data() -> None:
     """The disputed figures in the lines of tpucfg equal the data."""
     figures = table("| What | Who | Value |")
-    ours = {name: int(value) for name, who, value in figures if who == "tpucfg"}
+    our_claim = {name: int(value) for name, who, value in figures if who == "tpucfg"}
     machine = find("v6e-1").machine
     assert machine is not None
-    assert ours == {
+    assert our_claim == {
         "memory of a ct6e-standard-1t host, GB": machine.memory_gb,
         "peak bf16 TFLOP/s of a v3 chip": CATALOG.generation("v3").peak_bf16_tflops_per_chip,
         "peak bf16 TFLOP/s of a v2 chip": CATALOG.generation("v2").peak_bf16_tflops_per_chip,

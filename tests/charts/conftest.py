@@ -11,7 +11,7 @@ from browsing import Browse, OpenedPage
 
 @pytest.fixture
 def browse(chromium: Browser, tmp_path: Path) -> Iterator[Browse]:
-    """Return a function that opens a text as a file of that name, without network access, and records its requests and messages."""
+    """Return a function that opens a text as a file of that name, without network access."""
     contexts: list[BrowserContext] = []
 
     def open_text(name: str, text: str, *, width: int = 1280, scheme: str = "light") -> OpenedPage:

@@ -131,15 +131,15 @@ def test_each_environment_has_its_own_measurements() -> None:
     assert [chart.title.partition(":")[0] for chart in narrative.charts[1:]] == ["a", "c"]
 
 
-@pytest.mark.parametrize(("text", "shown"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
-def test_any_spelling_of_a_number(text: str, shown: str) -> None:
+@pytest.mark.parametrize(("text", "label"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
+def test_any_spelling_of_a_number(text: str, label: str) -> None:
     """A number in any spelling of YAML is drawn at its value, and labelled as the trainer gets it."""
     text_of_spec = json.dumps(spec(training__learning_rate=1, training__tuned_on="v2-8")).replace(
         'rate": 1', f'rate": {text}'
     )
     (narrative,) = narratives(planned(text_of_spec))
 
-    assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [shown, shown]
+    assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [label, label]
 
 
 def test_long_numbers_are_rounded() -> None:

@@ -123,6 +123,6 @@ def test_added_mapping_is_split_into_its_values() -> None:
 
 def test_mapping_with_too_many_values_is_not_split() -> None:
     """An added mapping with a thousand values is one change."""
-    after = {"dev/v2-8": {"node": {f"k{at}": at for at in range(1000)}}}
+    after = {"dev/v2-8": {"node": {f"k{number}": number for number in range(1000)}}}
 
     assert len(difference_lines({"dev/v2-8": {}}, after)) == 4

@@ -86,7 +86,7 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
     command = target_named("ai-platform").submission(config.job).start
     token = tmp_path / "token"
     token.write_text("no-token")
-    done = subprocess.run(
+    completed = subprocess.run(
         ["gcloud", f"--access-token-file={token}", "--quiet", *command.argv[1:]],
         input=config.text,
         env={
@@ -101,7 +101,7 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     (job,) = service.jobs
     assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body)}
 

@@ -20,10 +20,10 @@ def test_no_file_causes_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes)
     """A file that is no spec and a missing file are findings."""
     (tmp_path / "bad.yaml").write_bytes(content)
     for name in ("bad.yaml", "missing.yaml", "."):
-        ended = tpucfg("check", "--spec", name)
-        assert ended.returncode == 1
-        assert "error[TPU0" in ended.stdout
-        assert ended.stderr == ""
+        completed = tpucfg("check", "--spec", name)
+        assert completed.returncode == 1
+        assert "error[TPU0" in completed.stdout
+        assert completed.stderr == ""
 
 
 def test_a_file_name_that_is_not_utf_8(tpucfg: Run, tmp_path: Path) -> None:
@@ -71,18 +71,18 @@ def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
     for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
         read_end, write_end = os.pipe()
         os.close(read_end)
-        ended = tpucfg(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
+        completed = tpucfg(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
         os.close(write_end)
-        assert ended.returncode == 141
-        assert "TPU041" in ended.stderr or ended.stderr == ""
+        assert completed.returncode == 141
+        assert "TPU041" in completed.stderr or completed.stderr == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
     """Output that could not be written is an error message and status 1."""
     with Path("/dev/full").open("w") as full:
-        ended = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: No space left on device\n")
+        completed = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: No space left on device\n")
 
 
 BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
@@ -98,10 +98,10 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
     limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
     with (tmp_path / "out").open("w") as out:
-        ended = subprocess.run(
+        completed = subprocess.run(
             limited, cwd=tmp_path, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: File too large\n")
+    assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: File too large\n")
 
 
 @EITHER_WAY
@@ -182,7 +182,7 @@ def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: li
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m tpucfg "$@"\n')
     shim.chmod(0o755)
-    ended = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", COMPLETE, "bash", "tpucfg", *words],
         cwd=tmp_path,
         env={**ENVIRONMENT, "PATH": f"{shim.parent}:{os.environ['PATH']}"},
@@ -190,5 +190,5 @@ def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: li
         text=True,
         check=False,
     )
-    assert ended.stderr == ""
-    assert ended.stdout.split("\n")[:-1] == expected
+    assert completed.stderr == ""
+    assert completed.stdout.split("\n")[:-1] == expected

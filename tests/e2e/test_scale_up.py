@@ -168,8 +168,9 @@ def test_execute_respects_the_gate(scale_up: Run, tmp_path: Path) -> None:
 def test_record_from_a_pipe(tmp_path: Path) -> None:
     """From a trainer's output through a real pipe, the last of many measurements is recorded."""
     lines = "".join(
-        f'step {at}: loss 0.{at}\n2026-01-01T00:00:00Z worker-0 {{"examples_per_second": {at}.5, "accuracy": 0.{at}}}\n'
-        for at in range(1, 2000)
+        f"step {step}: loss 0.{step}\n2026-01-01T00:00:00Z worker-0 "
+        f'{{"examples_per_second": {step}.5, "accuracy": 0.{step}}}\n'
+        for step in range(1, 2000)
     )
     (tmp_path / "train.log").write_text(lines)
     piped = f"cat train.log | {shlex.join(COMMAND)} record --size v2-8 --from - --run a1"

@@ -132,13 +132,13 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
     for name in ("gcloud", "kubectl", "curl"):
         path = tmp_path / "bin" / name
         path.write_text(shell_free + path.read_text().partition("\n")[2])
-    ended = run(tmp_path, *COMMAND, "submit", "--execute")
-    assert ended.returncode == 0, ended.stderr
+    completed = run(tmp_path, *COMMAND, "submit", "--execute")
+    assert completed.returncode == 0, completed.stderr
     assert not (notes / "shell").exists()
-    (running,) = [line for line in ended.stderr.splitlines() if line.startswith("running: ")]
+    (running,) = [line for line in completed.stderr.splitlines() if line.startswith("running: ")]
     assert running.removeprefix("running: ") == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
     log = ["read its log with"] if target == "vertex-ai" else []
-    hints = [line.partition(":")[0] for line in ended.stderr.splitlines()[-2 - len(log) :]]
+    hints = [line.partition(":")[0] for line in completed.stderr.splitlines()[-2 - len(log) :]]
     assert hints == ["watch it with", *log, "delete it with"]
 
 
@@ -159,10 +159,10 @@ def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, messa
         program(tmp_path / "bin", "gcloud", script)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert ended.returncode == (0 if "delete" in message else 1)
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert message in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert completed.returncode == (0 if "delete" in message else 1)
 
 
 def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin" / "gcloud").chmod(0o755)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
-    assert ended.stderr.splitlines()[-1].startswith("help: ")
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
+    assert completed.stderr.splitlines()[-1].startswith("help: ")

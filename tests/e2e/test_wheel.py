@@ -59,10 +59,10 @@ def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Pat
 def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
     """`twine check` finds no problem in the metadata and the README."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
 
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("PASSED") == 2
+    assert completed.returncode == 0, completed.stdout
+    assert completed.stdout.count("PASSED") == 2
 
 
 @pytest.mark.parametrize("repository", [None, "https://example.com/owner/tpucfg"])
@@ -128,14 +128,14 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     pip = [str(location / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
     subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
-    here = location / "project"
-    here.mkdir()
-    shutil.copy(ROOT / "tpucfg.yaml", here)
+    project = location / "project"
+    project.mkdir()
+    shutil.copy(ROOT / "tpucfg.yaml", project)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(location / "venv/bin" / program), *arguments]
-        return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
     return run_there
 

@@ -54,9 +54,9 @@ def kill_repeatedly(folder: Path, *commands: list[str], fresh: bool) -> dict[str
     """Kill the commands at random moments, and return the counts of what was observed."""
     words = [sys.executable, "-m", "crash_runner", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'compiler'}:{ROOT / 'tests'}"}
-    ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    counts: dict[str, int] = json.loads(ended.stdout)
+    result = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    counts: dict[str, int] = json.loads(result.stdout)
     return counts
 
 
@@ -119,8 +119,8 @@ def test_concurrent_renders_succeed(tmp_path: Path) -> None:
             subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for command in commands
         ]
-        ended = [(process.communicate()[1], process.returncode) for process in started]
-        assert [status for _, status in ended] == [0] * 4, ended
+        result = [(process.communicate()[1], process.returncode) for process in started]
+        assert [status for _, status in result] == [0] * 4, result
         complete = [files(tmp_path / "complete" / str(number)) for number in (0, 1)]
         written = files(tmp_path / "output")
         assert set(written) == set(complete[0])
@@ -157,7 +157,7 @@ def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str
     """A full disk is one error; existing files stay unchanged, and there is no partial file."""
     (tmp_path / "old.yaml").write_text(json.dumps(spec()))
     (tmp_path / "new.yaml").write_text(json.dumps(many(2048)))
-    ended = mounted(
+    result = mounted(
         tmp_path,
         "96k",
         "tpucfg render --spec old.yaml --out disk/output",
@@ -165,8 +165,8 @@ def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str
         f"tpucfg {arguments} >out 2>err && status=0 || status=$?",
         *UNCHANGED,
     )
-    assert ended.stdout.endswith("status 1\n"), ended
-    assert "changed" not in ended.stdout
+    assert result.stdout.endswith("status 1\n"), result
+    assert "changed" not in result.stdout
     assert (tmp_path / "out").read_text() == ""
     *_, error, hint = (tmp_path / "err").read_text().splitlines()
     assert (error[:8], folder in error, error.rpartition(": ")[2]) == ("tpucfg: ", True, "the disk is full")
@@ -188,7 +188,7 @@ def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: s
     """Writing to a read-only folder is one error with a help, and --check works."""
     for name, batch in (("old.yaml", 1024), ("new.yaml", 2048)):
         (tmp_path / name).write_text(json.dumps(spec(training__batch_size=batch)))
-    ended = mounted(
+    result = mounted(
         tmp_path,
         "4m",
         "tpucfg render --spec old.yaml --out disk/output",
@@ -197,8 +197,8 @@ def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: s
         f"tpucfg {arguments} >out 2>err && status=0 || status=$?",
         *UNCHANGED,
     )
-    assert ended.stdout.endswith(f"status {1 if error else 3}\n"), ended
-    assert "changed" not in ended.stdout
+    assert result.stdout.endswith(f"status {1 if error else 3}\n"), result
+    assert "changed" not in result.stdout
     lines = [line for line in (tmp_path / "err").read_text().splitlines() if line.startswith("tpucfg: ")]
     assert len(lines) == bool(error)
     assert all(line.endswith(error) for line in lines)
@@ -248,7 +248,7 @@ def test_every_command_has_arguments() -> None:
 def test_a_full_output_is_one_error_line(project: Path, name: str) -> None:
     """For every command, an output that cannot be written is one line on stderr and status 1."""
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, *RUNS[name]],
             cwd=project,
             env=ENVIRONMENT,
@@ -257,9 +257,9 @@ def test_a_full_output_is_one_error_line(project: Path, name: str) -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1] == "tpucfg: the output: No space left on device"
-    assert "Traceback" not in ended.stderr
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "tpucfg: the output: No space left on device"
+    assert "Traceback" not in result.stderr
 
 
 def nested(depth: int) -> str:
@@ -312,6 +312,6 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 def measured(folder: Path, *words: str) -> tuple[int, float]:
     """Return the status and the peak memory in megabytes of a command with a memory limit."""
     command = [sys.executable, "-c", _MEASURE, str(MEGABYTES << 20), *COMMAND, *words]
-    ended = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
-    status, peak = map(int, ended.stdout.split())
+    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    status, peak = map(int, result.stdout.split())
     return status, peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

@@ -58,6 +58,6 @@ def test_a_selection_has_the_order_of_the_project(chosen: dict[str, Any], expect
 )
 def test_an_unknown_selection_is_an_error(chosen: dict[str, Any], expected: str) -> None:
     """The error about an environment names the most similar one, and that about a size lists all ladders."""
-    with pytest.raises(SelectionError) as caught:
+    with pytest.raises(SelectionError) as excinfo:
         plan(project(SPEC), CATALOG, Selection(**chosen))
-    assert str(caught.value).startswith(expected)
+    assert str(excinfo.value).startswith(expected)

@@ -37,7 +37,7 @@ class Service:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A local service without a vulnerability; only one lock is audited."""
+    """Serve a local stand-in without vulnerabilities, and limit the audit to one lock."""
     monkeypatch.setattr(audit, "LOCKS", (LOCK,))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     osv = Service()

@@ -16,7 +16,7 @@ SIZES: Final = {"vertex-ai": "v2-32", "cloud-tpu": "v2-32", "gke": "v6e-16", "ai
 
 
 def test_the_template_indents_only_the_first_field() -> None:
-    """The template writes the indentation before the first field, or the dash of a list's entry; the writer the rest."""
+    """The template writes the indentation or dash before the first field, and the writer those of the others."""
     writer = FieldWriter({"a": 1, "b": {"c": [2]}, "d": "x"}, indent=2)
 
     assert [writer.field("a"), writer.field("b"), writer.others()] == ["a: 1\n", "  b:\n    c:\n    - 2\n", "  d: x\n"]

@@ -118,10 +118,10 @@ def test_the_help_of_a_refusal(tmp_path: Path, name: str, file: str) -> None:
         assert refused.returncode == 1
         (help_,) = [line for line in refused.stderr.splitlines() if line.startswith("help: ")]
         command = help_[help_.index("tpucfg record") :].removesuffix("; or start it anyway with --force")
-        done = shell(tmp_path, command)
-        assert (done.returncode, done.stderr) == (0, ""), command
+        completed = shell(tmp_path, command)
+        assert (completed.returncode, completed.stderr) == (0, ""), command
         started = shell(tmp_path, submit)
         assert (started.returncode, started.stderr) == (0, "")
-        following = [line.partition("tpucfg ")[2] for line in done.stdout.splitlines() if "tpucfg " in line]
+        following = [line.partition("tpucfg ")[2] for line in completed.stdout.splitlines() if "tpucfg " in line]
         assert [shell(tmp_path, f"tpucfg {line}").returncode for line in following] == [0, 0]
         assert json.loads(results_file.read_text().splitlines()[-1])["size"] == "v6e-16"

@@ -67,7 +67,7 @@ def test_each_reason_is_one_note() -> None:
 
 def test_a_list_of_names_is_limited() -> None:
     """The message stays short, however many names there are."""
-    (sentence,) = messages("".join(line(f"other-{at}") for at in range(500)))
+    (sentence,) = messages("".join(line(f"other-{number}") for number in range(500)))
     assert sentence.startswith("500 records with another name (other-0, other-1, ")
     assert "and 492 more) are not counted" in sentence
 
@@ -107,7 +107,7 @@ def test_hostile_file_names_are_escaped(tmp_path: Path, name: str) -> None:
 
 def test_notes_about_files_are_limited(tmp_path: Path) -> None:
     """A folder of many unknown files has ten notes."""
-    write_results(tmp_path, **{f"run{at}": "" for at in range(1_500)})
+    write_results(tmp_path, **{f"run{number}": "" for number in range(1_500)})
     assert len(notes(tmp_path)) == 10
 
 

@@ -115,7 +115,7 @@ def test_another_file_is_one_finding() -> None:
 
 def test_findings_per_line_are_limited() -> None:
     """Hundreds of unknown keys on one line are a few findings."""
-    read = parse_records(json.dumps({f"key{at}": 1 for at in range(500)}), "results/dev.jsonl", EXAMPLE)
+    read = parse_records(json.dumps({f"key{number}": 1 for number in range(500)}), "results/dev.jsonl", EXAMPLE)
     assert len(read.findings) == MAX_FINDINGS_PER_LINE
 
 

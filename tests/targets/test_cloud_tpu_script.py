@@ -66,8 +66,8 @@ def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), ima
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
     planned_job = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
-    done = host.boot(cloud_tpu.startup_script(planned_job))
-    assert done.returncode == 0, done.stderr
+    completed = host.boot(cloud_tpu.startup_script(planned_job))
+    assert completed.returncode == 0, completed.stderr
     assert host.calls("docker", "login") == [
         ["login", "--username", "oauth2accesstoken", "--password-stdin", "https://us-docker.pkg.dev"]
     ]
@@ -95,8 +95,8 @@ def test_values_reach_the_container_unchanged(tmp_path: Path, args: list[str], e
     shutil.rmtree(tmp_path)
     host = Host(tmp_path)
     variables = [(f"NAME_{number}", value) for number, value in enumerate(env)]
-    done = host.boot(script_of(args, variables))
-    assert done.returncode == 0, done.stderr
+    completed = host.boot(script_of(args, variables))
+    assert completed.returncode == 0, completed.stderr
     (call,) = host.calls("docker", "run")
     env_arguments = [word for key, value in variables for word in ("--env", f"{key}={value}")]
     assert call[7:] == [*env_arguments, IMAGE, *args]

@@ -224,9 +224,9 @@ def test_the_commands_name_context_and_namespace() -> None:
 
 def test_without_a_context_nothing_is_submitted() -> None:
     """Without a kube_context there are no commands, and the finding is located at the environment."""
-    with pytest.raises(SubmissionError) as caught:
+    with pytest.raises(SubmissionError) as excinfo:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
-    finding = caught.value.problem.finding_in(project("gke", "v6e-16").document)
+    finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
     assert finding.message == "dev has no kube_context, and a job is never sent to the current cluster instead"
     assert finding.help.startswith("set environments.dev.kube_context")
@@ -239,8 +239,10 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     submission = gke.submission(job("gke", "v6e-16", environment=EAST))
     for command in (submission.start, submission.watch, submission.delete):
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
-        done = subprocess.run(command.argv, env=environment, input="{}", capture_output=True, text=True, check=False)
-        assert f'context "{CONTEXT}" does not exist' in done.stderr
+        completed = subprocess.run(
+            command.argv, env=environment, input="{}", capture_output=True, text=True, check=False
+        )
+        assert f'context "{CONTEXT}" does not exist' in completed.stderr
 
 
 def test_why_finds_a_key_with_dots(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_label_that_only_google_accepts_is_an_error() -> None:
 def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
     """Return a valid request body with one field changed, or removed for None.
 
-    The path begins at the request body (`M`), the job (`J`), the pod (`P`) or the container (`C`); `|` is a slash in a key.
+    The path begins at the request body (`M`), job (`J`), pod (`P`) or container (`C`); `|` is a slash in a key.
     """
     body = deepcopy(gke.request_body(job("gke", size)))
     job_spec, pod = parts(body)

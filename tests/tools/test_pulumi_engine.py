@@ -50,7 +50,7 @@ class Machine:
         return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Start the script.and return status, output and messages."""
+        """Start the script, and return its status, output and messages."""
         with self.start(*arguments) as process:
             output, messages = process.communicate(timeout=60)
             return process.returncode, output, messages
@@ -58,7 +58,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine without `pulumi`, `go` and cache."""
+    """Return a machine without `pulumi`, `go` and cache."""
     return Machine(tmp_path)
 
 

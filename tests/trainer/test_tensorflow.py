@@ -97,8 +97,8 @@ for replicas in (alone, both):
 def test_loss_does_not_depend_on_the_replicas(tensorflow: str, trainer: Trainer) -> None:
     """Two replicas see half of each batch, and reach the loss of one replica with all of it."""
     command = [tensorflow, "-c", TWO_REPLICAS, str(trainer.folder / BUCKET / "data")]
-    done = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
+    completed = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
 
-    alone, both = ([float(word) for word in line.split()] for line in done.stdout.splitlines()[-2:])
+    alone, both = ([float(word) for word in line.split()] for line in completed.stdout.splitlines()[-2:])
     assert (alone[0], both[0]) == (1, 2)
     assert both[1:] == pytest.approx(alone[1:], abs=2e-3)

@@ -167,8 +167,10 @@ def _output_of_tensorflow(python: str, **environment: str) -> str:
     kept = {key: value for key, value in os.environ.items() if key not in ("TPU_CONFIG", "TPU_NAME")}
     command = [python, "-c", REAL, str(TPU.parent)]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, env={**kept, **quiet, **environment}, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
+    completed = subprocess.run(
+        command, env={**kept, **quiet, **environment}, capture_output=True, text=True, check=True
+    )
+    return completed.stdout.splitlines()[-1]
 
 
 def test_tensorflow_accepts_these_arguments(tensorflow: str) -> None:

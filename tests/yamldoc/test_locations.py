@@ -37,7 +37,7 @@ def test_every_key_and_value_has_its_location() -> None:
 def test_a_missing_value_is_located_at_its_key() -> None:
     """A value that is missing, or a mapping of several lines, is located at its key; an entry of a list at itself."""
     document = read_text("a:\n  b:\n    c: 1\n  d: [x, y]\n", "a.yaml")
-    shown = {
+    expected = {
         ("a", "b", "c"): (3, 8),
         ("a", "b"): (2, 3),
         ("a", "missing"): (1, 1),
@@ -46,7 +46,7 @@ def test_a_missing_value_is_located_at_its_key() -> None:
         ("a", "d", 7): (4, 3),
         (): (1, 1),
     }
-    assert {path: tuple(document.value_location(path)[1:3]) for path in shown} == shown
+    assert {path: tuple(document.value_location(path)[1:3]) for path in expected} == expected
     assert tuple(document.key_location(("a", "d", 1))[1:3]) == (4, 10)
 
 

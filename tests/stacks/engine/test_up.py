@@ -22,13 +22,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """The Google projects of the example spec."""
+    """Return a cloud with the Google projects of the example spec."""
     return Cloud({"my-project-dev": NUMBER, "my-project-staging": NUMBER + 1, "my-project-prod": NUMBER + 2})
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The files of a fresh clone that `pulumi up` needs, with a virtual environment."""
+    """Create a fresh clone with the files that `pulumi up` needs, with a virtual environment."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
