@@ -68,7 +68,7 @@ def test_the_default_machine_has_the_fewest_hosts(slice_: Slice) -> None:
 
 @each_size
 def test_every_target_supports_a_size_or_has_a_reason(slice_: Slice) -> None:
-    """The targets are split between those that take the size and those with a reason."""
+    """Each target either supports the size or has a reason why not."""
     assert {*slice_.targets, *slice_.refusals} == {*TARGETS}
     assert not {*slice_.targets} & {*slice_.refusals}
 

@@ -39,7 +39,7 @@ def test_other_lists_are_not_changed() -> None:
 
 
 def test_flags_of_a_script_are_compared_by_name() -> None:
-    """A flag on a line of its own is compared by name, and every other line as a line."""
+    """A flag on its own line is compared by name, and every other line as a line."""
     before = {"script": SCRIPT % (1, 10, "")}
     after = {"script": (SCRIPT % (2, 20, " \\\n  --more=1")).replace("image:1", "image:2")}
 

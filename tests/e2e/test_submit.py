@@ -57,7 +57,7 @@ def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def hostile_spec(target: str) -> dict[str, Any]:
-    """Return a spec with hostile texts wherever a target takes a text."""
+    """Return a spec with hostile texts wherever the target accepts any text."""
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
     env = {} if target == "ai-platform" else {"env": {f"E{number}": text for number, text in enumerate(HOSTILE)}}
     return spec(

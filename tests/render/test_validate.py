@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from spec_factory import CATALOG, compiled, configs, document, ids, spec, the
+from spec_factory import CATALOG, compiled, configs, document, finding_with_id, ids, spec
 from strategies import mutated
 from tpucfg.findings import Location
 from tpucfg.render import pipeline
@@ -67,7 +67,7 @@ def test_a_template_that_alters_a_field_is_an_error(use_template: UseTemplate, s
     use_template(source)
     with pytest.raises(RenderError) as excinfo:
         configs(spec())
-    finding = the("TPU079", excinfo.value.findings)
+    finding = finding_with_id("TPU079", excinfo.value.findings)
     assert finding.location.file == "templates/vertex-ai/config.yaml.j2"
     assert "mnist-dev-v2-8" in finding.message
 
@@ -122,7 +122,7 @@ def test_a_handwritten_config_is_checked_at_its_own_lines() -> None:
     """A mistake in a config file is located in that file, and a correct file has no finding."""
     text = configs(spec())[0].text
     wrong = read_text(text.replace("replicaCount: 1", "replicaCounts: 1"), "config.yaml")
-    finding = the("TPU070", config_findings(wrong, "vertex-ai", CATALOG))
+    finding = finding_with_id("TPU070", config_findings(wrong, "vertex-ai", CATALOG))
     assert (finding.location.file, finding.location.line) == (
         "config.yaml",
         text[: text.index("replicaCount")].count("\n") + 1,

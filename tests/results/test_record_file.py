@@ -120,7 +120,7 @@ def test_findings_per_line_are_limited() -> None:
 
 
 def test_a_large_file_is_an_error(tmp_path: Path) -> None:
-    """A file beyond the limit is one finding, however large it is: project a sparse file of a terabyte."""
+    """A file beyond the limit is one finding, however large it is, such as a sparse file of a terabyte."""
     with (write_results(tmp_path, "") / "results" / "dev.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
     (finding,) = results.read_records(tmp_path, "dev", EXAMPLE).findings

@@ -67,7 +67,7 @@ class GitLab:
 
 @pytest.fixture
 def gitlab() -> Iterator[GitLab]:
-    """Serve the API of GitLab on the loopback."""
+    """Serve the API of GitLab on the loopback interface."""
     api = GitLab()
     with serving_json(api.answer) as api.url:
         yield api

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ids, planned, spec, the
+from spec_factory import finding_with_id, ids, planned, spec
 
 OWN = "my-project-dev-mnist-dev-us-central1"
 
@@ -32,7 +32,7 @@ def test_a_written_out_path_outside_the_bucket_is_a_warning(value: Any, outside:
     findings = planned(spec(trainer__args={"data_dir": value})).findings
     assert ids(findings) == (["TPU031"] if outside else [])
     if outside:
-        assert the("TPU031", findings).message.startswith("trainer.args.data_dir")
+        assert finding_with_id("TPU031", findings).message.startswith("trainer.args.data_dir")
 
 
 def test_env_and_overrides_are_checked() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import CATALOG, ids, missing_words, planned, spec, the
+from spec_factory import CATALOG, finding_with_id, ids, missing_words, planned, spec
 from tpucfg.findings import Finding
 
 OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
@@ -31,7 +31,7 @@ def test_a_region_of_googles_list_has_no_finding(region: str, size: str) -> None
 )
 def test_a_region_of_another_list_is_a_warning(region: str, size: str, expected: str) -> None:
     """The warning names the list with its address, Google's list, and a region of Google's list."""
-    warning = the("TPU021", finding_in(region, size, target="cloud-tpu"))
+    warning = finding_with_id("TPU021", finding_in(region, size, target="cloud-tpu"))
     assert warning.level == "warning"
     slice_ = CATALOG.find(size)
     assert slice_ is not None
@@ -74,7 +74,7 @@ def test_a_region_without_any_rung_is_one_finding() -> None:
         ("us-centrall1", "did you mean us-central1?"),
     ):
         result = planned(spec(environments__dev__region=region))
-        finding = the("TPU021", result.findings)
+        finding = finding_with_id("TPU021", result.findings)
         assert finding.location == result.project.document.value_location(("environments", "dev", "region"))
         assert missing_words(finding, region, expected) == []
 
@@ -159,7 +159,7 @@ def test_a_bucket_name_follows_the_rules(bucket: str, rule: str | None) -> None:
 def test_a_default_bucket_name_may_be_invalid(project: str) -> None:
     """With a long or domain-scoped project, Cloud Storage refuses the default name, and the help is to set `bucket`."""
     names = {"name": "a-name-of-twenty-four-ch", "environments__dev__project": project}
-    findings = the("TPU028", planned(spec(**names)).findings)
+    findings = finding_with_id("TPU028", planned(spec(**names)).findings)
     assert missing_words(findings, "set environments.dev.bucket", project) == []
     assert planned(spec(**names, environments__dev__bucket="my-bucket")).findings == ()
 

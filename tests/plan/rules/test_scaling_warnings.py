@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spec_factory import WITHOUT, ids, missing_words, planned, spec, the
+from spec_factory import WITHOUT, finding_with_id, ids, missing_words, planned, spec
 from tpucfg.findings import Finding
 
 V4 = {"target": "cloud-tpu", "environments__dev__region": "us-central2"}
@@ -140,7 +140,9 @@ def test_a_kept_learning_rate_is_located_at_the_rule() -> None:
     for training in (written, {key: value for key, value in written.items() if key != "learning_rate_rule"}):
         plan = planned(spec(training=training))
         key = "learning_rate_rule" if "learning_rate_rule" in training else "learning_rate"
-        assert the("TPU045", plan.findings).location == plan.project.document.value_location(("training", key))
+        assert finding_with_id("TPU045", plan.findings).location == plan.project.document.value_location(
+            ("training", key)
+        )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ids, missing_words, planned, spec, the
+from spec_factory import finding_with_id, ids, missing_words, planned, spec
 
 
 def test_an_unknown_size_is_an_error() -> None:
@@ -27,7 +27,7 @@ def test_an_unknown_size_is_an_error() -> None:
 )
 def test_a_ladder_must_rise(sizes: list[str], words: list[str]) -> None:
     """The cores rise from rung to rung; the finding shows both rungs, their cores and the right order."""
-    finding = the("TPU023", planned(spec(sizes=sizes)).findings)
+    finding = finding_with_id("TPU023", planned(spec(sizes=sizes)).findings)
     assert missing_words(finding, *words) == []
     assert len(finding.related) == 1
 
@@ -75,7 +75,7 @@ def test_an_entry_for_a_size_of_no_ladder_is_an_error() -> None:
 def test_a_batch_must_divide_over_the_cores(change: dict[str, Any], expected: str, help_: str) -> None:
     """The batch per core must be a whole number; the help has the nearest valid batches."""
     result = planned(spec(**change))
-    finding = the("TPU040", result.findings)
+    finding = finding_with_id("TPU040", result.findings)
     assert (finding.message, finding.help) == (expected, help_)
     assert result.jobs == ()
 
@@ -104,7 +104,7 @@ def test_a_batch_must_divide_over_the_cores(change: dict[str, Any], expected: st
 )
 def test_a_flag_given_twice_is_an_error(change: dict[str, Any], expected: str) -> None:
     """Which of two equal flags counts depends on the program, so they are refused."""
-    assert the("TPU050", planned(spec(**change)).findings).message.startswith(expected)
+    assert finding_with_id("TPU050", planned(spec(**change)).findings).message.startswith(expected)
 
 
 def test_a_disabled_flag_may_be_an_argument() -> None:
@@ -117,7 +117,7 @@ def test_a_disabled_flag_may_be_an_argument() -> None:
 def test_two_environments_cannot_share_a_bucket() -> None:
     """The finding shows both environments, also if one name is the default."""
     other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
-    finding = the("TPU029", planned(spec(environments__other=other)).findings)
+    finding = finding_with_id("TPU029", planned(spec(environments__other=other)).findings)
     assert finding.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
     assert finding.location.line != finding.related[0][0].line
 
