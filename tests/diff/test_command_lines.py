@@ -28,7 +28,7 @@ docker run --detach --name trainer \\
         (["--a="], {"--a": ""}),
     ],
 )
-def test_words_by_flag(words: list[str], expected: dict[str, Any]) -> None:
+def test_each_flag_has_its_value(words: list[str], expected: dict[str, Any]) -> None:
     """Each flag has its value: none, one, or a list for a repeated flag. Other words keep their order."""
     assert parse_command_lines({"any": words}) == {"any": expected}
 

@@ -36,7 +36,7 @@ def test_render_of_one_size_and_run(tpucfg: Run) -> None:
     assert folder == "gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-32/try-2"
 
 
-def test_render_as_json(tpucfg: Run) -> None:
+def test_render_as_json_equals_yaml(tpucfg: Run) -> None:
     """Each config is a JSON value equal to its YAML document."""
     text = tpucfg("render", "--format", "json").stdout
     decoder, configs = json.JSONDecoder(), []
@@ -70,7 +70,7 @@ def test_check_prints_its_result(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize("format_", ["json", "sarif"])
-def test_check_in_machine_readable_formats(tpucfg: Run, format_: str) -> None:
+def test_check_prints_one_json_value(tpucfg: Run, format_: str) -> None:
     """The output is one JSON value, also without findings, and nothing else."""
     for arguments, status in ((("check",), 0), (("check", "--spec", "wrong.yaml"), 1)):
         completed = tpucfg(*arguments, "--format", format_)
@@ -80,7 +80,7 @@ def test_check_in_machine_readable_formats(tpucfg: Run, format_: str) -> None:
         assert len(results) == status
 
 
-def test_check_as_github_annotations(tpucfg: Run) -> None:
+def test_check_prints_github_annotations(tpucfg: Run) -> None:
     """Each finding is one annotation line."""
     completed = tpucfg("check", "--spec", "wrong.yaml", "--format", "github")
     assert completed.returncode == 1
@@ -99,7 +99,7 @@ def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None
     assert (completed.returncode, "--target" in completed.stderr) == (2, True)
 
 
-def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
+def test_several_specs_are_checked_and_rendered(tpucfg: Run, tmp_path: Path) -> None:
     """Each spec is checked and rendered; the output folder has a folder for each project."""
     both = ("--spec", "tpucfg.yaml", "--spec", "other.yaml")
     assert tpucfg("check", *both).stdout == "tpucfg.yaml, other.yaml, 3 configs: no findings\n"
@@ -265,7 +265,7 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
         (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
     ],
 )
-def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_sizes_of_an_unknown_region_suggests_regions(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
     """The help for a zone or a misspelled region names the region; for any other name it lists all regions."""
     completed = tpucfg("sizes", "--region", *arguments)
     assert (completed.returncode, completed.stdout) == (1, "")

@@ -105,7 +105,7 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
 
 
 @EITHER_WAY
-def test_a_pipe_closed_in_the_middle(environment: dict[str, str]) -> None:
+def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str]) -> None:
     """The status is that of SIGPIPE also if the reader has read a part of the output."""
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
@@ -172,7 +172,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("render", "--spec", "missing.yaml", "--size", ""), [""]),
     ],
 )
-def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
+def test_completion_works_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
     """A real bash completes commands, options, environments and sizes of the spec; a broken spec is no error."""
     prod = {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v3-8", "v3-32"]}
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(environments__prod=prod)))

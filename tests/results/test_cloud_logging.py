@@ -205,7 +205,7 @@ def test_an_empty_list_names_freshness() -> None:
 
 
 @pytest.mark.parametrize("form", [gcloud, compact])
-def test_entries_without_the_measurement(form: Form) -> None:
+def test_entries_without_the_measurement_are_an_error(form: Form) -> None:
     """The measurement may be in older entries: the help names the options to fetch more."""
     with pytest.raises(LogError, match=r"^train\.json has no line of JSON with ") as excinfo:
         parse(form([vertex(0, "starting")]))

@@ -72,7 +72,7 @@ def test_a_list_of_names_is_limited() -> None:
     assert "and 492 more) are not counted" in sentence
 
 
-def test_files_named_after_no_environment(tmp_path: Path) -> None:
+def test_files_named_after_no_environment_have_a_note(tmp_path: Path) -> None:
     """Such a file is a note with the most similar environment; files with another extension are ignored."""
     write_results(tmp_path, dev=line(), prd=line())
     (tmp_path / "results" / "notes.txt").write_text("mine")

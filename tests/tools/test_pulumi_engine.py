@@ -114,7 +114,7 @@ def test_find_builds_nothing(machine: Machine) -> None:
     assert not machine.runs.exists()
 
 
-def test_machine_without_pulumi_and_go(machine: Machine) -> None:
+def test_machine_without_pulumi_and_go_gets_the_urls(machine: Machine) -> None:
     """Without Pulumi and Go, the message has the URLs to install either of them."""
     status, output, messages = machine.run()
 

@@ -145,7 +145,7 @@ def test_modules_are_valid_in_old_python(path: Path) -> None:
         ast.parse(path.read_text(), feature_version=(3, 7))
 
 
-def test_project_without_a_trainer(tmp_path: Path) -> None:
+def test_a_project_may_have_its_own_trainer(tmp_path: Path) -> None:
     """A project with its own trainer gets no other trainer and no flags for it."""
     assert run(["init", str(tmp_path / "mnist")]) == 0
 

@@ -52,7 +52,7 @@ def test_a_missing_value_is_located_at_its_key() -> None:
 
 @given(MAPPINGS, st.sampled_from([None, 1, "\t"]))
 @example({"a": {"b😀": "😀", "c": [1]}, "d": 2}, None)
-def test_locations_in_json(data: dict[str, Any], indent: Any) -> None:
+def test_locations_in_json_are_exact(data: dict[str, Any], indent: Any) -> None:
     """The text at the location of a value or a key is that value or key."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     document = read_text(text, "a.json")

@@ -44,7 +44,7 @@ def error_of(send_request: Ask, *request: object) -> tuple[int, str]:
         return answer.code, json.loads(answer.read())["error"]["message"]
 
 
-def test_bucket_life_cycle(send_request: Ask, cloud: Cloud) -> None:
+def test_bucket_can_be_created_patched_and_deleted(send_request: Ask, cloud: Cloud) -> None:
     """A bucket's location is in upper case; the bucket can be patched, emptied and deleted."""
     body = {"name": "acme", "location": "us-central1", "labels": {"a": "1", "b": "2"}}
     created = send_request("POST", "/storage/v1/b?project=acme-dev", body)

@@ -67,7 +67,7 @@ def edit(clone: Path, old: str, new: str) -> None:
     spec.write_text(text.replace(old, new, 1))
 
 
-def test_up_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
+def test_up_works_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
     """The documented commands create the environment, a second `up` is empty, and the outputs equal the spec's."""
     preview = pulumi("preview", "--stack", "dev", "--diff").stdout
     assert f'"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"' in preview
