@@ -25,7 +25,7 @@ settings.load_profile("tpucfg")
 
 KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system"))
 """The marks of slow tests; pyproject.toml describes each."""
-FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser"}
+FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser", "tensorflow": "trainer"}
 """The mark of the tests that use a fixture, by the fixture's name."""
 
 

@@ -23,7 +23,8 @@ COUNT: Final = 5_000
 BATCHES: Final = 20
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("batch", [pytest.param(0, marks=pytest.mark.sample), *range(1, BATCHES)])
 def test_every_input_is_handled(batch: int) -> None:
     """No input causes an exception, a hang, or an error without location and id; valid inputs render."""
     tally = run_all(cases_of(1, range(batch * COUNT // BATCHES, (batch + 1) * COUNT // BATCHES)))

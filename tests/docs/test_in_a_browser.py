@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page
 
 import loopback
 
+pytestmark = pytest.mark.xdist_group("site")
+
 PAGES = ("index", "first-steps", "arithmetic", "targets/gke", "reference/spec", "findings/TPU021")
 
 

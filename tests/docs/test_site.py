@@ -9,6 +9,8 @@ import pytest
 from spec_factory import ROOT
 from tpucfg.findings import RULES
 
+pytestmark = [pytest.mark.documents, pytest.mark.xdist_group("site")]
+
 
 def _copy(built: Path, folder: Path) -> Path:
     return shutil.copytree(built, folder / "site")

@@ -17,6 +17,8 @@ import registry_readme
 import yaml
 from markdown_it import MarkdownIt
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel")]
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
@@ -98,6 +100,7 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
         assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
 
 
+@pytest.mark.sample
 def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
     """Each file of the catalog has an equal JSON file, which the installed package reads."""
     contents = _contents(wheel)

@@ -16,6 +16,8 @@ from process import COMMAND, ENVIRONMENT
 from spec_factory import ROOT, spec
 from tpucfg.cli.app import COMMANDS
 
+pytestmark = pytest.mark.system
+
 KILLS: Final = 200
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
 MEGABYTES: Final = 200

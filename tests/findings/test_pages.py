@@ -58,8 +58,8 @@ def test_links_resolve(id_: str) -> None:
 def test_numbers_in_the_pages_match_the_code() -> None:
     """Thresholds and limits in the prose equal those of the code."""
     assert all(f"{limit:,}" in text_of("TPU010") for limit in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH))
-    assert f"{LARGE_BATCH_GROWTH} times and more" in text_of("TPU041")
-    assert f"fewer than {MIN_STEPS} are left" in text_of("TPU042")
+    assert f"at least {LARGE_BATCH_GROWTH} times the tuned one" in text_of("TPU041")
+    assert f"fewer than {MIN_STEPS} steps" in text_of("TPU042")
     assert MAX_WARMUP_SHARE * 4 == 1
     assert "more than a quarter of the run" in text_of("TPU043")
     assert all(f"${{{name}}}" in text_of("TPU009") for name in PLACEHOLDERS)

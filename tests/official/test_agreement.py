@@ -16,6 +16,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from official import gke
 
+pytestmark = pytest.mark.official
+
 SCHEMAS = Path(__file__).parents[2] / "schema"
 
 WRITTEN_BY_THE_SERVICE = {

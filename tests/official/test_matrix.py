@@ -17,6 +17,8 @@ from tpucfg.render.pipeline import compile_project, render_configs
 from tpucfg.spec.parse import project_from_document
 from tpucfg.yamldoc.reader import read_text
 
+pytestmark = pytest.mark.official
+
 IMAGE = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 PACKAGE = {"package": "gs://my-bucket/trainer-0.1.tar.gz", "module": "trainer.task"}
 RUNTIME = {"runtime": "2.2", "python": "3.7"}
@@ -85,7 +87,9 @@ def _text(spec: Mapping[str, Any]) -> str:
     return config.text
 
 
-@pytest.mark.parametrize("target", TRAINERS)
+@pytest.mark.parametrize(
+    "target", [pytest.param(name, marks=pytest.mark.sample if name == "vertex-ai" else ()) for name in TRAINERS]
+)
 def test_every_config_is_officially_valid(target: str) -> None:
     """For every size, trainer and region, Google's own code accepts the config."""
     cells = list(_cells(target))

@@ -6,6 +6,8 @@ import pytest
 import official
 from official import gke, samples
 
+pytestmark = pytest.mark.official
+
 
 @pytest.mark.parametrize(("target", "path"), samples.of_kinds("good", "missed"), ids=samples.name)
 def test_good_config_is_accepted(target: str, path: Path) -> None:

@@ -18,7 +18,7 @@ from tpucfg.cli.app import run
 
 GOLDEN: Final = Path(__file__).parent / "comments"
 Edit = Callable[[Repository], None]
-PROTECTED: Final = ("    protect: true                # Pulumi refuses to delete or replace what holds data\n", "")
+PROTECTED: Final = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
 
 
 def _edit(*replaced: tuple[str, str]) -> Edit:
@@ -101,7 +101,7 @@ SCENARIOS: Final[dict[str, Edit]] = {
     ),
     "environment-removed": _edit(
         (
-            "  dev:\n    project: my-project-dev\n    region: us-central1          # the bucket and every rung live here\n",  # noqa: E501
+            "  dev:\n    project: my-project-dev\n    region: us-central1          # of the bucket and of every job\n",  # noqa: E501
             "",
         )
     ),

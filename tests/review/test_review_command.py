@@ -19,7 +19,7 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 from tpucfg.cli.options import SPEC
 
-LIFTED = ("    protect: true                # Pulumi refuses to delete or replace what holds data\n", "")
+LIFTED = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
 
 
 def review(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:

@@ -14,6 +14,8 @@ from bucket_server import Buckets, buckets
 from tpucfg.cli.app import run
 from trainers import Run, Trainer, devices
 
+pytestmark = [pytest.mark.trainer, pytest.mark.xdist_group("jax")]
+
 SIZES: Final = {"v2-8": 1, "v2-32": 4}
 """Hosts of each rung of the new project's ladder."""
 BUCKET: Final = "gs://my-project-dev-mnist-dev-us-central1"
@@ -51,6 +53,7 @@ def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
     return runs
 
 
+@pytest.mark.sample
 def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
     """With the exact flags of the configs, runs on 1 host and on 4 hosts see equally many examples and learn them."""
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines

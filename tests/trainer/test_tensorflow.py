@@ -8,6 +8,8 @@ import pytest
 import trainers
 from trainers import Run, Trainer
 
+pytestmark = [pytest.mark.trainer, pytest.mark.xdist_group("tensorflow")]
+
 SIZES: Final = ("v5litepod-4", "v5litepod-8")
 """The new project's ladder: one host per rung."""
 BUCKET: Final = "my-project-dev-mnist-dev-us-central1"

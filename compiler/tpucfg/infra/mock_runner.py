@@ -70,7 +70,9 @@ def _run(
         run_main()
     except pulumi.RunError as error:
         raise ProgramError(str(error)) from None
-    return EnvironmentResources(environment, tuple(sorted(recorded)), outputs)
+    return EnvironmentResources(
+        environment, tuple(sorted(recorded, key=lambda resource: (resource.type, resource.name))), outputs
+    )
 
 
 # Pulumi takes seconds to import, and only this function needs the classes: they are defined inside it.
