@@ -101,7 +101,7 @@ SCENARIOS: Final[dict[str, Edit]] = {
     ),
     "environment-removed": _edit(
         (
-            "  dev:\n    project: my-project-dev\n    region: us-central1          # of the bucket and of every job\n",  # noqa: E501
+            "  dev:\n    project: my-project-dev\n    region: us-central1          # of the bucket and of every job\n",
             "",
         )
     ),
