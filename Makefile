@@ -1,4 +1,4 @@
-# Each recipe is a step of .ci/run too. `make help` lists them.
+# .ci/run calls these targets; `make help` lists them.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,25 +13,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help demo setup test test-all lint format workflows engine tensorflow bench bench-write fuzz fuzz-write build schemas schemas-check \
 	pages docs docs-serve readme audit lock clean
 
-help: ## list the recipes
+help: ## list the targets
 	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
 
-demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs Python 3.11 and nothing else
+demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Python 3.11
 	@$(BIN)/tpucfg render --size v3-32
 
-setup: $(VENV)/development ## install everything for development, the infra's packages too
+setup: $(VENV)/development ## install all packages for development, including Pulumi's
 
-test: setup ## run every module's tests, and one of each slow kind; takes five minutes
+test: setup ## run the fast tests, and one test of each slow kind; takes five minutes
 	$(PYTEST) -m 'not slow or sample'
 
-test-all: setup ## run all tests; takes a quarter of an hour
+test-all: setup ## run all tests; takes 15 minutes
 	$(PYTEST)
 
-lint: setup lint-trainer-jax lint-trainer-tensorflow ## ruff and mypy
+lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy compiler stacks tests tools benchmarks
-	$(BIN)/mypy tests/stacks/engine/conftest.py # by itself: it would be a second module of that name
+	$(BIN)/mypy tests/stacks/engine/conftest.py # separately: there are two modules named conftest
 
 lint-trainer-%: setup
 	@rm -rf .cache/trainers/$*
@@ -39,64 +39,64 @@ lint-trainer-%: setup
 	cd .cache/trainers/$* && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml \
 		--cache-dir $(CURDIR)/.mypy_cache/$* trainer
 
-format: setup ## let ruff repair what it can
+format: setup ## apply ruff's automatic fixes and its formatter
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the trainer that runs on it
+tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
-bench: setup ## measure, and print the figures
+bench: setup ## run the benchmarks and print the results
 	$(BIN)/python -m benchmarks
 
-bench-write: setup ## measure, and put the figures into benchmarks/RESULTS.md
+bench-write: setup ## run the benchmarks and write the results to benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks --write
 
-fuzz: setup ## give the command 100,000 inputs that nobody wrote; takes half an hour
+fuzz: setup ## fuzz the commands with 100,000 generated inputs; takes half an hour
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
-fuzz-write: ## the same, and put the figures into benchmarks/RESULTS.md
+fuzz-write: ## run the fuzzer and write the results to benchmarks/RESULTS.md
 	$(MAKE) fuzz FUZZ=--write
 
-build: setup ## make the sdist, and from it the wheel
+build: setup ## build the sdist, and the wheel from it
 	rm -rf dist
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python
 	$(BIN)/twine check --strict dist/*
 
-workflows: $(VENV)/runtime ## actionlint over the workflows, those of a new project too; needs Go
+workflows: $(VENV)/runtime ## run actionlint on the workflows, including those of a new project; needs Go
 	@rm -rf .cache/workflows
 	@$(BIN)/tpucfg init .cache/workflows >/dev/null
 	@cd tools/actionlint && go tool actionlint $(CURDIR)/.github/workflows/*.yml \
 		$(CURDIR)/.cache/workflows/.github/workflows/*.yml
 
-engine: setup ## build the Pulumi engine that the tests of the stack run on, where there is none; needs Go
+engine: setup ## build the Pulumi engine for the stack tests, if none is installed; needs Go
 	$(BIN)/python tools/pulumi_engine.py
 
-schemas-check: setup ## compare schema/<target>.schema.json with the official packages
+schemas-check: setup ## check schema/<target>.schema.json against the official packages
 	$(BIN)/python tools/api_schemas.py --check
 
-schemas: setup ## write schema/<target>.schema.json from the official packages
+schemas: setup ## generate schema/<target>.schema.json from the official packages
 	$(BIN)/python tools/api_schemas.py
 
-audit: setup ## look the locked versions up among the known holes; needs a network
+audit: setup ## audit the locked packages for known vulnerabilities; needs network access
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-pages: setup ## fill in what is generated in docs/findings and docs/reference
+pages: setup ## generate the generated parts of docs/findings and docs/reference
 	$(BIN)/python tools/finding_pages.py
 	$(BIN)/python tools/reference.py
 
-docs: setup ## build the site into site/, and look for what leads nowhere in it
+docs: setup ## build the documentation into site/ and check its links
 	$(BIN)/python tools/finding_pages.py --check
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/build_site.py
 
-docs-serve: docs ## build the site, and show it at http://127.0.0.1:8000
+docs-serve: docs ## build the documentation and serve it at http://127.0.0.1:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site
 
-readme: setup ## run the commands in the documents, and put what they print, and the picture, there
+readme: setup ## update the command output and the chart in the documents
 	$(BIN)/tpucfg ladder --env prod --format svg > docs/images/ladder.svg
 	$(BIN)/python tools/readme_blocks.py --write
 
-lock: setup ## choose the versions of all packages anew
+lock: setup ## upgrade the locked versions of all packages
 	mkdir -p .cache
 	$(LOCK) --upgrade pyproject.toml --extra infra --group test --group lint --group docs --group release \
 		--output-file .cache/everything.txt
@@ -108,14 +108,14 @@ lock: setup ## choose the versions of all packages anew
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
 
-clean: ## remove what these recipes made
+clean: ## delete the files that these targets created
 	rm -rf $(VENV) .cache dist site
 
-# The environments' stamps: what is installed is what the locks say.
+# Stamp files of the virtual environments: an environment is updated when its lock file changes.
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo 'tpucfg needs Python 3.11 or newer; name one, for example: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 1; }
+		{ echo 'tpucfg needs Python 3.11 or newer; choose one, for example: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 

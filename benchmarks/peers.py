@@ -80,20 +80,20 @@ def measure(tpucfg: Path, rounds: int) -> dict[str, dict[int, Cost]]:
     installed = [(tool, programs.get(tool.name) or shutil.which(tool.name)) for tool in TOOLS]
     costs: dict[str, dict[int, Cost]] = {tool.name: {} for tool, program in installed if program}
     with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as folder:
-        here = Path(folder)
-        list(write_specs(here))
+        workdir = Path(folder)
+        list(write_specs(workdir))
         for count in COUNTS:
-            (here / "variants.json").write_text(json.dumps({"variants": list(variants(count))}), encoding="utf-8")
+            (workdir / "variants.json").write_text(json.dumps({"variants": list(variants(count))}), encoding="utf-8")
             for tool, program in installed:
                 if program and max((cost.seconds for cost in costs[tool.name].values()), default=0) < _MAX_SECONDS:
                     command = tool.command(program, count)
-                    costs[tool.name][count] = min(_run(command, here) for _ in range(rounds))
+                    costs[tool.name][count] = min(_run(command, workdir) for _ in range(rounds))
     return costs
 
 
-def _run(command: Sequence[str], here: Path) -> Cost:
-    shutil.rmtree(here / "out", ignore_errors=True)
-    return run(command, here)
+def _run(command: Sequence[str], workdir: Path) -> Cost:
+    shutil.rmtree(workdir / "out", ignore_errors=True)
+    return run(command, workdir)
 
 
 def variants(count: int) -> Iterator[Mapping[str, object]]:
@@ -112,7 +112,7 @@ def variants(count: int) -> Iterator[Mapping[str, object]]:
 
 
 def missed(costs: Mapping[str, Mapping[int, Cost]]) -> list[str]:
-    """Return the missed goals. The only goal is to be faster than CUE, which also prints and validates."""
+    """Return the missed goals. The only one: be faster than CUE, which also validates and prints."""
     is_faster = costs["tpucfg (printed)"][max(COUNTS)].seconds < costs.get("cue", costs["script"])[max(COUNTS)].seconds
     return [] if is_faster else ["faster than cue"]
 

@@ -51,15 +51,15 @@ allow:
 def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
     """Return the cheapest of `rounds` runs of `tpucfg render --out DIR --spec A …`, by number of specs."""
     with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as folder:
-        here = Path(folder)
-        specs = list(write_specs(here))
+        workdir = Path(folder)
+        specs = list(write_specs(workdir))
         costs_by_count: dict[int, list[Cost]] = {count: [] for count in COUNTS}
         for _ in range(rounds):
             for count in COUNTS:
-                shutil.rmtree(here / "out", ignore_errors=True)
+                shutil.rmtree(workdir / "out", ignore_errors=True)
                 options = [argument for spec in specs[:count] for argument in ("--spec", spec)]
-                costs_by_count[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], here))
-                _check_complete(here / "out", count)
+                costs_by_count[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], workdir))
+                _check_complete(workdir / "out", count)
     return {count: min(costs, key=_core_seconds) for count, costs in costs_by_count.items()}
 
 
@@ -68,13 +68,13 @@ def _core_seconds(cost: Cost) -> float:
     return cost.cpu_seconds
 
 
-def write_specs(here: Path) -> Iterator[str]:
+def write_specs(workdir: Path) -> Iterator[str]:
     """Write specs of different projects with different values; yield their names."""
     for number in range(max(COUNTS)):
         text = _SPEC.format(
             number=number, sizes=", ".join(SIZES), batch=8 * (64 + number % 128), steps=6400 + 64 * (number % 100)
         )
-        (here / f"{number}.yaml").write_text(text, encoding="utf-8")
+        (workdir / f"{number}.yaml").write_text(text, encoding="utf-8")
         yield f"{number}.yaml"
 
 

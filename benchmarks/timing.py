@@ -26,7 +26,7 @@ class CommandError(Exception):
     """A measured command failed, so its time is meaningless."""
 
 
-def run(command: Sequence[str], here: Path) -> Cost:
+def run(command: Sequence[str], workdir: Path) -> Cost:
     """Run a command and discard its output.
 
     Raises:
@@ -34,7 +34,7 @@ def run(command: Sequence[str], here: Path) -> Cost:
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_PYTHON_VARIABLES)}
     discarded = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    with chdir(here):
+    with chdir(workdir):
         start = time.perf_counter()
         process = os.posix_spawn(command[0], list(command), environment, file_actions=discarded)
         _, status, usage = os.wait4(process, 0)
@@ -44,16 +44,16 @@ def run(command: Sequence[str], here: Path) -> Cost:
     return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
-def fastest(commands: Mapping[str, Sequence[str]], here: Path, rounds: int) -> dict[str, Cost]:
+def fastest(commands: Mapping[str, Sequence[str]], workdir: Path, rounds: int) -> dict[str, Cost]:
     """Return the fastest of `rounds` runs of each command.
 
     The commands run in turns, so that temporary load of the machine affects all of them; the fastest run is the least
     affected one. An additional first round fills the caches of files and bytecode.
     """
     for command in commands.values():
-        run(command, here)
+        run(command, workdir)
     costs_by_name: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
-            costs_by_name[name].append(run(command, here))
+            costs_by_name[name].append(run(command, workdir))
     return {name: min(costs) for name, costs in costs_by_name.items()}

@@ -35,7 +35,7 @@ def grant_access(
     _grant_on_bucket("tpu-agent", agent_member, bucket, settings, options, [agent.identity])
     _grant_on_bucket("workload", f"serviceAccount:{settings.account}", bucket, settings, options, account_created)
     for member in settings.config.bucket_members:
-        # Removing a member's access has to be possible in one step, in a protected environment too.
+        # Not protected: removing a member's access has to be possible in one step, even in a protected environment.
         _grant_on_bucket(member, member, bucket, settings, options, [], protect=False)
     if settings.target == "ai-platform":
         gcp.projects.IAMMember(

@@ -1,7 +1,7 @@
 """Identities of an environment: Google's TPU service agent, and the account that the jobs run as.
 
-The grants' members are computed and not read from Google's answers: a preview has to show them, and the answer may have
-no e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
+The members of the grants are computed instead of read from Google's response: a preview has to show them, and the
+response may have no e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
 """
 
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ class ServiceAgent(NamedTuple):
 
     email: Output[str]
     identity: gcp.projects.ServiceIdentity
-    """Dependency of each grant to the agent, which exists only after its identity was generated."""
+    """Every grant to the agent depends on it: the agent exists only after its identity was generated."""
 
 
 class AgentNames(NamedTuple):
@@ -30,8 +30,8 @@ class AgentNames(NamedTuple):
 
     email: Output[str]
     project: str
-    follows_rule: bool
-    """True if the e-mail follows from the project's number, so that Google's answer can be compared with it."""
+    is_derived: bool
+    """True if the e-mail is derived from the project's number, so that Google's response can be compared with it."""
 
 
 def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
@@ -43,9 +43,9 @@ def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
     if settings.target == "ai-platform":
         # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
-        return AgentNames(Output.from_input(names.tpu_account), names.project, follows_rule=False)
+        return AgentNames(Output.from_input(names.tpu_account), names.project, is_derived=False)
     email = Output.format("service-{0}@cloud-tpu.iam.gserviceaccount.com", _project_number(settings, provider))
-    return AgentNames(email, settings.project, follows_rule=True)
+    return AgentNames(email, settings.project, is_derived=True)
 
 
 def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[Resource]) -> ServiceAgent:
@@ -53,7 +53,7 @@ def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[
     identity = gcp.projects.ServiceIdentity(
         "tpu-agent", project=names.project, service=TPU_API, opts=options.create(apis)
     )
-    if names.follows_rule:
+    if names.is_derived:
         identity.email.apply(lambda actual: _warn_if_different(actual, names.email))
     return ServiceAgent(names.email, identity)
 
@@ -80,12 +80,12 @@ def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:
         return Output.from_input(settings.config.project_number)
     # Not get_project_output: the SDK prints a traceback for a failure inside an output, even if it is caught.
     try:
-        answer = gcp.organizations.get_project(
+        response = gcp.organizations.get_project(
             project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider)
         )
     except Exception as error:  # noqa: BLE001 - the SDK has no exception type of its own for a failed look-up
         raise _lookup_error(settings, str(error)) from None
-    return Output.from_input(answer.number)
+    return Output.from_input(response.number)
 
 
 def _lookup_error(settings: Settings, cause: str) -> pulumi.RunError:
@@ -100,7 +100,7 @@ def _lookup_error(settings: Settings, cause: str) -> pulumi.RunError:
 
 
 def _warn_if_different(actual: str | None, email: Output[str]) -> None:
-    """Compare the agent's e-mail with Google's answer: https://cloud.google.com/iam/docs/service-agents.
+    """Compare the agent's e-mail with Google's response: https://cloud.google.com/iam/docs/service-agents.
 
     Google may change the rule for the names of service agents.
     """

@@ -17,8 +17,8 @@ HOST: Final = "pulumi-language-python-exec"
 def hide_interrupt_traceback() -> None:
     """Print no traceback for a KeyboardInterrupt; the exit status stays that of an interrupted process.
 
-    Outside Pulumi's Python host (under mocks, in the Automation API) the process belongs to another program, whose
-    `sys.excepthook` is left alone.
+    Outside Pulumi's Python host (under mocks, in the Automation API), the process belongs to another program, whose
+    `sys.excepthook` is not changed.
     """
     # Not sys.argv, which the host replaces by the arguments of the program.
     if any(Path(argument).name == HOST for argument in sys.orig_argv):

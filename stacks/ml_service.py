@@ -30,7 +30,7 @@ class Names(NamedTuple):
 
 
 def names(settings: Settings) -> Names:
-    """Return the names from stack config, or from the service where config has only one of them or none.
+    """Return the names from stack config; any that config does not set are requested from the service.
 
     Raises:
         pulumi.RunError: The call failed; the message names the config that replaces it.
@@ -40,12 +40,12 @@ def names(settings: Settings) -> Names:
         return Names(config.service_account_project, config.tpu_service_account)
     # `tpucfg infra` and the tests run without network access.
     if isinstance(get_monitor(), MockMonitor):
-        answer = Names(f"tenant-of-{settings.project}", f"tpu-account-of-{settings.project}")
+        looked_up = Names(f"tenant-of-{settings.project}", f"tpu-account-of-{settings.project}")
     else:
-        answer = _request_names(settings)
+        looked_up = _request_names(settings)
     return Names(
-        config.service_account_project or answer.project,
-        config.tpu_service_account or answer.tpu_account,
+        config.service_account_project or looked_up.project,
+        config.tpu_service_account or looked_up.tpu_account,
     )
 
 
@@ -53,8 +53,8 @@ def _request_names(settings: Settings) -> Names:
     endpoint = (os.environ.get(ENDPOINT_VARIABLE) or ENDPOINT).rstrip("/")
     url = f"{endpoint}/projects/{settings.project}:getConfig"
     try:
-        answer = _get(url)
-        return Names(str(answer["serviceAccountProject"]), str(answer["config"]["tpuServiceAccount"]))
+        body = _get(url)
+        return Names(str(body["serviceAccountProject"]), str(body["config"]["tpuServiceAccount"]))
     except Exception as error:  # noqa: BLE001 - whatever failed, the fix is to set the config
         raise pulumi.RunError(_error_message(settings, url, error)) from None
 
@@ -84,5 +84,5 @@ def _get(url: str) -> dict[str, Any]:
     with AuthorizedSession(credentials) as session:  # type: ignore[no-untyped-call]
         response = session.get(url, timeout=TIMEOUT_SECONDS)
         response.raise_for_status()
-        answer: dict[str, Any] = response.json()
-        return answer
+        body: dict[str, Any] = response.json()
+        return body

@@ -120,7 +120,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
 
 
 def _soft_delete_days(environment: Environment) -> int:
-    """Return 0 where data need not be kept: jobs delete thousands of checkpoints, and each is billed until its end."""
+    """Return the days for deleted objects; 0 if data need not be kept, as each deleted checkpoint would be billed."""
     if environment.protect:
         return SOFT_DELETE_DAYS_PROTECTED
     return SOFT_DELETE_DAYS if environment.keep_data else 0
@@ -183,7 +183,7 @@ def _parse_list(value: Any) -> list[str]:
 
 
 def _root() -> Path:
-    """Return the nearest folder with a Pulumi.yaml, at most three levels up; without one, the program's parent.
+    """Return the nearest folder with a Pulumi.yaml, at most three levels up, or else the program's parent.
 
     The limit is for the program bundled with the package, which may be in a virtual environment below another Pulumi
     project.

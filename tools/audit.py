@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOCKS: Final = ("requirements.txt", "requirements-infra.txt", "requirements-dev.txt", "benchmarks/requirements.txt")
 ACCEPTED: Final[Mapping[str, str]] = {}
-"""Vulnerabilities that cannot be exploited here, by id, each with the reason. Remove an entry that no lock has."""
+"""Vulnerabilities that cannot be exploited here: ids with reasons. Remove an entry when no lock contains it."""
 _TIMEOUT_SECONDS: Final = 20
 
 
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     for lock in LOCKS:
         audits.append(audit(lock, options.service))
         print(*_lines(audits[-1]), sep="\n")
-        # The other locks would run into the same timeout.
+        # The requests for the other locks would time out too.
         if audits[-1].failure:
             print("not audited, as the data is unavailable. With network access, run: make audit")
             break

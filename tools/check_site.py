@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
     @property
     def is_external(self) -> bool:
-        """Return True for an address outside the site."""
+        """True for an address outside the site."""
         parts = urlsplit(self.address)
         return bool(parts.scheme or parts.netloc)
 
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
     @cached_property
     def parsed(self) -> "Page":
-        """Return the page itself, parsed on the first access."""
+        """The page itself, parsed on first access."""
         self.feed(self.path.read_text(encoding="utf-8"))
         return self
 

@@ -57,7 +57,7 @@ limits of the rule, the location, and the edit that fixes it. `tpucfg explain ID
   A **warning** stops no command.
 - `check` reads the stack files too (`TPU080` to `TPU083`), but not the resources: `tpucfg infra` and `tpucfg review`
   run the stack program and report findings about them (`TPU090` to `TPU095`).
-- A finding that is a matter of judgement can be **allowed** with a reason, and becomes a note with that reason.
+- Some findings are a matter of judgement: you can **allow** them with a reason, which turns them into notes.
 - `tpucfg check --format json|sarif|github` is for programs, code scanning and the lines of a pull request.
 
 ```yaml
@@ -91,7 +91,7 @@ def _part(mark: re.Match[str], rule: Rule) -> str:
 
 
 def _level(rule: Rule, _: str | None) -> Iterator[str]:
-    effect = next((does for first, does in _OTHER_EFFECTS.items() if rule.id >= first), None)
+    effect = next((text for first, text in _OTHER_EFFECTS.items() if rule.id >= first), None)
     level = _LEVELS[rule.level]
     if effect and rule.level == "error":
         level = f"An error: {effect} Rendering is not affected."
@@ -124,7 +124,7 @@ def paragraphs(output: str, id_: str) -> list[str]:
 
 
 def _spec(folder: Path, output: list[str]) -> Iterator[str]:
-    """Yield the file of the output: of a spec, the sections that the output shows; any other file, complete."""
+    """Yield the file that an output is about: the sections of a spec that the output shows, or any other file whole."""
     head = re.match(r"(\S+?):\d+:", output[0])
     file = folder / (head[1] if head else "tpucfg.yaml")
     if not file.is_file():
@@ -132,21 +132,21 @@ def _spec(folder: Path, output: list[str]) -> Iterator[str]:
     rows = file.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
     shown = {int(number) - 1 for line in output if (number := (re.match(r" *(\d+) \|", line) or [0, 0])[1])}
     kept = _sections(rows, shown) if file.name == "tpucfg.yaml" else list(range(len(rows)))
-    if not shown or not kept or len(kept) > MAX_LINES or max(len(rows[at]) for at in kept) > MAX_WIDTH:
+    if not shown or not kept or len(kept) > MAX_LINES or max(len(rows[index]) for index in kept) > MAX_WIDTH:
         return
     yield f"```{file.suffix[1:]}"
-    for at in kept:
-        yield "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in rows[at])
+    for index in kept:
+        yield "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in rows[index])
     yield "```"
     yield ""
 
 
 def _sections(rows: list[str], shown: set[int]) -> list[int]:
     """Return the indices of the lines in the sections that contain shown lines."""
-    starts = [at for at, row in enumerate(rows) if re.match(r"[^\s#-]", row)] or [0]
-    shown_starts = {max((start for start in starts if start <= at), default=0) for at in shown}
+    starts = [index for index, row in enumerate(rows) if re.match(r"[^\s#-]", row)] or [0]
+    shown_starts = {max((start for start in starts if start <= index), default=0) for index in shown}
     ends = dict(zip(starts, [*starts[1:], len(rows)], strict=True))
-    return [at for start in starts if start in shown_starts for at in range(start, ends[start])]
+    return [index for start in starts if start in shown_starts for index in range(start, ends[start])]
 
 
 def _fix(_: Rule, case: str | None) -> Iterator[str]:

@@ -74,24 +74,24 @@ def pages() -> list[Path]:
 def steps_of(text: str) -> Iterator[Step]:
     """Yield the commands of a page, in order."""
     lines = text.splitlines()
-    above, index = "", 0
+    skip_reason, index = "", 0
     while index < len(lines):
         fence, comment = _FENCE.fullmatch(lines[index]), _COMMENT.fullmatch(lines[index])
         if fence:
-            start, end = index + 1, _end(lines, index)
-            if fence["language"] in _SHELLS and not above:
+            start, end = index + 1, _closing_fence(lines, index)
+            if fence["language"] in _SHELLS and not skip_reason:
                 yield from _block(fence, lines[start:end], start)
-            above, index = "", end
+            skip_reason, index = "", end
         elif comment and comment["kind"] == "run":
             yield Step(comment["text"], None, index + 1)
         elif comment:
-            above = comment["text"]
+            skip_reason = comment["text"]
         elif lines[index].strip():
-            above = ""
+            skip_reason = ""
         index += 1
 
 
-def _end(lines: Sequence[str], opening: int) -> int:
+def _closing_fence(lines: Sequence[str], opening: int) -> int:
     return next(index for index in range(opening + 1, len(lines)) if lines[index].strip() == "```")
 
 
@@ -101,12 +101,12 @@ def _block(fence: re.Match[str], lines: Sequence[str], start: int) -> Iterator[S
     if fence["language"] != "console":
         yield Step("\n".join(body), None, start, indent)
         return
-    begins = [index for index, line in enumerate(body) if line.startswith("$ ")]
-    for begin, end in zip(begins, [*begins[1:], len(body)], strict=True):
-        output = begin + 1
+    starts = [index for index, line in enumerate(body) if line.startswith("$ ")]
+    for command_start, end in zip(starts, [*starts[1:], len(body)], strict=True):
+        output = command_start + 1
         while output < end and body[output].startswith("> "):
             output += 1
-        command = "\n".join(line[2:] for line in body[begin:output])
+        command = "\n".join(line[2:] for line in body[command_start:output])
         yield Step(command, body[output:end], start + output, indent)
 
 
@@ -125,9 +125,9 @@ def refreshed(expected: Sequence[str], printed: Sequence[str]) -> list[str]:
     shown = list(printed[: len(first)])
     for part in others[:-1]:
         near = difflib.get_close_matches(part[0], rest, n=1, cutoff=0) if part else []
-        at = rest.index(near[0]) if near else 0
-        shown += [ELISION, *rest[at : at + len(part)]]
-        rest = rest[at + len(part) :]
+        position = rest.index(near[0]) if near else 0
+        shown += [ELISION, *rest[position : position + len(part)]]
+        rest = rest[position + len(part) :]
     return [*shown, ELISION, *(rest[-len(others[-1]) :] if others[-1] else [])]
 
 

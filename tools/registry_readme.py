@@ -17,7 +17,7 @@ _COMMENT: Final = re.compile(r"^<!-- .*? -->\n", re.MULTILINE)
 _LINK: Final = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?![a-z]+:)(?P<target>[^)\s]+)\)")
 
 
-def shown(text: str, repository: str | None = None, version: str = "") -> str:
+def without_relative_links(text: str, repository: str | None = None, version: str = "") -> str:
     """Return the text without links relative to the repository; fenced blocks are unchanged."""
     return re.sub(r"\n{3,}", "\n\n", "".join(_parts(text, repository, version)))
 
@@ -42,5 +42,5 @@ class RegistryReadme(MetadataHookInterface):
         repository = metadata.get("urls", {}).get("Repository")
         metadata["readme"] = {
             "content-type": "text/markdown",
-            "text": shown(text, repository, metadata.get("version", "")),
+            "text": without_relative_links(text, repository, metadata.get("version", "")),
         }

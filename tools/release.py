@@ -1,4 +1,4 @@
-"""Consistency of a release: its tag, the package's version, the changelog and the repository's URL.
+"""Check that a release is consistent: tag, package version, changelog and repository URL.
 
 python tools/release.py check TAG    exits 1 and prints the differences
 python tools/release.py notes TAG    prints the changelog's section of that version
@@ -41,7 +41,7 @@ def sections(root: Path = ROOT) -> dict[str, tuple[str | None, str]]:
 
 
 def differences(tag: str, root: Path = ROOT) -> Iterator[str]:
-    """Yield everything that has to be fixed before this tag can be released."""
+    """Yield a line for each problem to fix before this tag can be released."""
     tagged, changelog = tag.removeprefix("v"), sections(root)
     if not tag.startswith("v"):
         yield f"the tag is {tag}, but has to be v and the version: v{version(root)}"

@@ -1,4 +1,4 @@
-"""`python -m tpucfg` and the console script: the streams, Ctrl-C at start-up and the end of the process."""
+"""`python -m tpucfg` and the console script: prepare the streams, run the command line, and end the process."""
 
 import gc
 import os
@@ -8,9 +8,9 @@ from io import BufferedWriter, RawIOBase, TextIOWrapper
 from typing import Final, NoReturn
 
 _GC_THRESHOLD: Final = 200_000
-"""Allocations between two garbage collections. Python's own 700 run a dozen collections while a command starts, which
-find nothing and take a tenth of a small command's time."""
-_INTERRUPTED: Final = 130
+"""Allocations between two garbage collections. With Python's default of 700, a dozen collections run while a command
+starts: they free nothing and take a tenth of a small command's time."""
+_EXIT_INTERRUPTED: Final = 130
 """The exit status of Ctrl-C before `cli.exit_codes`, which defines it for all commands, is imported."""
 
 
@@ -23,7 +23,7 @@ def main() -> NoReturn:
 
         status = run(sys.argv[1:])
     except KeyboardInterrupt:
-        status = _INTERRUPTED
+        status = _EXIT_INTERRUPTED
     _exit(status)
 
 
@@ -33,7 +33,7 @@ def _exit(status: int) -> NoReturn:
     No command leaves a thread, a temporary file or an open file for the interpreter to clean up.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # the reader has gone, or `run` has reported the error
+        with suppress(OSError, ValueError):  # the reader closed the pipe, or `run` has reported the error
             stream.flush()
     os._exit(status)
 

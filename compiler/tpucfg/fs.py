@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-_DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Paths at which a shell provides the pipe of a program that it has started, so that the pipe has a writer."""
+_DESCRIPTOR_PATHS: Final = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Paths of open descriptors, such as a shell's process substitution: such a pipe already has a writer."""
 
 
 def open_regular_file(path: Path) -> BinaryIO:
@@ -16,7 +16,7 @@ def open_regular_file(path: Path) -> BinaryIO:
     Raises:
         OSError: It cannot be opened, or is no regular file.
     """
-    if str(path).startswith(_DESCRIPTORS):
+    if str(path).startswith(_DESCRIPTOR_PATHS):
         return path.open("rb")
     # Without O_NONBLOCK, opening a pipe waits for its writer before the type can be checked.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -32,7 +32,7 @@ def open_regular_file(path: Path) -> BinaryIO:
 
 
 def is_file(path: Path) -> bool:
-    """Return True if there is a file at the path, and False also if the path cannot be followed."""
+    """Return True if the path is a file; False also if the path cannot be followed."""
     try:
         return path.is_file()
     except OSError:
@@ -40,7 +40,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Return True if there is a folder at the path, and False also if the path cannot be followed."""
+    """Return True if the path is a folder; False also if the path cannot be followed."""
     try:
         return path.is_dir()
     except OSError:

@@ -1,7 +1,7 @@
 """User text in GitHub's and GitLab's Markdown, shown literally and never interpreted.
 
 Inside code, a text is neither Markdown nor a mention nor a reference to an issue, so most user text is written as code.
-For sentences there is `prose`.
+`prose` is for sentences.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 from tpucfg.text_format import printable
 
 ZERO_WIDTH_SPACE: Final = "\u200b"
-"""A separator that readers do not see, and that keeps services from finding a mention or a reference."""
+"""An invisible separator, which prevents services from recognizing a mention or a reference."""
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]|~$]|^[#+=-])")
 """Characters of Markdown syntax, in a line or at its start: https://github.github.com/gfm/#backslash-escapes."""
@@ -45,10 +45,10 @@ def code(text: str) -> str:
     text = printable(text)
     if not text:
         return "` `"
-    mark = "`" * (_longest_run(text) + 1)
+    backticks = "`" * (_longest_run(text) + 1)
     # A renderer removes one space at each end: https://github.github.com/gfm/#code-spans
     pad = " " if text[0] in "` " or text[-1] in "` " else ""
-    return f"{mark}{pad}{text}{pad}{mark}"
+    return f"{backticks}{pad}{text}{pad}{backticks}"
 
 
 def html_code(text: str) -> str:
@@ -62,19 +62,19 @@ def html(text: str) -> str:
 
 
 def fence(text: str, language: str = "") -> str:
-    """Return lines as a code block whose fence is longer than any run of backticks inside."""
+    """Return a text as a code block whose fence is longer than any run of backticks inside."""
     lines = [printable(line.replace("\t", "  ")) for line in text.replace("\r\n", "\n").split("\n")]
-    mark = "`" * max(3, _longest_run(text) + 1)
-    return "\n".join([f"{mark}{language}", *lines, mark])
+    backticks = "`" * max(3, _longest_run(text) + 1)
+    return "\n".join([f"{backticks}{language}", *lines, backticks])
 
 
 def details(summary: str, body: str) -> str:
-    """Return a body folded below a summary, which is HTML already."""
+    """Return a body folded below a summary, which is already HTML."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    """Return a table of cells that are Markdown already; the columns in `numbers` are aligned right."""
+    """Return a table of cells that are already Markdown; the columns in `numbers` are aligned right."""
     right = set(numbers)
     rule = ["--:" if column in right else "---" for column in range(len(header))]
     return "\n".join(f"| {' | '.join(map(cell, row))} |" for row in (header, rule, *rows))
@@ -86,7 +86,7 @@ def cell(text: str) -> str:
 
 
 def alert(kind: str, lines: Sequence[str]) -> str:
-    """Return a GitHub alert (`NOTE`, `WARNING`, `CAUTION`) with a list; elsewhere it is a quotation naming the kind."""
+    """Return a GitHub alert (`NOTE`, `WARNING`, `CAUTION`) with a list; elsewhere, it is shown as a quotation."""
     return "\n".join([f"> [!{kind}]", *(f"> - {line}" for line in lines)])
 
 

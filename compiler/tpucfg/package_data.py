@@ -1,4 +1,4 @@
-"""The folders of data that the package reads: schema/, templates/, stacks/ and docs/findings/.
+"""The data folders that the package reads: schema/, templates/, stacks/ and docs/findings/.
 
 A wheel contains them inside the package; in a checkout they are at its root.
 """

@@ -1,4 +1,4 @@
-"""Redaction of what a report must not show: people's e-mail addresses, tokens, keys and passwords."""
+"""Redaction of people's e-mail addresses, tokens, keys and passwords, for reports that are published."""
 
 import re
 from typing import Any, Final
@@ -30,11 +30,11 @@ _TOKENS: Final = (
 _CREDENTIALS: Final = r"(?:api[_-]?key|token|secret|password|passwd|credentials?|private[_-]?key)"
 _SECRET_NAME: Final = re.compile(rf"(?:^|[_\-.]){_CREDENTIALS}$", re.IGNORECASE)
 _SOURCE_LINE: Final = re.compile(rf"(?im)^( *\d+ \| .*?{_CREDENTIALS}[\"']? *: *)\S.*$")
-"""A line of a file, as findings quote it, that gives a value to such a name."""
+"""A source line, as findings quote it, that assigns a value to a secret name."""
 
 
 def redact(text: str) -> str:
-    """Return a text without tokens and without people in addresses; a group's or a service account's address stays."""
+    """Return a text without tokens and people's addresses; those of groups and service accounts are kept."""
     for token in _TOKENS:
         text = token.sub(SECRET, text)
     return _ADDRESS.sub(_redact_person, text) if "@" in text or "%40" in text else text
@@ -55,7 +55,7 @@ def redact_value(value: Any) -> Any:
 
 
 def redact_field(key: str, value: Any) -> Any:
-    """Return a value redacted; a text under a name such as `api_key` is a secret, whatever it looks like."""
+    """Return a value redacted; any text under a name such as `api_key` is a secret."""
     return SECRET if isinstance(value, str) and value and _SECRET_NAME.search(key) else redact_value(value)
 
 

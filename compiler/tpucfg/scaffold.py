@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.package_data import data_folder
-from tpucfg.render.pipeline import config_environment
+from tpucfg.render.pipeline import config_template_engine
 
 
 class _Ladder(NamedTuple):
-    """A first ladder for a target: sizes that it takes, in a region that offers all of them."""
+    """A first ladder for a target: sizes that it supports, in a region that offers all of them."""
 
     region: str
     sizes: tuple[str, ...]
@@ -48,14 +48,14 @@ def project_files(*, name: str, target: str, trainer: str | None = None) -> Iter
 
     Args:
         name: The project's name.
-        target: A target; with a trainer, one of those that TRAINERS has for it.
-        trainer: A framework of TRAINERS; None for a project with a trainer of its own.
+        target: The target; with a trainer, one that TRAINERS lists for it.
+        trainer: A framework of TRAINERS; None for a project without an example trainer.
     """
     ladder = TRAINERS[trainer][target] if trainer else _LADDERS[target]
     values = {"name": name, "target": target, "trainer": trainer, "version": __version__, **ladder._asdict()}
-    yield from _rendered("init", Path(), values)
+    yield from _render_folder("init", Path(), values)
     for part in ("common", trainer) if trainer else ():
-        yield from _rendered(f"trainer/{part}", Path("trainer"), values)
+        yield from _render_folder(f"trainer/{part}", Path("trainer"), values)
     for schema in ("tpucfg", "stack"):
         path = Path("schema") / f"{schema}.schema.json"
         yield path, (data_folder("schema") / path.name).read_text(encoding="utf-8")
@@ -67,13 +67,13 @@ def project_files(*, name: str, target: str, trainer: str | None = None) -> Iter
         yield Path(".github", "actions") / path.relative_to(actions), path.read_text(encoding="utf-8")
 
 
-def _rendered(source: str, target: Path, values: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _render_folder(source: str, target: Path, values: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the files below a folder of templates/: those ending in .j2 rendered, all others unchanged."""
     root = data_folder("templates") / source
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
         if path.suffix == ".j2":
-            template = config_environment().get_template(f"{source}/{relative.as_posix()}")
+            template = config_template_engine().get_template(f"{source}/{relative.as_posix()}")
             yield target / relative.with_suffix(""), template.render(values)
         elif path.is_file() and path.suffix != ".pyc":
             yield target / relative, path.read_text(encoding="utf-8")

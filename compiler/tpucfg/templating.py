@@ -1,4 +1,4 @@
-"""The jinja2 environment of the project, for configs and for the scripts inside them."""
+"""The template engine, for configs, the scripts inside them, new projects and pages of charts."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from jinja2 import BaseLoader, Environment
 
 
-def environment(**filters: Callable[..., str]) -> "Environment":
+def template_engine(**filters: Callable[..., str]) -> "Environment":
     """Return an engine that rejects undefined names and reads no file outside templates/.
 
-    It escapes nothing by itself: a value is quoted for its surroundings by a filter, `comment` or `sh` or one of the
-    caller's.
+    It does not escape values by itself: a filter quotes them, `comment`, `sh` or one of the caller's.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -29,7 +28,7 @@ def environment(**filters: Callable[..., str]) -> "Environment":
         keep_trailing_newline=True,
         auto_reload=False,  # a template does not change while a command runs
     )
-    # No template uses jinja2's own functions, and every rendering would copy them.
+    # No template uses jinja2's built-in functions, and each rendering would copy them.
     engine.globals.clear()
     engine.filters.update(comment=comment, format_count=format_count, sh=shell_word, **filters)
     return engine
@@ -38,12 +37,12 @@ def environment(**filters: Callable[..., str]) -> "Environment":
 def _loader(templates: "Path") -> "BaseLoader":
     from jinja2 import ChoiceLoader, FileSystemLoader, ModuleLoader
 
-    compiled, source = templates / compiled_for(), FileSystemLoader(templates)
+    compiled, source = templates / compiled_folder(), FileSystemLoader(templates)
     return ChoiceLoader([ModuleLoader(compiled), source]) if compiled.is_dir() else source
 
 
-def compiled_for() -> str:
-    """Return the folder in templates/ with the Python modules that a wheel has for this version of jinja2."""
+def compiled_folder() -> str:
+    """Return the folder in templates/ where a wheel has the templates, compiled by this version of jinja2."""
     import jinja2
 
     return f"compiled-{jinja2.__version__}"

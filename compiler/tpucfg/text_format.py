@@ -1,4 +1,4 @@
-"""Formats of values, paths and lists in messages, and guesses at what a misspelled word was meant to be."""
+"""Formats of values, paths and lists in messages, and corrections of misspelled words."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _PLAIN_WORD: Final = r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"'
 _YAML_KEYWORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _MAX_PATH_LENGTH: Final = 80
 _MIN_SIMILARITY: Final = 0.6
-"""The least ratio of difflib at which two words share most of their letters."""
+"""The smallest ratio of difflib at which two words share most of their letters."""
 _SEPARATORS: Final = r"[\s_.-]+"
 _WORDS: Final = r"[A-Za-z0-9][\sA-Za-z0-9_.-]*"
 
@@ -22,18 +22,18 @@ def dotted(path: Sequence[str | int], root: str = "the file") -> str:
     if not steps:
         return root
     # The end of a long path names the field, and the finding has its location, so the start can be left out.
-    start, room = len(steps) - 1, _MAX_PATH_LENGTH - len(steps[-1])
-    while start and (room := room - len(steps[start - 1])) > 0:
+    start, remaining = len(steps) - 1, _MAX_PATH_LENGTH - len(steps[-1])
+    while start and (remaining := remaining - len(steps[start - 1])) > 0:
         start -= 1
     text = "".join(steps[start:]).removeprefix(".")
-    return format_value(f"…{text}" if start else text, quoted=False, longest=_MAX_PATH_LENGTH)
+    return format_value(f"…{text}" if start else text, quoted=False, max_length=_MAX_PATH_LENGTH)
 
 
-def format_value(value: Any, *, quoted: bool = True, longest: int = 60) -> str:
-    """Return a value for a message: one line, at most `longest` characters."""
+def format_value(value: Any, *, quoted: bool = True, max_length: int = 60) -> str:
+    """Return a value for a message: one line, at most `max_length` characters."""
     text = json.dumps(value, ensure_ascii=False, default=str) if quoted or not isinstance(value, str) else value
     text = printable(text)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def quote_key(key: str) -> str:
@@ -58,7 +58,9 @@ def _json_printable(row: str) -> str:
 
 def printable(text: str) -> str:
     """Return the text with escapes for the characters that a terminal would interpret or not show."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in text)
+    return (
+        text if text.isprintable() else "".join(char if char.isprintable() else escape_character(char) for char in text)
+    )
 
 
 def printable_lines(text: str) -> str:
@@ -66,14 +68,15 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _escape(char: str) -> str:
+def escape_character(char: str) -> str:
+    """Return an escape sequence that JSON and YAML 1.2 read as the character; beyond U+FFFF, only YAML does."""
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004 - the limit of \u
 
 
-def listed(names: Sequence[str], most: int = 8, last: str = ", ") -> str:
-    """Return a list of names for a message, cut after `most`; `last` separates the last name of a complete list."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+def listed(names: Sequence[str], limit: int = 8, last: str = ", ") -> str:
+    """Return a list of names for a message, cut after `limit`; `last` precedes the last name of a complete list."""
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
     return last.join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
@@ -82,15 +85,15 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Return the lines by YAML's line breaks; `str.splitlines` also splits at characters that a line may contain."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def position(text: str, at: int) -> tuple[int, int]:
-    """Return the line and the column of a character, both counted from 1."""
-    before = lines(text[:at])
-    return len(before), len(before[-1]) + 1
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the line and the column of the character at an offset, both counted from 1."""
+    lines = split_lines(text[:offset])
+    return len(lines), len(lines[-1]) + 1
 
 
 def yaml_example(value: Any) -> str:
@@ -109,7 +112,7 @@ def nearest(text: str, names: Sequence[str]) -> str | None:
     by_letters = {_letters(name): name for name in reversed(names)}
     if name := by_letters.get(_letters(text)):
         return name
-    # difflib is imported only where a word is misspelled, and compares a bounded text because its time is quadratic.
+    # difflib is imported only for a misspelled word. The text is bounded because the comparison takes quadratic time.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
@@ -119,9 +122,9 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def sorted_by_similarity(text: str, names: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Return the names with those similar to the text first, if there are more of them than `most`, which are shown."""
-    if len(names) <= most:
+def sorted_by_similarity(text: str, names: Sequence[str], limit: int = 8) -> Sequence[str]:
+    """Return the names, similar ones first if there are more than `limit`, of which a list shows only the first."""
+    if len(names) <= limit:
         return names
     from difflib import SequenceMatcher
 
@@ -134,9 +137,9 @@ def sorted_by_similarity(text: str, names: Sequence[str], most: int = 8) -> Sequ
     return sorted(names, key=ratio, reverse=True)
 
 
-def corrected(text: str, fits: Callable[[str], bool], *, key: bool = False) -> str | None:
-    """Return the text in another case or with other separators, so that it fits; None if no such form does."""
-    return next((form for form in _other_forms(text, key) if form and form != text and fits(form)), None)
+def corrected(text: str, is_valid: Callable[[str], bool], *, key: bool = False) -> str | None:
+    """Return a valid form of the text, in another case or with other separators; None if there is none."""
+    return next((form for form in _other_forms(text, key) if form and form != text and is_valid(form)), None)
 
 
 def _other_forms(text: str, key: bool) -> Iterator[str]:

@@ -254,10 +254,10 @@ def test_the_environment_is_optional_if_it_is_unambiguous(scale_up: Run, tmp_pat
     [
         ((), 2, "nothing to record"),
         (("--metric", "accuracy"), 2, "has no value"),
-        (("--metric", "accuracy=97%"), 2, "the value is no number"),
-        (("--metric", "accuracy=nan"), 2, "the value is no number"),
-        (("--metric", "accuracy=1e999"), 2, "the value is no number"),
-        (("--metric", "accuracy=1,5"), 2, "the value is no number"),
+        (("--metric", "accuracy=97%"), 2, "the value is not a number"),
+        (("--metric", "accuracy=nan"), 2, "the value is not a number"),
+        (("--metric", "accuracy=1e999"), 2, "the value is not a number"),
+        (("--metric", "accuracy=1,5"), 2, "the value is not a number"),
         (("--metric", "a b=1"), 2, "a metric's name"),
         (("--metric", "a=1", "--metric", "a=2"), 2, "given twice"),
         (

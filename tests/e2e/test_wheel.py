@@ -72,7 +72,7 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
     """The description on a registry has only absolute links and images, with or without a repository URL."""
     [metadata] = [text for name, text in _contents(wheel).items() if name.endswith(".dist-info/METADATA")]
     _, description = metadata.decode().split("\n\n", 1)
-    text = registry_readme.shown(README, repository, "1.2.3")
+    text = registry_readme.without_relative_links(README, repository, "1.2.3")
     if repository is None:
         assert description == text
     inline = [token for block in MarkdownIt().parse(text) for token in block.children or ()]

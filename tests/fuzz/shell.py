@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.cli.app import run
 from tpucfg.findings import RULES
-from tpucfg.text_format import lines
+from tpucfg.text_format import split_lines
 
 _T = TypeVar("_T")
 MAX_SECONDS: Final = 2.0
@@ -141,7 +141,7 @@ def check_findings(completed: Completed, texts: dict[str, bytes]) -> list[dict[s
 
 
 def _rows(content: bytes) -> list[str]:
-    return lines(content.decode("utf-8-sig", "replace"))
+    return split_lines(content.decode("utf-8-sig", "replace"))
 
 
 def _check_location(location: dict[str, Any], rows: dict[str, list[str]]) -> None:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tpucfg.plan.scaling import RATES, SIGNIFICANT_DIGITS, decimal_text, is_square, scale_learning_rate, scale_steps
+from tpucfg.plan.scaling import (
+    LEARNING_RATE_RULES,
+    SIGNIFICANT_DIGITS,
+    decimal_text,
+    is_square,
+    scale_learning_rate,
+    scale_steps,
+)
 
 SCALES = st.fractions(Fraction(1, 20_000), 20_000, max_denominator=20_000)
 RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).filter(lambda text: Fraction(text) > 0)
@@ -40,7 +47,7 @@ def test_learning_rates_are_scaled(rate: str, scale: Fraction, rule: str, text: 
     assert scale_learning_rate(Fraction(rate), scale, rule) == text
 
 
-@given(RATE_TEXTS, SCALES, st.sampled_from(sorted(RATES)))
+@given(RATE_TEXTS, SCALES, st.sampled_from(sorted(LEARNING_RATE_RULES)))
 @example("0.1234567890123456789012345678901234567", Fraction(3, 2**46), "linear")
 @example("0.0000000000001", Fraction(1, 2**14), "sqrt")
 def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, rule: str) -> None:

@@ -30,7 +30,7 @@ def use_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseTemplate
 
         (tmp_path / "vertex-ai").mkdir()
         (tmp_path / "vertex-ai" / "config.yaml.j2").write_text(source)
-        broken = pipeline.config_environment().overlay(loader=FileSystemLoader(tmp_path), cache_size=0)
+        broken = pipeline.config_template_engine().overlay(loader=FileSystemLoader(tmp_path), cache_size=0)
         monkeypatch.setattr(pipeline, "_template", broken.get_template)
 
     return use

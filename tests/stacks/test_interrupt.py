@@ -19,13 +19,13 @@ import sys
 import time
 from pathlib import Path
 
-from tpucfg.infra.mock_runner import run_program
+from tpucfg.infra.mock_runner import run_under_mocks
 from tpucfg.spec.parse import load_project
 
 spec = Path(sys.argv[1])
 environment = load_project(spec)[0].environments["dev"]
 config = {"tpucfg:spec": str(spec)}
-run_program(Path(sys.argv[2]), environment=environment, project="tpucfg", config=config)
+run_under_mocks(Path(sys.argv[2]), environment=environment, project="tpucfg", config=config)
 print("waiting for the engine", flush=True)
 """
 WAIT = "time.sleep(60)\n"

@@ -10,7 +10,7 @@ import specs
 
 from tpucfg.catalog import Catalog
 from tpucfg.infra import stack_files
-from tpucfg.infra.mock_runner import ProgramError, run_program
+from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_outputs import expected_outputs
@@ -37,7 +37,7 @@ def declared(
     """Return the resources that the program declares for one environment of a spec."""
     keys = {f"tpucfg:{key}": value for key, value in {"spec": str(path), **(config or {})}.items()}
     environment = project_at(path).environments[stack]
-    return run_program(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
+    return run_under_mocks(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
 
 
 def declared_by_minimal_spec(
@@ -75,7 +75,7 @@ def test_stacks_of_this_repository_break_no_rule(stack: str, preview: bool) -> N
     pulumi_project = stack_files.pulumi_project(ROOT)
     assert pulumi_project
 
-    environment = run_program(
+    environment = run_under_mocks(
         pulumi_project.program,
         environment=project.environments[stack],
         project=pulumi_project.name,

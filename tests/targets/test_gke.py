@@ -195,7 +195,7 @@ def expanded_by_kubernetes(text: str) -> str:
 @given(st.text(st.sampled_from("$()Aé ")) | st.text())
 def test_arguments_reach_the_container_unchanged(text: str) -> None:
     """With any dollar signs and parentheses, the container gets the value of the spec."""
-    assert expanded_by_kubernetes(gke.escaped(text)) == text
+    assert expanded_by_kubernetes(gke.escape_dollars(text)) == text
 
 
 def test_arguments_and_variables_are_escaped() -> None:

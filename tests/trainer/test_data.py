@@ -91,7 +91,7 @@ def test_other_images_are_rejected(data: ModuleType, tmp_path: Path) -> None:
     arrays = [np.zeros(shape, np.uint8) for shape in ((3, 32, 32), (3,), (3, 32, 32), (3,))]
     np.savez(tmp_path / "mnist.npz", **dict(zip(data.NPZ_ARRAYS, arrays, strict=True)))
 
-    with pytest.raises(SystemExit, match=r"hold no digits: images \(3, 32, 32\), labels \(3,\)"):
+    with pytest.raises(SystemExit, match=r"contain no digits: images \(3, 32, 32\), labels \(3,\)"):
         data.load(str(tmp_path))
 
 

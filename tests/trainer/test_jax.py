@@ -103,7 +103,7 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
     resumed = trainer.run(flags, **devices(8), **server.environment)
 
     assert f"resumed after step {int(older.name[5:14])}" in resumed.lines
-    assert any(f"{newest.name} is not whole" in line for line in resumed.lines)
+    assert any(f"{newest.name} is incomplete" in line for line in resumed.lines)
     assert resumed.figures["examples_seen"] == rungs["v2-8"].figures["examples_seen"]
     assert not list(tmp_path.rglob("*.partial"))
     end = "checkpoints/step-000000200.npz"
@@ -134,7 +134,7 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
         (["--hosts=4"], "help: to try it on one machine, give --hosts=1"),
         (["--batch_size=2048"], "was made with a batch of 1,024, and this job has 2,048"),
         (["--data_dir=nothing"], "no MNIST in nothing: put mnist.npz there"),
-        (["--batch_size=1023", "--model_dir=other"], "--batch_size=1023 cannot be shared out to 8 cores"),
+        (["--batch_size=1023", "--model_dir=other"], "--batch_size=1023 cannot be divided among 8 cores"),
         (["--learning_rate=1e30", "--model_dir=other"], "the loss is nan after step"),
     ],
 )
@@ -204,5 +204,5 @@ def test_invalid_flag_has_a_readable_message(trainer: Trainer, name: str, text: 
     assert process.returncode == 2
     kind = "number above 0" if name == "learning_rate" else "whole number of"
     assert f"argument --{name}: " in message
-    assert f" is no {kind}" in message
+    assert f" is not a {kind}" in message
     assert "_" not in message.partition(f"argument --{name}: ")[2]

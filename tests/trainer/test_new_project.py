@@ -96,7 +96,7 @@ def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> No
     project = trainers.new(tmp_path / "mnist", "jax")
     flags = [flag for flag in project.flags("v2-8") if not flag.startswith("--train_steps")]
     process = project.start("trainer", [*flags, f"--epochs={epochs}"])
-    assert f"{epochs!r} is no number above 0" in process.communicate()[1]
+    assert f"{epochs!r} is not a number above 0" in process.communicate()[1]
     assert process.returncode == 2
 
 

@@ -13,7 +13,7 @@ from tpucfg.findings import RULES
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.placeholders import PLACEHOLDERS, fill_placeholders
-from tpucfg.text_format import lines
+from tpucfg.text_format import split_lines
 from tpucfg.yamldoc.reader import read_bytes, read_text
 
 HOSTILE_NAMES: Final = (
@@ -174,7 +174,7 @@ def test_any_text_is_a_document_or_a_finding(text: str) -> None:
     """No text raises an exception; each finding is located in the text; reading is deterministic."""
     document = read_text(text, "a.yaml")
     assert document.root is not None or document.findings
-    rows = lines(document.text)
+    rows = split_lines(document.text)
     for finding in document.findings:
         line, column = finding.location[1:3]
         assert finding.id in RULES

@@ -7,14 +7,14 @@ from apischema import Schema
 MESSAGES = {
     "^-?[0-9]+$": "a whole number is written in digits",
     r"^[0-9]+(\.[0-9]{1,9})?s$": "a duration is a number of seconds and an s: 3600s",
-    "datetime": "a time is written as 2026-01-31T08:00:00Z is",
+    "datetime": "a time has the form 2026-01-31T08:00:00Z",
     "quantity": "a quantity is a number, with a unit such as m, k, M, G, Ki, Mi or Gi where it needs one",
     "^[A-Za-z0-9_.~+%-]+$": "an id has letters, digits and any of - . _ ~ + %",
     "^(|Memory|HugePages|HugePages-.+)$": "a medium is Memory, HugePages or HugePages- and a size",
     "^(|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket)$": (
         "a type is BlockDevice, CharDevice, Directory, DirectoryOrCreate, File, FileOrCreate or Socket"
     ),
-    r"^SIG[A-Z0-9]+([+-][0-9]+)?$": "a signal is written as SIGTERM is",
+    r"^SIG[A-Z0-9]+([+-][0-9]+)?$": "a signal has a name such as SIGTERM",
 }
 EXAMPLES = dict(
     zip(MESSAGES, ("1", "3600s", "2026-01-31T08:00:00Z", "1Gi", "a-1", "Memory", "Directory", "SIGTERM"), strict=True)

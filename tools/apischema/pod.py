@@ -31,7 +31,7 @@ LEFT_OUT = {
     },
     "PodSpec": {"ephemeralContainers"},
 }
-"""Fields by message that a file must not have.
+"""Fields by message that a file must not contain.
 
 Only the system writes most of them. `ephemeralContainers` cannot be set when a pod is created. `generateName` and
 `ownerReferences` are removed from a template by JobSet's CustomResourceDefinition, and the set itself has a name.

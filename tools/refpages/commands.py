@@ -7,15 +7,15 @@ from typing import Any, Final
 from typer.main import get_command
 
 from refpages import GENERATED, prose
-from tpucfg.cli import exit_codes as exits
+from tpucfg.cli import exit_codes
 from tpucfg.cli.app import COMMANDS, app
 
 _INTRO: Final = """\
 # Commands
 
-`tpucfg COMMAND --help` prints what stands here. Results go to the standard output, and everything else to the standard
-error. There is no colour where that is not a terminal, or with `NO_COLOR`. `tpucfg --install-completion` sets up the
-shell.
+`tpucfg COMMAND --help` prints the text of this page. Results are written to standard output, and everything else to
+standard error. Output is colored only on a terminal, and not if `NO_COLOR` is set. `tpucfg --install-completion` sets
+up completion in the shell.
 """
 _STATUSES: Final = """\
 ## Exit status
@@ -46,7 +46,7 @@ def _overview() -> Iterator[str]:
 
 
 def _statuses() -> Iterator[str]:
-    yield from (f"| {status} | {meaning} |\n" for status, meaning in exits.MEANINGS.items())
+    yield from (f"| {status} | {meaning} |\n" for status, meaning in exit_codes.MEANINGS.items())
 
 
 def _command(name: str) -> Iterator[str]:
@@ -69,6 +69,6 @@ def _paragraphs(context: Any) -> list[str]:
 
 def _statuses_of(name: str) -> Iterator[int]:
     """Yield the exit statuses that every command has, and DIFFERENCES if the command's module uses it."""
-    yield from (0, exits.ERRORS, exits.USAGE)
+    yield from (0, exit_codes.ERRORS, exit_codes.USAGE)
     if hasattr(import_module(f"tpucfg.cli.{name}"), "DIFFERENT"):
-        yield exits.DIFFERENT
+        yield exit_codes.DIFFERENT

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 Schema: TypeAlias = Mapping[str, Any]
 
-CHOSEN: Final = {
+PLACEHOLDER_NAMES: Final = {
     "environments": "env",
     "overrides": "size",
     "zones": "size",
@@ -18,28 +18,28 @@ CHOSEN: Final = {
     "flags": "figure",
     "<size>": "figure",
 }
-"""Placeholder for the keys of a mapping that the user names."""
+"""By mapping, the placeholder for keys that the user chooses."""
 
 
 class Key(NamedTuple):
     """One key of the file."""
 
     path: tuple[str, ...]
-    """Path from the top; a key that the user names is in angle brackets."""
+    """Path from the top; a placeholder is in angle brackets."""
     schema: Schema
     """The schema with its reference resolved."""
     required: bool
     instances: tuple[str, ...]
-    """The path with an example in place of each placeholder."""
+    """The path with an example instead of each placeholder."""
 
     @property
     def dotted(self) -> str:
-        """Return the path in dotted form: `environments.<env>.region`."""
+        """The path in dotted form: `environments.<env>.region`."""
         return ".".join(self.path)
 
     @property
     def anchor(self) -> str:
-        """Return the anchor that both renderers of the page derive from its heading, without punctuation."""
+        """The anchor that both renderers of the page derive from the heading, without punctuation."""
         return "".join(step.strip("<>") for step in self.path)
 
 
@@ -49,19 +49,21 @@ def keys(schema: Schema) -> Iterator[Key]:
 
 
 def _below(schema: Schema, defs: Schema, path: tuple[str, ...], instances: tuple[str, ...]) -> Iterator[Key]:
-    for name, below in schema.get("properties", {}).items():
-        key = Key((*path, name), _whole(below, defs), name in schema.get("required", ()), (*instances, name))
+    for name, value_schema in schema.get("properties", {}).items():
+        key = Key((*path, name), _resolved(value_schema, defs), name in schema.get("required", ()), (*instances, name))
         yield key
         yield from _below(key.schema, defs, key.path, key.instances)
-    below = schema.get("additionalProperties")
-    if isinstance(below, dict):
+    value_schema = schema.get("additionalProperties")
+    if isinstance(value_schema, dict):
         example = schema["propertyNames"]["examples"][0]
-        key = Key((*path, f"<{CHOSEN[path[-1]]}>"), _whole(below, defs), False, (*instances, example))
+        key = Key(
+            (*path, f"<{PLACEHOLDER_NAMES[path[-1]]}>"), _resolved(value_schema, defs), False, (*instances, example)
+        )
         yield key
         yield from _below(key.schema, defs, key.path, key.instances)
 
 
-def _whole(schema: Schema, defs: Schema) -> Schema:
+def _resolved(schema: Schema, defs: Schema) -> Schema:
     """Return the schema with its reference resolved; keywords beside the reference take precedence."""
     if "$ref" not in schema:
         return schema

@@ -25,7 +25,7 @@ _BOUNDS: Final[dict[str, Callable[[Any], str]]] = {
     "minProperties": lambda value: f"at least {_count(value, 'key', 'keys')}",
     "maxProperties": lambda value: f"up to {_count(value, 'key', 'keys')}",
 }
-"""Without `minLength`: an empty text is rejected wherever a form is required."""
+"""Bounds and their descriptions. Without `minLength`, as every text with one has a pattern that rejects empty texts."""
 
 
 def type_of(schema: Schema) -> str:
@@ -33,7 +33,7 @@ def type_of(schema: Schema) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
-        return f"one of {', '.join(f'`{_written(value)}`' for value in schema['enum'])}"
+        return f"one of {', '.join(f'`{_yaml_scalar(value)}`' for value in schema['enum'])}"
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     names = [_TYPES[name] for name in types]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
@@ -45,18 +45,18 @@ def form_of(schema: Schema) -> Iterator[str]:
         yield schema["patternErrorMessage"]
     if "patternErrorMessage" in schema.get("propertyNames", {}):
         yield schema["propertyNames"]["patternErrorMessage"]
-    yield from (words(schema[bound]) for bound, words in _BOUNDS.items() if bound in schema)
+    yield from (describe(schema[bound]) for bound, describe in _BOUNDS.items() if bound in schema)
     for alternative, word in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):
         if alternative in schema:
             choices = [" and ".join(f"`{name}`" for name in option["required"]) for option in schema[alternative]]
             yield f"{word}: {', '.join(choices)}"
     for key, needed in schema.get("dependentRequired", {}).items():
-        yield f"`{key}` goes with {' and '.join(f'`{name}`' for name in needed)}"
+        yield f"`{key}` requires {' and '.join(f'`{name}`' for name in needed)}"
 
 
 def _count(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"
 
 
-def _written(value: object) -> str:
+def _yaml_scalar(value: object) -> str:
     return "null" if value is None else str(value)

@@ -14,20 +14,20 @@ from tpucfg.spec.placeholders import PLACEHOLDERS
 _INTRO: Final = """\
 # The spec
 
-`tpucfg.yaml`, format version 1, is the one file that people write. It is YAML 1.2, or JSON. Any key that is not on this
-page is an error, which names the nearest one that is. `tpucfg schema` prints the same as a JSON Schema. The first line
-of a new spec names it, so that an editor completes and explains the keys.
+`tpucfg.yaml`, format version 1, is the only file that you write. It is YAML 1.2, or JSON. Any key that is not on this
+page is an error, and the error suggests the nearest valid key. `tpucfg schema` prints these rules as a JSON Schema. The
+first line of a new spec refers to it, so that an editor completes and explains the keys.
 
-Every value is read as it is written: nothing is evaluated, and no variable of the shell or of the machine gets in.
+Values are literal: nothing is evaluated, and environment variables are not substituted.
 """
 _PLACEHOLDERS: Final = """\
 ## Placeholders
 
 In `trainer.args`, `trainer.env`, `trainer.image`, `trainer.worker_image`, `trainer.package` and
-`overrides.<size>.args`, and nowhere else, these are replaced. `$${` writes `${`; an unknown or unclosed one is
-[TPU009](../findings/TPU009.md).
+`overrides.<size>.args`, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or unclosed
+placeholder is [TPU009](../findings/TPU009.md).
 
-| written | becomes |
+| placeholder | replaced by |
 |---|---|
 """
 _TOP: Final = "The project"
@@ -78,7 +78,7 @@ def _facts(key: Key) -> Iterator[tuple[str, str]]:
 
 
 def _example(key: Key) -> str:
-    """Return the schema's first example, at its place in a spec."""
+    """Return the schema's first example, at its position in a spec."""
     *above, last = key.instances
     value: Any = key.schema["examples"][0]
     lines = [f"{'  ' * depth}{step}:" for depth, step in enumerate(above)]

@@ -17,7 +17,7 @@ call() { # METHOD URL [FILE]: prints the HTTP status, and writes the response to
     --max-time 60 --request "$1" "${data[@]}" "$2"
 }
 
-failed() { # STATUS ACTION
+failed() { # STATUS ACTION: ends the script because the API rejected a call
   local message
   message=$(jq -r '.message // empty' "$work/answer" 2>/dev/null || true)
   # The token of a fork is read-only. A rate limit also returns 403, but has to fail: the comment would be outdated.
@@ -29,13 +29,13 @@ failed() { # STATUS ACTION
   exit 1
 }
 
-marker_of() { # SPEC: prints the marker of its review. Escapes the characters that jq 1.6 leaves unescaped in @uri
+marker_of() { # SPEC: prints the marker of its review, with the characters escaped that @uri of jq 1.6 leaves unescaped
   jq --null-input --raw-output --arg spec "${1#./}" '$spec | if . == "tpucfg.yaml" then "" else ": " + reduce
     (["%2F", "/"], ["--", "%2D%2D"], ["!", "%21"], ["*", "%2A"], ["\u0027", "%27"], ["(", "%28"], [")", "%29"])
     as [$from, $to] (@uri; split($from) | join($to)) end | "<!-- tpucfg-review\(.) -->"'
 }
 
-no_review() { # prints the comment without a review; of the pull request, it contains only the commit id
+no_review() { # prints a comment without a review; it contains no text from the pull request except the commit id
   local subject='this commit'
   ! [[ $COMMIT =~ ^[0-9a-f]{40,64}$ ]] || subject=${COMMIT:0:12}
   printf '%s\n\n### tpucfg review: failed for %s\n\n' "$(marker_of "$SPEC")" "$subject"

@@ -1,6 +1,7 @@
 """The catalog of TPU sizes: sourced data, and a loader.
 
-The facts are in `data/`, one file per generation. A size or a generation is added there: no code knows a size by name.
+The facts are in `data/`, one file per generation. A new size or generation is added only there: no code contains the
+name of a size.
 """
 
 from tpucfg.catalog.catalog import Catalog

@@ -1,4 +1,4 @@
-"""Lookup of TPU sizes; a generation's file is read only when one of its sizes is looked up."""
+"""Look up TPU sizes; a generation's file is read only when one of its sizes is looked up."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from typing import Any
 from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Zone
 
 DATA = Path(__file__).parent / "data"
-_NUMBER = r"0*[1-9][0-9]{0,8}"
-"""A number in a misspelt size. Bounded, because `int` raises an error for a text of thousands of digits."""
+_SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
+"""The number of a misspelt size. Its length is bounded because `int` rejects a text of thousands of digits."""
 
 
 class Catalog:
@@ -53,11 +53,11 @@ class Catalog:
         return tuple(self._index)
 
     def nearest_generation(self, text: str) -> str | None:
-        """Return the generation whose prefix or alias the text is: `v5e` for `v5litepod`; None if there is none."""
+        """Return the generation with this prefix or alias, such as `v5e` for `v5litepod`; None if there is none."""
         return next(self._generations_like(text.strip().lower().replace("_", "-")), None)
 
     def find(self, size: str) -> Slice | None:
-        """Return the slice of a size, spelled as Google spells it, on its default machine; None if there is none."""
+        """Return the slice of a size in Google's spelling, on its default machine; None if there is no such size."""
         if size not in self._slices:
             generation = self._by_prefix.get(size.rpartition("-")[0])
             if generation is None or size not in self._file(generation)["sizes"]:
@@ -86,23 +86,23 @@ class Catalog:
         return slice_.regions(official=official) if slice_ else ()
 
     def nearest(self, text: str) -> str | None:
-        """Return the size that a misspelt name most likely means; None if no size is similar.
+        """Return the size that was most likely meant by a misspelt name; None if no size is similar.
 
         A name that another tool uses (`v5e-32`) becomes Google's (`v5litepod-32`). A number that the generation lacks
         (`v3-16`) becomes the nearest one by ratio, the larger of two equally near ones. Any other text becomes the size
         with the most similar spelling.
         """
-        plain = text.strip().lower().replace("_", "-")
-        if slice_ := self.find(plain):
+        normalized = text.strip().lower().replace("_", "-")
+        if slice_ := self.find(normalized):
             return slice_.size
-        prefix, _, number = plain.rpartition("-")
+        prefix, _, number = normalized.rpartition("-")
         for name in self._generations_like(prefix):
-            if re.fullmatch(_NUMBER, number):
+            if re.fullmatch(_SIZE_NUMBER, number):
                 return _nearest_number(self.generation(name).slices, int(number)).size
         # Imported here, because only a misspelt size needs it.
         from difflib import get_close_matches
 
-        return next(iter(get_close_matches(plain, [slice_.size for slice_ in self.all()], n=1)), None)
+        return next(iter(get_close_matches(normalized, [slice_.size for slice_ in self.all()], n=1)), None)
 
     def _generations_like(self, prefix: str) -> Iterator[str]:
         """Yield the generations with this prefix or alias, with or without a leading `tpu`."""
@@ -159,7 +159,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
 
 @cache
 def _read_generation(path: Path) -> dict[str, Any]:
-    """Read a generation's file, and build the values that its sizes share: a hundred sizes have two machines."""
+    """Read a generation's file, and build the values that its sizes share: a hundred sizes may have two machines."""
     data = _read(path)
     data["machines"] = {name: _machine(name, row) for name, row in data["machines"].items()}
     for entry in data["zones"]:
@@ -179,10 +179,10 @@ def _machine(name: str, row: Mapping[str, Any]) -> Machine:
     return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], tuple(row["sources"]))
 
 
-def _zones(size: str, lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
+def _zones(size: str, zone_lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
     """Return each zone once, from the first list that names it: the data has the most reliable list first."""
     zones: dict[str, Zone] = {}
-    for entry in lists:
+    for entry in zone_lists:
         if _applies(size, entry):
             for zone in entry["names"]:
                 zones.setdefault(zone.name, zone)
@@ -200,14 +200,14 @@ def _times(chips: int, per_chip: int | None) -> int | None:
 
 def _nearest_number(slices: tuple[Slice, ...], number: int) -> Slice:
     """Return the size whose number is nearest by ratio, the larger of two equally near ones."""
-    return max(slices, key=lambda s: (min(s.number, number) / max(s.number, number), s.number))
+    return max(slices, key=lambda slice_: (min(slice_.number, number) / max(slice_.number, number), slice_.number))
 
 
 @cache
 def _read(path: Path) -> dict[str, Any]:
-    """Read a data file once in a process: the data does not change while a command runs."""
+    """Read a data file, only once per process, because the data does not change while a command runs."""
     data: dict[str, Any]
-    # A wheel has the data as JSON, which is parsed many times faster than YAML.
+    # A wheel contains the data as JSON, which is parsed many times faster than YAML.
     with suppress(FileNotFoundError):
         data = json.loads(path.with_suffix(".json").read_bytes())
         return data

@@ -1,6 +1,7 @@
 """The records of the catalog, as immutable values.
 
-They are NamedTuples and not dataclasses, whose code is generated at import: every command would wait for it.
+They are NamedTuples and not dataclasses: a dataclass generates code when it is imported, which would slow down the
+start of every command.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ class Source(NamedTuple):
     """The public page or file that a fact is taken from."""
 
     id: str
-    """The id that rows cite, such as `tpu-v3`."""
+    """The id that rows of the data refer to, such as `tpu-v3`."""
 
     url: str
     """Its public address."""
@@ -55,8 +56,8 @@ class Zone(NamedTuple):
     """Id of the source that publishes the list."""
 
     kind: str
-    """`official` is Google's current list; `older-docs` and `single-tenant` are Google's too, but no offer to every
-    customer; `third-party` is another tool's list."""
+    """`official` is Google's current list; `older-docs` and `single-tenant` are lists of Google too, but not offers to
+    every customer; `third-party` is another tool's list."""
 
     @property
     def official(self) -> bool:
@@ -76,7 +77,7 @@ class Refusal(NamedTuple):
     """A clause to follow a colon, without a final full stop."""
 
     sources: tuple[str, ...]
-    """Ids of the sources that state it, or that list the supported sizes without this one."""
+    """Ids of the sources that state the reason, or that list the supported sizes without this one."""
 
 
 class Slice(NamedTuple):
@@ -125,20 +126,20 @@ class Slice(NamedTuple):
     """The generation's name in a target's API (`TPU_V3`, `V5LITE_POD`), by target; absent if the API has none."""
 
     vertex_machine_type: str | None
-    """`machineSpec.machineType` if Vertex AI expects an accelerator type and a count; otherwise None, and the field is
-    the machine's own name."""
+    """`machineSpec.machineType` if Vertex AI expects an accelerator type and a count; otherwise None, and the field
+    is the machine's own name."""
 
     targets: tuple[str, ...]
     """The targets that support the size."""
 
     refusals: Mapping[str, Refusal]
-    """The reasons of the other targets, by target."""
+    """For each other target, the reason why it does not support the size."""
 
     zones: tuple[Zone, ...]
     """Zones that a list names for the size, Google's own list first; each zone once, with its most reliable source."""
 
     derived: Mapping[str, str]
-    """For values that no primary source states: their derivation, by the data's key."""
+    """The derivation of each value that no primary source states, by its key in the data."""
 
     sources: tuple[str, ...]
     """Ids of the sources of the size, chips and topology."""

@@ -68,5 +68,5 @@ class Narrative(NamedTuple):
     heading: str
     """The title below the project's name."""
     lead: tuple[str, str]
-    """What changes and what stays, then the environments, target and region."""
+    """The figures that change and that stay, then the environments, target and region."""
     charts: tuple[Chart, ...]

@@ -10,7 +10,7 @@ from tpucfg.charts.draw import draw
 from tpucfg.charts.svg_elements import add_element, attributes_of
 from tpucfg.charts.theme import page_stylesheet, stylesheet
 from tpucfg.findings import Finding
-from tpucfg.templating import environment
+from tpucfg.templating import template_engine
 from tpucfg.text_format import printable
 
 # markupsafe is part of jinja2, which only this format needs: an SVG does not pay for the import.
@@ -43,7 +43,7 @@ def render_html(project: str, sections: Sequence[ChartSection], findings: Sequen
     """Return the page of a project's ladders, with every text of the spec escaped."""
     from markupsafe import Markup
 
-    engine = environment(printable=printable, breakable=_breakable, unbroken=_unbroken)
+    engine = template_engine(printable=printable, breakable=_breakable, unbroken=_unbroken)
     # Off by default, as the other templates are YAML and shell.
     engine.autoescape = True
     # Without a final line break: print adds it.
@@ -85,7 +85,7 @@ def _is_prose(text: str) -> bool:
     return " " in text and any(char.isalpha() for char in text)
 
 
-# CSS cannot move the labels of an SVG, so a narrow screen needs a drawing of its own.
+# CSS cannot move the labels of an SVG, so a narrow screen needs a separate drawing.
 def _figure(chart: Chart, id_: str) -> dict[str, "str | Markup"]:
     """Draw the chart wide and narrow; the style sheet shows the one that fits."""
     return {

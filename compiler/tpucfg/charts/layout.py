@@ -25,13 +25,13 @@ MARK_RADIUS: Final = 8
 MAX_LADDER_HEIGHT: Final = 420
 """From the first rung to the last. A ladder that would be higher has equal row heights."""
 _ROW_HEIGHTS: Final = ((4, 42), (7, 34))
-"""The row height for up to so many rungs; for more of them, the minimum."""
+"""Pairs of a maximum number of rungs and their row height; longer ladders have the minimum height."""
 _MIN_ROW_HEIGHT: Final = 27
 _BOTTOM_MARGIN: Final = 4
 
 
 class Layout(NamedTuple):
-    """The measures of a chart, the same for each of its bands."""
+    """The measures of a chart, which all its bands share."""
 
     width: float
     labels: float
@@ -87,7 +87,7 @@ def _layout(chart: Chart, columns: Sequence[Column], width: float) -> Layout:
 
 
 def _vertical_positions(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
-    """Return the positions of the rungs, and whether they are placed by cores.
+    """Return the positions of the rungs, and True if they are placed by cores.
 
     Placed by the logarithm of the cores, a figure that grows as a power of them is a straight line. With sizes that
     hardly differ, the smallest possible gap would make the chart too high: the rungs are then equally far apart.
@@ -112,6 +112,6 @@ def _labels_width(rows: Sequence[Row]) -> float:
 
 
 def _column_width(column: Column, plot: float, values: float) -> float:
-    """Return the width of a column: that of its plot and values, or of its title."""
+    """Return the width of a column: that of its plot and values, or of its title if that is wider."""
     title = text_width(column.title, TITLE_SIZE, bold=True)
     return max(plot + VALUE_GAP + values, title, text_width(column.change, SMALL_SIZE))

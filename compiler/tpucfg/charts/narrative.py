@@ -14,7 +14,7 @@ from tpucfg.spec.project import Project
 from tpucfg.text_format import listed
 
 MAX_NAMED_ENVIRONMENTS: Final = 3
-"""Environments in a heading; the line below it lists all."""
+"""Limit for environments in a heading; the lead below it lists all."""
 
 
 def build_narrative(project: Project, group: LadderGroup, measured: Mapping[str, MeasuredThroughput]) -> Narrative:
@@ -23,7 +23,7 @@ def build_narrative(project: Project, group: LadderGroup, measured: Mapping[str,
     sizes = _sizes_text(group.rungs)
     return Narrative(
         headline=f"{project.name} scales {sizes}" if len(group.rungs) > 1 else f"{project.name} {sizes}",
-        heading=f"{listed(group.environments, most=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
+        heading=f"{listed(group.environments, limit=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
         lead=(_summary(group.rungs, project.training.tuned_on), f"{group.title}."),
         charts=(ladder_chart(group.rungs), *(chart for chart in scaling if chart)),
     )
@@ -41,7 +41,7 @@ def _summary(rungs: Sequence[Rung], tuned_on: str) -> str:
 
 
 def _examples_text(rungs: Sequence[Rung]) -> str:
-    """Return how much each rung trains, the figure that a ladder keeps."""
+    """Return the examples or epochs of a run, which scaling keeps constant."""
     if rungs[0].epochs:
         epochs = "1 epoch" if rungs[0].epochs == "1" else f"{rungs[0].epochs} epochs"
         return f"{epochs} on every rung" if len(rungs) > 1 else epochs
@@ -49,6 +49,6 @@ def _examples_text(rungs: Sequence[Rung]) -> str:
     lowest, highest = (count_text(count, max_length=MAX_PROSE_COUNT_LENGTH) for count in (min(counts), max(counts)))
     if len(rungs) == 1:
         return f"{lowest} examples"
-    # Rounding up the steps may add examples. Compare the counts, and their texts too: long ones may round to one text.
+    # Rounding up the steps may add examples. Different long counts may round to equal texts, so both are compared.
     same = "the same " if min(counts) == max(counts) else ""
     return f"{same}{lowest}{'' if lowest == highest else f' to {highest}'} examples on every rung"

@@ -26,7 +26,7 @@ def rate_text(text: str) -> str:
 
 
 def change_text(first: Fraction, last: Fraction) -> str:
-    """Return how a figure changes from the first rung to the last: it stays, grows or falls."""
+    """Return the change of a figure from the first rung to the last, with the factor by which it grows or falls."""
     if first == last:
         return "stays"
     ratio = last / first if last > first else first / last

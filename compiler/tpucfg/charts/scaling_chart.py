@@ -10,7 +10,7 @@ from tpucfg.number_format import UNKNOWN, floor_percent, format_rounded
 from tpucfg.plan import Rung
 
 _MIN_ROUNDED_RATIO: Final = 1000
-"""Beyond every plausible measurement, where a percentage may exceed the range of floats."""
+"""Larger ratios are implausible, and their percentage may exceed the range of floats."""
 
 
 class MeasuredThroughput(NamedTuple):
@@ -25,7 +25,7 @@ class MeasuredThroughput(NamedTuple):
 def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThroughput) -> Chart | None:
     """Return the chart of one environment; None if no rung was measured.
 
-    Linear scaling starts from the smallest measured rung: as many examples per second and core on every other rung.
+    Linear scaling is relative to the smallest measured rung: every rung has its examples per second and core.
     """
     base = next((rung for rung in rungs if rung.size in measured.speeds), None)
     if base is None:

@@ -41,13 +41,13 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "infra": "Show the resources of each environment.",
     },
 }
-"""The commands in the order of `tpucfg --help`; each is the function of its name in the module of its name."""
+"""The commands in the order of `tpucfg --help`. Each is a function in a module of its own, with the command's name."""
 
 COMMANDS: Final = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 
 
 class _Commands(TyperGroup):
-    """A group that imports a command when it is called, so that each pays only for its own imports."""
+    """A group that imports a command only when it is called, so that start-up is fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the interface of a group
         return list(COMMANDS)
@@ -73,7 +73,7 @@ class _Commands(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command that refuses a second --spec if it takes one: click would use the last and drop the others."""
+    """A command that rejects a second --spec unless it is repeatable: click would silently use the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         specs = [param for param in self.params if param.name == "spec" and not getattr(param, "multiple", True)]
@@ -86,7 +86,7 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-@cache  # a process that runs many commands, such as the test suite, builds each one once
+@cache  # for processes that run many commands, such as the test suite
 def _command(name: str) -> Any:
     """Import a command's module and build the command from its function's signature."""
     module = import_module(f"tpucfg.cli.{name}")
@@ -149,7 +149,7 @@ def run(arguments: Sequence[str]) -> int:
 def _report(error: Exception) -> int:
     """Print an exception as an error message, and return the exit status."""
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
-    if callable(show) and isinstance(code, int):  # click's own errors, which format themselves
+    if callable(show) and isinstance(code, int):  # an error of click, which formats itself
         if isinstance(message := getattr(error, "message", None), str):
             error.message = printable_lines(message)  # type: ignore[attr-defined] # checked in the line above
         show()

@@ -1,4 +1,4 @@
-"""`tpucfg check`."""
+"""The command `tpucfg check`."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
 
 _MAX_LISTED_SPECS: Final = 8
-"""The most specs that the summary lists by name."""
+"""Limit for the specs that the summary lists by name; more are only counted."""
 
 
 class _Report(NamedTuple):
@@ -36,9 +36,9 @@ class _Report(NamedTuple):
 
     findings: Sequence[Finding]
     sources: Mapping[str, str]
-    """The texts that the findings quote, by file."""
+    """The texts that the findings quote, by file name."""
     subject: str
-    """What was checked, for the summary."""
+    """The checked specs, configs or stack, for the summary."""
 
 
 def check(
@@ -96,7 +96,7 @@ def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] |
         findings += compiled.findings
         sources[str(path)] = compiled.source
         configs += len(compiled.request_bodies)
-        # A selection of sizes or a target asks about jobs, not about the files next to the spec.
+        # With --size or --target, only jobs are checked, and not the files next to the spec.
         if not (size or target):
             stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env or ())
             record_findings, record_texts = _check_records(path.parent, compiled.project, env)

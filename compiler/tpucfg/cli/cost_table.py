@@ -23,7 +23,7 @@ def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:
 
 
 def cost_note(status: LadderStatus) -> Iterator[str]:
-    """Yield what is missing to compute the cost: a price, a measurement, or the number of examples."""
+    """Yield a note about each value that the cost cannot be computed without."""
     priced = zip(status.rungs, status.costs, strict=True)
     if unpriced := sorted({rung.slice.generation for rung, cost in priced if cost.usd_per_hour is None}):
         yield f"the spec has no price for {listed(unpriced)}"
@@ -51,7 +51,7 @@ def _cells(cost: Cost, size: str, status: LadderStatus) -> dict[str, str]:
 
 
 def _source(cost: Cost, size: str, status: LadderStatus) -> str:
-    """Return what the figures are based on; a measurement of another config may no longer be right, and is marked."""
+    """Return the basis of the figures; a measurement of another config is marked, as it may be outdated."""
     if cost.source is None:
         return UNKNOWN
     source = "measured" if cost.source == size else f"forecast from {cost.source}"

@@ -1,4 +1,4 @@
-"""`tpucfg explain`."""
+"""The command `tpucfg explain`."""
 
 import sys
 from typing import Annotated, Final

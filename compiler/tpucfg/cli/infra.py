@@ -1,4 +1,4 @@
-"""`tpucfg infra`."""
+"""The command `tpucfg infra`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,10 +47,10 @@ def _selected_names(project: Project, env: list[str] | None) -> list[str]:
 
 def _declared_resources(spec: Path, project: Project, name: str) -> EnvironmentResources:
     from tpucfg.infra.mock_runner import ProgramError
-    from tpucfg.infra.stack_program import INSTALL, PackagesMissingError, declared_resources
+    from tpucfg.infra.stack_program import INSTALL, PackagesMissingError, run_stack_program
 
     try:
-        return declared_resources(spec, project, name)
+        return run_stack_program(spec, project, name)
     except ProgramError as error:
         raise CommandExit(ERRORS, f"{name}: {error}") from None
     except PackagesMissingError as error:

@@ -1,4 +1,4 @@
-"""`tpucfg init`."""
+"""The command `tpucfg init`."""
 
 import os
 import re

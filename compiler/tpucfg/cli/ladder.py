@@ -1,4 +1,4 @@
-"""`tpucfg ladder`."""
+"""The command `tpucfg ladder`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,14 +36,14 @@ class _Ladders(NamedTuple):
     project: Project
     findings: Sequence[Finding]
     groups: Sequence[LadderGroup]
-    """The ladders; environments that would show equal tables share one."""
+    """The ladders; environments with equal tables share one."""
     statuses: Mapping[str, "LadderStatus"]
     """The measurements by environment; empty where the output shows none."""
 
     def cost_status(self, group: LadderGroup) -> "LadderStatus | None":
         """Return the status that the cost of a ladder is computed from; None without prices.
 
-        It is that of any of the group's environments, as the group has only environments of equal cost.
+        All environments of a group have equal costs, so the status of the first one is used.
         """
         return self.statuses.get(group.environments[0]) if self.project.prices else None
 

@@ -1,4 +1,4 @@
-"""Loading a spec for a command: its findings are printed, and the command ends if one of them is an error."""
+"""Load a spec for a command: print its findings, and end the command if one of them is an error."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ def load_compiled(
         quiet: Print nothing unless there is an error.
 
     Raises:
-        CommandExit: A finding is an error, or the selection names what the spec does not have.
+        CommandExit: A finding is an error, or the spec does not have a selected environment or size.
     """
     with usage_errors():
         compiled = compile_spec_file(path, catalog, selection)

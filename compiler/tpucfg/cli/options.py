@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they look and behave the same everywhere."""
+"""Options that several commands share."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ SPEC: Final = Path("tpucfg.yaml")
 _MAX_RUN_ID_LENGTH: Final = 20
 
 
-# Shell completion. A completion prints nothing but words, so it uses as much of the spec as can be read.
+# Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
 
 
 def _complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -70,7 +70,7 @@ def output_folder(text: str) -> Path:
     """Return the path of an output folder.
 
     Raises:
-        CommandExit: The path is empty, as it is with an unset shell variable; the current folder is written as a dot.
+        CommandExit: The path is empty, for example because of an unset shell variable.
     """
     if not text:
         raise CommandExit(USAGE, "--out is empty", "give a folder, or . for the current one")
@@ -120,7 +120,12 @@ def _target_option(help: str) -> Any:
 
 
 def format_option(names: str, help: str = "The output format.") -> Any:
-    """Return the option --format with these values, which are separated by `|` as its metavar shows them."""
+    """Return the option --format.
+
+    Args:
+        names: The allowed values, separated by `|`.
+        help: The help text.
+    """
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names.split("|") if name.startswith(incomplete)]

@@ -8,12 +8,12 @@ from typing import Final
 import typer
 
 MIN_STEPS: Final = 100
-"""The least number of steps with a bar: fewer are done before it can be read."""
+"""Minimum number of steps for a bar; fewer steps finish before the bar can be read."""
 
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield the function to call after each step; it draws nothing if stderr is no terminal."""
+    """Yield the function to call after each step; it draws nothing if stderr is not a terminal."""
     if total < MIN_STEPS or not sys.stderr.isatty():
         yield lambda: None
         return

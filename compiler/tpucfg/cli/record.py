@@ -1,4 +1,4 @@
-"""`tpucfg record`."""
+"""The command `tpucfg record`."""
 
 import re
 import sys
@@ -128,7 +128,7 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
 
 
 def _required_metrics(project: Project, metrics: Mapping[str, float]) -> list[str]:
-    """Return the metrics that the gate and the cost need, without those that are given."""
+    """Return the metrics that gate and cost need, without those on the command line."""
     gate = [project.gate.metric] if project.gate and project.gate.metric else []
     return [name for name in (THROUGHPUT, *gate) if name not in metrics]
 
@@ -183,7 +183,7 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
     print_findings(status.results.findings, {status.results.file: status.results.text})
-    # On the first rung nothing can be judged yet, so the record of a metric deserves the hint.
+    # The first rung has nothing to be compared with, which the note explains.
     first_rung_notes = first_rung_note(status) if job.size == job.environment.sizes[0] else ()
     for note in first_rung_notes:
         print(note)

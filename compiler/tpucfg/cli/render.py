@@ -1,4 +1,4 @@
-"""`tpucfg render`."""
+"""The command `tpucfg render`."""
 
 import shlex
 import sys
@@ -28,14 +28,14 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import errors
 from tpucfg.plan import Selection
-from tpucfg.render.pipeline import Format, RenderedSpec, render_spec
+from tpucfg.render.pipeline import ConfigFormat, RenderedSpec, render_spec
 from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.output_dir import FileChange
 
 _MIN_SPECS_WITH_PROGRESS: Final = 2
-"""A single spec needs no progress bar, and not the import of one."""
+"""A single spec needs no progress bar, nor its import."""
 
 
 def render(
@@ -78,7 +78,7 @@ def render(
         _write(specs, out, check=check, prune=prune)
 
 
-def _render_specs(paths: Sequence[Path], chosen: Selection, format_: Format) -> list[RenderedSpec]:
+def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:
     """Render every spec and print its errors and warnings; an error ends the command after the last spec."""
     catalog = Catalog()
     specs = []
@@ -105,7 +105,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
 
 def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
-    """Write the configs below a folder, or check that they are there."""
+    """Write the configs below a folder, or with `check`, compare them with the files in it."""
     from tpucfg.render import output_dir
 
     folders = _project_folders(specs)

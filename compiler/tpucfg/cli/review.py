@@ -10,7 +10,7 @@ import typer
 
 from tpucfg.cli.diff import compiled_revisions_or_exit
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, SpecOption, require_choice
+from tpucfg.cli.options import SPEC, SpecOption, format_option, require_choice
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.plan import Selection
 
@@ -37,10 +37,10 @@ PreviewOption = Annotated[
     typer.Option(
         "--preview",
         metavar="ENV=FILE",
-        help="The output of `pulumi preview --json` for an environment; may be repeated.",
+        help="The output of `pulumi preview --json` for an environment; repeatable.",
     ),
 ]
-FormatOption = Annotated[str, typer.Option("--format", metavar="markdown|json", help="How to print.")]
+FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
     typer.Option(

@@ -1,4 +1,4 @@
-"""`tpucfg schema`."""
+"""The command `tpucfg schema`."""
 
 import sys
 from typing import Annotated

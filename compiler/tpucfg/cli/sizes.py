@@ -1,4 +1,4 @@
-"""`tpucfg sizes`."""
+"""The command `tpucfg sizes`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
@@ -12,7 +12,7 @@ from tpucfg.cli.table import text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
 _MAX_ZONES: Final = 4
-"""The most zones in a row of the table."""
+"""Limit for the zones in a row of the table; more are only counted."""
 
 
 def sizes(
@@ -38,7 +38,7 @@ def sizes(
 
 
 def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
-    """Return the error about a region that offers no size; for a zone, its help names the region."""
+    """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
     near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
     hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
@@ -63,16 +63,16 @@ def _row(slice_: Slice, region: str | None) -> list[str]:
         slice_.size,
         str(slice_.chips),
         str(slice_.cores),
-        _known(slice_.topology),
+        _value_or_unknown(slice_.topology),
         str(slice_.hosts),
-        _known(slice_.hbm_gib),
-        _known(slice_.peak_tflops),
+        _value_or_unknown(slice_.hbm_gib),
+        _value_or_unknown(slice_.peak_tflops),
         ", ".join(slice_.targets),
         listed(names, _MAX_ZONES) if names else "not known",
     ]
 
 
-def _known(value: object) -> str:
+def _value_or_unknown(value: object) -> str:
     return "not known" if value is None else str(value)
 
 

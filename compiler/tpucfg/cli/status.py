@@ -1,4 +1,4 @@
-"""`tpucfg status`."""
+"""The command `tpucfg status`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final

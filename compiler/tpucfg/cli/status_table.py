@@ -35,7 +35,7 @@ def status_table(status: EnvironmentStatus, project: Project) -> tuple[list[str]
 
 def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> Iterator[tuple[str, str]]:
     """Yield the name and the cell of each column of a rung."""
-    # Pairs and not a mapping: the metric has the name of its choice in the spec, which may be that of a column.
+    # Pairs instead of a mapping: the spec chooses the metric's name, which may equal the name of a column.
     yield "size", evaluation.size
     yield "cores", f"{evaluation.slice.cores:,}"
     yield "examples/s", format_rate(evaluation.throughput)

@@ -1,4 +1,4 @@
-"""`tpucfg submit`."""
+"""The command `tpucfg submit`."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, sp
 
 
 def _print_outdated(status: "LadderStatus", size: str) -> None:
-    """Print a note if the record of the rung below is of another config: it counts, but may no longer be right."""
+    """Print a note if the record of the rung below is of another config: it counts, but may be outdated."""
     from tpucfg.results.next_steps import outdated_below_note
 
     for note in outdated_below_note(status, size):
@@ -112,7 +112,7 @@ def _print_outdated(status: "LadderStatus", size: str) -> None:
 
 
 def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> None:
-    """Print the commands of a job: only the one that starts it is no comment, so that the output can be run."""
+    """Print the commands of a job: all except the start command as comments, so that the output can be run."""
     print(f"# {job.name}: {job.size} on {job.target}")
     print(submission.start.bash(_render_command(job, submission, spec, target)))
     print(comment(f"# watch:  {submission.watch.bash()}"))

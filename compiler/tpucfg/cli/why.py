@@ -1,4 +1,4 @@
-"""`tpucfg why`."""
+"""The command `tpucfg why`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def why(
         message = f"{len(jobs)} jobs are selected, and a value is that of one job"
         raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies
-    # Worked out before anything is printed, as an unknown path is an error.
+    # Computed before anything is printed, as an unknown path is an error.
     reasons = tuple(_reasons(_Subject(project, catalog, job, request_body), path))
     print(f"{job.name} on {job.target}")
     for reason in reasons:
@@ -113,7 +113,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
 
 
 def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
-    """Yield one line for each value of a mapping or a list, with the most exact of its origins."""
+    """Yield one line for each value of a mapping or a list, with its most specific origin."""
     paths = list(_leaves(_value_at(subject.request_body, path), path))
     yield Reason(f"{dotted(path)} contains {format_count(len(paths), 'value')}; give the path of one for all details")
     for leaf in paths:
@@ -159,7 +159,7 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 def _full_path(path: KeyPath) -> str:
-    """Return a path in the form of the command line, without the length limit of messages."""
+    """Return a path as on the command line, without the length limit of messages."""
     return ".".join(str(step) for step in path)
 
 
@@ -179,7 +179,7 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
     while rest or not steps:
         value = _value_at(request_body, tuple(steps))
         known = _child_names(value)
-        # The longest key that fits, because of the dots in keys.
+        # The longest matching key, because keys may contain dots.
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
             unknown = rest.partition(".")[0]

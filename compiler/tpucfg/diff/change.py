@@ -29,7 +29,7 @@ class Change(NamedTuple):
     """A value that differs. A mapping or list that was added or removed is one change until `unfold` splits it."""
 
     path: KeyPath
-    """Keys and list indices; the index is that after the change, or the one before it for a removed item."""
+    """Keys and list indices. An index is the one after the change, or for a removed item, the one before it."""
     before: Any
     """Plain data, or ABSENT."""
     after: Any
@@ -61,7 +61,7 @@ class Group(NamedTuple):
 
     keys: tuple[ConfigKey, ...]
     changes: tuple[Change, ...]
-    """In the order of the config. `<size>` and `<env>` stand for a config's own if the values differ only in that."""
+    """In the order of the config. `<size>` and `<env>` replace names if only these differ between the configs."""
 
 
 class Difference(NamedTuple):
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
     added: tuple[ConfigKey, ...]
     removed: tuple[ConfigKey, ...]
     groups: tuple[Group, ...]
-    """Those with the most configs first."""
+    """The groups with the most configs first."""
     unchanged: tuple[ConfigKey, ...]
 
     @property

@@ -21,7 +21,7 @@ _Flag = tuple[str, str | None]
 
 
 def parse_command_lines(value: Any, key: str = "") -> Any:
-    """Return the value with each command line in it as a mapping. A text of several lines is taken for a script."""
+    """Return the value with each command line replaced by a mapping. A text of several lines is treated as a script."""
     if isinstance(value, dict):
         return {name: parse_command_lines(inner, name) for name, inner in value.items()}
     if isinstance(value, list) and _is_variable_list(value):
@@ -85,7 +85,7 @@ def _parse_script(text: str) -> Iterator[_Flag]:
 
 def _only_flag(line: str) -> str:
     """Return the only flag of an indented line, which may end in a backslash; empty for any other line."""
-    # Checked before shlex, which is slow: most lines of a start-up script contain no flag.
+    # Checked first because shlex is slow and most lines of a start-up script contain no flag.
     if not line[:1].isspace() or not line.lstrip(" '").startswith(FLAG):
         return ""
     try:

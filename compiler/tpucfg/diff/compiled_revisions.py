@@ -1,6 +1,6 @@
 """Open two revisions of a spec and compile them.
 
-Both are compiled with the rules and targets of the installed version, whatever version they were written for.
+Both are compiled with the rules and targets of the installed version of tpucfg, even if a spec is older.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def open_compiled_revisions(
 def compile_revisions(
     snapshots: tuple[Snapshot, Snapshot], catalog: Catalog, selection: Selection
 ) -> tuple[CompiledRevision, CompiledRevision]:
-    """Compile both revisions. One of them may lack what is selected, because the other adds or removes it.
+    """Compile both revisions. A selected environment or size may be missing in one, if the other adds or removes it.
 
     Raises:
         SelectionError: A selected environment or size is in neither revision.
@@ -96,7 +96,7 @@ def _compile(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> Comp
 
 
 def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
-    """Compile the part of the selection that the revision has."""
+    """Compile the environments and sizes of the selection that exist in the revision."""
     project = parse_project(read_file(snapshot.spec, snapshot.display_path)).project
     known = project.environments if project else {}
     names = tuple(name for name in selection.environments or known if name in known)

@@ -26,7 +26,7 @@ def config_difference(before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey,
 
 
 def _config_changes(before: Any, after: Any) -> Iterator[Change]:
-    # repr is the fastest comparison that distinguishes 1 from true; most configs of a large ladder have not changed.
+    # Most configs of a large ladder are unchanged; repr is the fastest comparison that distinguishes 1 from true.
     if repr(before) != repr(after):
         for change in value_changes(parse_command_lines(before), parse_command_lines(after)):
             yield from unfold(change)
@@ -55,7 +55,7 @@ def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedCha
     for token, (change, keys) in shared.items():
         has_own_names = all(_contains_own_name(token, key) for key in keys)
         forms = {_token(_with_placeholders(change, key)) for key in keys} if has_own_names else set[str]()
-        # Several forms: all configs have exactly this value, so the size in it is a word like any other.
+        # Several forms: configs of several sizes share exactly this value, so a size in it is not their own name.
         form = next(iter(forms)) if len(forms) == 1 else token
         by_form.setdefault(form, []).append((change, keys))
     for members in by_form.values():
@@ -79,7 +79,8 @@ def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedCha
 def _contains_own_name(token: str, key: ConfigKey) -> bool:
     """Return True if a change may contain the config's own environment or size.
 
-    A cheap test before the regular expressions. A file at the root of a folder has no environment.
+    This cheap test avoids most of the regular expressions. The name of the environment may be empty: a file at the
+    root of a folder has none.
     """
     return any(name and name in token for name in key)
 

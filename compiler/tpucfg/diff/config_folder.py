@@ -44,7 +44,7 @@ def _config_files(folder: Path) -> Iterator[Path]:
     """Yield the files in a stable order, up to MAX_FILES."""
     remaining = MAX_FILES
     for root, folders, names in os.walk(folder):
-        # Changed in place, which is how os.walk learns where to go on and in which order.
+        # Changed in place: os.walk descends into the folders that are left in this list, in its order.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(root, name)
@@ -58,7 +58,7 @@ def _config_files(folder: Path) -> Iterator[Path]:
 def _config_key(path: Path) -> ConfigKey:
     """Return the key of a file by its path below the folder."""
     if path.stem == _CONFIG and len(path.parts) > 1:
-        # The output for one environment may be compared too; then there is no folder above that of the size.
+        # In the output for a single environment, there is no folder above the size's folder.
         environment = path.parent.parent.as_posix() if len(path.parts) > 2 else ""  # noqa: PLR2004 - env, size, file
         return ConfigKey(environment, path.parent.name)
     return ConfigKey(path.parent.as_posix() if len(path.parts) > 1 else "", path.name)

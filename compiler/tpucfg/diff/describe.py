@@ -14,9 +14,9 @@ from tpucfg.yamldoc.document import KeyPath
 ALL_CONFIGS: Final = "every config"
 _MAX_NAMES: Final = 16
 _MAX_TEXT_LENGTH: Final = 1000
-"""For a text: the part that changed may be at its end."""
+"""Limit for a text, whose changed part may be at its end."""
 _MAX_DATA_LENGTH: Final = 300
-"""For a list or mapping that was added or removed as a whole: its beginning identifies it."""
+"""Limit for a list or mapping that was added or removed as a whole; its beginning identifies it."""
 _AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.\d][-+.\deE]*|[\[{\"].*", re.DOTALL)
 """Texts that are quoted because they look like another type, or like no value at all."""
 
@@ -50,7 +50,7 @@ def difference_json(difference: Difference) -> dict[str, Any]:
 
 
 def _group_json(group: Group) -> Iterator[dict[str, Any]]:
-    # One list that all changes share, as there may be fifty thousand of them.
+    # All changes share this list, as there may be fifty thousand of them.
     configs = [key._asdict() for key in group.keys]
     yield from ({**change_json(change), "configs": configs} for change in group.changes)
 
@@ -139,7 +139,7 @@ def change_labels(changes: Sequence[Change]) -> list[str]:
 
 
 def _format_path(path: KeyPath) -> str:
-    """Return the whole path; for a line of a script only the key of the script, as line numbers help no reader."""
+    """Return the whole path; for a line of a script, only the script's key, as line numbers identify nothing."""
     if REST in path:
         keys = [step for step in path[: path.index(REST)] if isinstance(step, str)]
         return printable(keys[-1]) if keys else "the whole config"
@@ -158,5 +158,5 @@ def format_change_value(value: Any, *, flag: bool) -> str:
     if flag and isinstance(value, str):
         value = value.strip().removesuffix(" \\")  # the layout of a script's line
     if isinstance(value, str) and value and (flag or not _AMBIGUOUS_TEXT.fullmatch(value)):
-        return format_value(value, quoted=False, longest=_MAX_TEXT_LENGTH)
-    return format_value(value, longest=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)
+        return format_value(value, quoted=False, max_length=_MAX_TEXT_LENGTH)
+    return format_value(value, max_length=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)

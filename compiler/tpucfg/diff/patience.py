@@ -1,7 +1,7 @@
 """Align two lists by a patience diff, https://bramcohen.livejournal.com/73318.html.
 
 Items that occur exactly once in both lists are the anchors between which the rest is aligned. The cost is that of
-sorting, also for long lists without anything in common; `difflib` is quadratic there.
+sorting, even for long lists without common items, for which `difflib` takes quadratic time.
 """
 
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from typing import Any, Final
 from tpucfg.diff.change import canonical_json
 
 _IDENTITY_KEYS: Final = ("name", "key", "id")
-"""Keys that identify an item whatever else of it has changed."""
+"""Keys that identify an item even if all its other values have changed."""
 
 Pair = tuple[int | None, int | None]
 """The indices of an item before and after; None for an item that was added or removed."""
@@ -24,9 +24,9 @@ _Match = tuple[int, int]
 def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
     """Pair the items of two lists, in order.
 
-    Equal items are paired first; between those, items with the same name; between those, items at the same position.
+    Equal items are paired first; between those, items with equal names; between those, items at equal positions.
     """
-    # Almost always true, and cheap. That 1 == True is left to the caller, which compares each pair.
+    # The usual case, and cheap. Here 1 equals True, but the caller compares each pair exactly.
     if before == after:
         return [(index, index) for index in range(len(before))]
 
@@ -41,14 +41,14 @@ def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
     """Yield the pairs that may differ, and the added and removed items."""
     equal = matches([*map(canonical_json, before)], [*map(canonical_json, after)])
     for old, new in _gaps(equal, len(before), len(after)):
-        same_name = matches([_identity(before[index]) for index in old], [_identity(after[index]) for index in new])
-        yield from ((old[i], new[j]) for i, j in same_name)
-        for old_rest, new_rest in _gaps(same_name, len(old), len(new)):
+        named_pairs = matches([_identity(before[index]) for index in old], [_identity(after[index]) for index in new])
+        yield from ((old[i], new[j]) for i, j in named_pairs)
+        for old_rest, new_rest in _gaps(named_pairs, len(old), len(new)):
             yield from zip_longest((old[index] for index in old_rest), (new[index] for index in new_rest))
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Match]:
-    """Return pairs of equal tokens whose indices increase on both sides. None equals nothing.
+    """Return pairs of equal tokens whose indices increase in both sequences. None matches no token.
 
     The common beginning and end are matched first, then unique tokens, then the neighbours of those.
     """
@@ -93,7 +93,7 @@ def _unique_matches(before: Sequence[Hashable], after: Sequence[Hashable], old: 
 
 
 def _longest_increasing(pairs: Sequence[_Match]) -> list[_Match]:
-    """Return the longest subsequence of matches that increases on both sides, by patience sorting."""
+    """Return the longest subsequence of matches whose indices increase in both sequences, by patience sorting."""
     tops: list[int] = []  # for each length, the smallest index in `after` that a subsequence of this length ends with
     last: list[int] = []  # for each length, the position of that match in `pairs`
     previous: list[int] = []  # for each match, the position of the match before it in its subsequence

@@ -13,7 +13,7 @@ from tpucfg.diff.patience import align
 from tpucfg.yamldoc.document import KeyPath
 
 _MAX_LEAVES: Final = 300
-"""For a value that was added or removed: a node with its start-up script has about a hundred."""
+"""Limit for a value that was added or removed; a TPU node with its start-up script has about a hundred leaves."""
 _Comparison = tuple[KeyPath, Any, Any]
 """Two values that are still to be compared, and their path."""
 
@@ -26,16 +26,19 @@ def value_changes(before: Any, after: Any, path: KeyPath = ()) -> Iterator[Chang
         after: plain data with the depth limit of the YAML reader, or ABSENT.
         path: the path of both values, which begins the path of each change.
     """
-    # A stack instead of recursion, so that deep data does not meet Python's recursion limit; hence the reversed order.
+    # A stack instead of recursion, because deep data would exceed Python's recursion limit. Pushed in reverse order, so
+    # that values are popped in document order.
     stack: list[_Comparison] = [(path, before, after)]
     while stack:
-        at, old, new = stack.pop()
+        current_path, old, new = stack.pop()
         if isinstance(old, dict) and isinstance(new, dict):
-            stack += [((*at, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})]
+            stack += [
+                ((*current_path, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})
+            ]
         elif isinstance(old, list) and isinstance(new, list):
-            stack += reversed([_item_comparison(at, old, new, *pair) for pair in align(old, new)])
+            stack += reversed([_item_comparison(current_path, old, new, *pair) for pair in align(old, new)])
         elif not json_equal(old, new):
-            yield Change(at, old, new)
+            yield Change(current_path, old, new)
 
 
 def _item_comparison(
@@ -55,8 +58,8 @@ def json_equal(value: Any, other: Any) -> bool:
 def unfold(change: Change) -> Iterator[Change]:
     """Yield an addition or a removal as changes of its single values.
 
-    Configs then have most of those changes in common even if they differ in one value. A list of plain values counts
-    as one value. A tree with too many values stays one change.
+    Configs that add almost equal trees then share most of the changes. A list of plain values counts as one value. A
+    tree with too many values remains one change.
     """
     is_addition = change.before is ABSENT
     if not is_addition and change.after is not ABSENT:
@@ -76,13 +79,13 @@ def _leaves(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the path and value of each leaf of a tree, in document order."""
     stack: list[tuple[KeyPath, Any]] = [(path, tree)]
     while stack:
-        at, value = stack.pop()
+        current_path, value = stack.pop()
         if isinstance(value, dict) and value:
-            stack += [((*at, key), value[key]) for key in reversed(value)]
-        elif isinstance(value, list) and value and _is_tree(at, value):
-            stack += [((*at, index), value[index]) for index in reversed(range(len(value)))]
+            stack += [((*current_path, key), value[key]) for key in reversed(value)]
+        elif isinstance(value, list) and value and _is_tree(current_path, value):
+            stack += [((*current_path, index), value[index]) for index in reversed(range(len(value)))]
         else:
-            yield at, value
+            yield current_path, value
 
 
 def _is_tree(path: KeyPath, items: list[Any]) -> bool:

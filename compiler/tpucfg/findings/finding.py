@@ -1,22 +1,20 @@
-"""The finding: a value that is collected, sorted and printed, and never raised."""
+"""Findings as values: they are collected, sorted and printed, and never raised."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-from tpucfg.findings.rules import RULES
+from tpucfg.findings.rules import RULES, Level
 from tpucfg.text_format import printable
-
-Level = Literal["error", "warning", "note"]
 
 SEVERITY_ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
 """The sort key of each level, the most severe first."""
 MAX_FINDINGS: Final = 100
-"""The mistakes of one file that one stage lists: more would not be read, and each takes time to explain."""
+"""The number of mistakes that one stage lists for one file: a reader needs no more, and each takes time to explain."""
 ALLOWED_PREFIX: Final = "allowed by the spec: "
 """The start of the last detail of a finding that `allow` turned into a note; the spec's reason follows."""
 
 
-# Findings and locations are NamedTuples: they sort and hash as they are, and a run may make thousands.
+# NamedTuples and not dataclasses: they are sortable, hashable and cheap to create, and a run may create thousands.
 class Location(NamedTuple):
     """A range of a file. Lines and columns count from 1, in characters; the end is exclusive."""
 
@@ -31,7 +29,7 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One mistake, with everything that its reader needs to fix it."""
+    """One mistake, with everything that a reader needs to fix it."""
 
     id: str
     """The rule's id, `TPU021`; its page is docs/findings/TPU021.md."""
@@ -60,7 +58,7 @@ class Finding(NamedTuple):
         related: Iterable[tuple[Location, str]] = (),
         level: Level | None = None,
     ) -> Self:
-        """Make a finding with its rule's level, unless another level is given.
+        """Make a finding with the level of its rule, unless `level` overrides it.
 
         The texts quote names and values from untrusted files, so characters that a terminal would interpret, or not
         show, are escaped here, once for every output format.
@@ -74,6 +72,11 @@ class Finding(NamedTuple):
             tuple(printable(detail) for detail in details),
             tuple((related_location, printable(label)) for related_location, label in related),
         )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message, the details and the help as lines of text, for formats that show a single text."""
+        return (self.message, *self.details, *((f"help: {self.help}",) if self.help else ()))
 
     def allowed(self, reason: str) -> Self:
         """Return the finding as a note that carries the spec's reason for allowing it."""

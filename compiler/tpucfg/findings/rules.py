@@ -2,20 +2,22 @@
 
 from typing import Final, Literal, NamedTuple
 
+Level = Literal["error", "warning", "note"]
+
 
 class Rule(NamedTuple):
     """The properties that all findings with one id share."""
 
     id: str
-    level: Literal["error", "warning", "note"]
+    level: Level
     title: str
     """The mistake in a few words, without the values of a case."""
     allowable: bool = False
-    """True if `allow` in the spec may turn a finding into a note: it is a judgement, and not broken syntax."""
+    """True if `allow` in the spec may turn a finding into a note, because the rule is a judgement."""
 
 
 _ROWS: Final = (
-    # The file, its text and its structure.
+    # These rules are about the file, its text and its structure.
     Rule("TPU001", "error", "the file cannot be read"),
     Rule("TPU002", "error", "the text is not YAML"),
     Rule("TPU003", "error", "a duplicate key"),
@@ -29,7 +31,7 @@ _ROWS: Final = (
     Rule("TPU011", "error", "an unsupported feature of YAML"),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
-    # Sizes, regions, names.
+    # These rules are about sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
     Rule("TPU022", "error", "a zone outside the region, or without the size", allowable=True),
@@ -42,7 +44,7 @@ _ROWS: Final = (
     Rule("TPU029", "error", "two environments with one bucket"),
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
-    # The arithmetic of a rung.
+    # These rules are about the arithmetic of a rung.
     Rule("TPU040", "error", "a batch that does not divide over the cores"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
@@ -51,23 +53,23 @@ _ROWS: Final = (
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
     Rule("TPU047", "warning", "a per-core batch that changed", allowable=True),
-    # The trainer and its flags.
+    # These rules are about the trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
-    # Services.
+    # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
-    # A config, rendered here or written by hand.
+    # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
     Rule("TPU072", "error", "a field of the wrong type"),
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
-    # Pulumi: stack files, outputs, and the resources that a stack would have.
+    # These rules are about Pulumi stacks: their files, outputs and resources.
     Rule("TPU080", "error", "an unknown key in a stack file"),
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
@@ -79,7 +81,7 @@ _ROWS: Final = (
     Rule("TPU093", "error", "a resource without a project"),
     Rule("TPU094", "error", "an unprotected production bucket", allowable=True),
     Rule("TPU095", "error", "a grant of a basic role"),
-    # The recorded results of rungs, and the gate between two rungs.
+    # These rules are about the recorded results of rungs, and the gate between two rungs.
     Rule("TPU100", "error", "a results file that cannot be read"),
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),

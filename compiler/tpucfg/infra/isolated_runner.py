@@ -68,7 +68,7 @@ def run_isolated(requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SE
         return list(pool.map(lambda request: _run_request(request, timeout), requests))
 
 
-def worker_environment() -> dict[str, str]:
+def variables_without_secrets() -> dict[str, str]:
     """Return the environment variables without secrets and without access to later steps of a workflow."""
     return {
         name: value
@@ -105,7 +105,7 @@ def _run_worker(request: ProgramRequest, timeout: float) -> tuple[bytes, str]:
             # The program's own prints must not mix with the command's output on stdout.
             stdout=2,
             pass_fds=(write_end,),
-            env=worker_environment(),
+            env=variables_without_secrets(),
             # A process group of its own, so that _kill also ends processes that the program started.
             start_new_session=True,
         )

@@ -24,7 +24,7 @@ class ProgramError(Exception):
     """The stack program failed or is missing; the message is shown to the user."""
 
 
-def run_program(
+def run_under_mocks(
     program: Path, *, environment: Environment, project: str, config: Mapping[str, str], preview: bool = False
 ) -> EnvironmentResources:
     """Return the resources that the program declares for one environment.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.fs import is_file
 from tpucfg.infra import stack_files
-from tpucfg.infra.mock_runner import ProgramError, run_program
+from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.package_data import data_folder
 from tpucfg.spec.project import Project
@@ -45,7 +45,7 @@ def find_program(spec: Path) -> StackProgram:
     return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, pulumi is not None, shown)
 
 
-def declared_resources(spec: Path, project: Project, name: str) -> EnvironmentResources:
+def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentResources:
     """Return the resources of one environment; the program's prints go to stderr.
 
     Raises:
@@ -61,7 +61,7 @@ def declared_resources(spec: Path, project: Project, name: str) -> EnvironmentRe
     environment = project.environments[name]
     try:
         with redirect_stdout(sys.stderr), _without_bytecode():
-            return run_program(program.folder, environment=environment, project=program.namespace, config=config)
+            return run_under_mocks(program.folder, environment=environment, project=program.namespace, config=config)
     except ProgramError:
         raise
     except ModuleNotFoundError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tpucfg.infra.mock_runner import ProgramError
-from tpucfg.infra.stack_program import PackagesMissingError, declared_resources
+from tpucfg.infra.stack_program import PackagesMissingError, run_stack_program
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.yamldoc.reader import read_file
@@ -31,7 +31,7 @@ def _result_line(spec: Path, project: Project | None, name: str) -> str:
     if project is None or name not in project.environments:
         return json.dumps({"environment": name, "error": f"the spec has no environment {name}"})
     try:
-        declared = declared_resources(spec, project, name)
+        declared = run_stack_program(spec, project, name)
         resources = [resource._asdict() for resource in declared.resources]
         result = {"environment": name, "resources": resources, "outputs": dict(declared.outputs)}
         return json.dumps(result, default=_asset_fields)

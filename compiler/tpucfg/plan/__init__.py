@@ -1,4 +1,4 @@
-"""Planning: a spec becomes rungs and jobs with all their figures, and findings about them."""
+"""Plan a spec: its rungs and jobs with all their figures, and the findings about them."""
 
 from tpucfg.plan.job import Job
 from tpucfg.plan.plan import Plan, ladder, plan

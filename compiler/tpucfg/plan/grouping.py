@@ -30,14 +30,14 @@ def group_ladders(
     """Return the groups of a plan's jobs, in the order of each group's first environment.
 
     Args:
-        jobs: The jobs of a plan, those of one environment next to each other.
-        distinct_by: By environment, what else the output shows of it. Environments that differ in it are not grouped.
+        jobs: The jobs of a plan, ordered by environment.
+        distinct_by: By environment, further output; environments are grouped only if it is equal.
     """
     groups: dict[Hashable, LadderGroup] = {}
     for name, jobs_of_environment in groupby(jobs, key=lambda job: job.environment.name):
-        own_jobs = tuple(jobs_of_environment)
-        region, target = own_jobs[0].environment.region, own_jobs[0].target
-        key = (region, target, tuple(job.size for job in own_jobs), distinct_by.get(name))
-        group = groups.get(key) or LadderGroup((), region, target, tuple(job.rung for job in own_jobs))
+        environment_jobs = tuple(jobs_of_environment)
+        region, target = environment_jobs[0].environment.region, environment_jobs[0].target
+        key = (region, target, tuple(job.size for job in environment_jobs), distinct_by.get(name))
+        group = groups.get(key) or LadderGroup((), region, target, tuple(job.rung for job in environment_jobs))
         groups[key] = group._replace(environments=(*group.environments, name))
     return tuple(groups.values())

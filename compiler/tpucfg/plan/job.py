@@ -1,4 +1,4 @@
-"""Build a job from an environment and a rung: names, folders and the program's command line."""
+"""Build the job of an environment and a rung: names, folders and the program's command line."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ class Job(NamedTuple):
     name: str
     """`<name>-<env>-<size>`, with `-<run>` if the job has a run id."""
     bucket: str
-    """The bucket's bare name; the placeholder `${bucket}` has `gs://` before it."""
+    """The bucket's bare name; the placeholder `${bucket}` adds `gs://`."""
     job_dir: str
     zone: str | None
-    """The zone of the slice in the environment's region; None if no list has one."""
+    """The zone of the slice in the environment's region; None if no list names one."""
     account: str
     """E-mail of the service account that the environment's stack creates for its jobs."""
     image: str | None
@@ -36,19 +36,19 @@ class Job(NamedTuple):
     runtime: str | None
     python: str | None
     args: tuple[str, ...]
-    """The program's command line: the spec's own flags, then the figures of the rung."""
+    """The program's command line: the flags of `args`, then the figures of the rung."""
     env: tuple[tuple[str, str], ...]
     options: Mapping[str, Any]
     """The spec's settings for this target."""
 
     @property
     def slice(self) -> Slice:
-        """Slice that the job runs on."""
+        """The slice that the job runs on."""
         return self.rung.slice
 
     @property
     def size(self) -> str:
-        """Accelerator type, such as `v3-32`."""
+        """The accelerator type, such as `v3-32`."""
         return self.rung.slice.size
 
 
@@ -99,7 +99,7 @@ def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
 
 
 def _command_line(project: Project, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the program's own flags, then the rung's figures."""
+    """Yield the flags of `args`, then those of the rung's figures."""
     for arg in program_args(project, rung.size):
         for value in arg.values:
             yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"

@@ -1,4 +1,4 @@
-"""Names of the resources that a job uses; the Pulumi program in stacks/ creates them under names of these functions."""
+"""Names of the resources that a job uses; the Pulumi program in stacks/ uses these functions to name them as well."""
 
 import re
 from typing import Final
@@ -18,12 +18,12 @@ _BUCKET: Final = re.compile(r"[a-z0-9][-_a-z0-9]{1,61}[a-z0-9]")
 
 def bucket_name(*, project: str, name: str, environment: str, region: str) -> str:
     """Return the default name of an environment's bucket."""
-    # With the region in its name, a move to another region creates a new bucket and leaves the old one with its data.
+    # The region is in the name, so that a move to another region creates a new bucket and keeps the old one's data.
     return f"{project}-{name}-{environment}-{region}"
 
 
 def bucket_name_problem(bucket: str) -> str | None:
-    """Return why Cloud Storage would refuse a name without dots, as a clause; None if the name is valid."""
+    """Return the reason why Cloud Storage refuses a name without dots, as a clause; None if the name is valid."""
     if len(bucket) > MAX_BUCKET_LENGTH:
         return f"it has {len(bucket)} characters, and Cloud Storage allows {MAX_BUCKET_LENGTH}"
     if not _BUCKET.fullmatch(bucket):
@@ -39,7 +39,7 @@ def account_id(*, name: str, environment: str) -> str:
 
 
 def account_email(*, project: str, name: str, environment: str) -> str:
-    """Return that account's e-mail: https://cloud.google.com/iam/docs/service-account-types#user-managed."""
+    """Return the e-mail address of the service account: https://cloud.google.com/iam/docs/service-account-types#user-managed."""
     # A project of a domain is written `example.com:my-project`, and `my-project.example.com` in an e-mail.
     *domain, project_id = project.split(":")
     host = ".".join([project_id, *domain])
@@ -52,24 +52,21 @@ def job_name(*, name: str, environment: str, size: str, run: str | None) -> str:
 
 
 def bucket_of(project: Project, environment: Environment) -> str:
-    """Return the name of an environment's bucket: the one in the spec, or the default."""
+    """Return the name of an environment's bucket, from the spec or by default."""
     return environment.bucket or bucket_name(
         project=environment.project, name=project.name, environment=environment.name, region=environment.region
     )
 
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:
-    """Return the zone for a slice: the one in the spec, or else the first of the region, Google's list first."""
+    """Return the zone for a slice: from the spec or, by default, the first one in the region, Google's list first."""
     zones = slice_.zones_in(environment.region)
     return environment.zones.get(slice_.size) or (zones[0].name if zones else None)
 
 
-# The account that jobs run as: the one that the environment's stack creates, or the one that the spec names.
-
-
 def named_account(project: Project, environment: Environment) -> str | None:
-    """Return the e-mail of the service account that the spec names; None if it names none."""
-    # On gke, service_account names a Kubernetes account, which impersonates the account of the stack.
+    """Return the e-mail address of the service account that the spec sets; None if it sets none."""
+    # On gke, service_account is a Kubernetes account, which impersonates the stack's account.
     if environment.target == "gke":
         return None
     email: str | None = project.targets.get(environment.target, {}).get("service_account")
@@ -77,13 +74,13 @@ def named_account(project: Project, environment: Environment) -> str | None:
 
 
 def workload_account(project: Project, environment: Environment) -> str:
-    """Return the e-mail of the service account that the jobs run as."""
+    """Return the e-mail address of the service account that the jobs run as: that of the spec, or of the stack."""
     default = account_email(project=environment.project, name=project.name, environment=environment.name)
     return named_account(project, environment) or default
 
 
 def kubernetes_account(project: Project, environment: Environment) -> str | None:
-    """Return the Kubernetes service account of the pods, as `namespace/name`; None on other targets than gke."""
+    """Return the pods' Kubernetes service account, as `namespace/name`; None if the target is not gke."""
     if environment.target != "gke":
         return None
     options = project.targets.get("gke", {})

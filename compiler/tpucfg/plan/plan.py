@@ -7,8 +7,8 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
+from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
-from tpucfg.plan.rules.spec_rules import project_findings
 from tpucfg.plan.rung import Rung, make_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
 from tpucfg.spec.project import Project
@@ -24,11 +24,11 @@ class Plan(NamedTuple):
 
 
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
-"""Errors with which no rung can be computed: a size that does not exist, a batch that does not divide."""
+"""Errors that prevent the computation of rungs: a size that does not exist, a batch that does not divide."""
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
-    """Plan the selected jobs, and collect the findings about the project and them.
+    """Plan the selected jobs, and collect the findings about the project and the jobs.
 
     Raises:
         SelectionError: The selection names an environment or a size that the spec does not have.
@@ -45,10 +45,10 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
 
 
 def _selected(project: Project, selection: Selection) -> SelectedSizes:
-    """Return the selected sizes; with broken environments, those of every valid environment."""
+    """Return the selected sizes; if environments are broken, the sizes of every valid environment."""
     if "sizes" in project.broken:
         return ()
-    # An environment that the selection names may be among the broken ones: that is no error of the selection.
+    # A selected environment may be among the broken ones, which must not be reported as an error of the selection.
     return select_sizes(project, Selection() if "environments" in project.broken else selection)
 
 
@@ -92,5 +92,5 @@ def _jobs(
 def _slice(catalog: Catalog, size: str) -> Slice:
     slice_ = catalog.find(size)
     if slice_ is None:
-        raise LookupError(size)  # a size that is not in the catalog is TPU020, after which nothing is planned
+        raise LookupError(size)  # an unknown size is TPU020, with which no rung is planned
     return slice_

@@ -1,4 +1,4 @@
-"""Provenance of a rung's figures: the line of the spec, the rows of the catalog, the rule, the result."""
+"""Explain a rung's figures: the line of the spec, the rows of the catalog, the rule and the result."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -26,7 +26,7 @@ class Reason(NamedTuple):
 
     text: str
     location: Location | None = None
-    """The line of the spec that the step is about, if there is one."""
+    """The line of the spec that the step refers to, if there is one."""
     source: str = ""
     """The id of a source of the catalog, or a public address."""
 
@@ -35,10 +35,10 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
     """Yield the derivation of a figure of a rung: `batch_size`, `train_steps`, `learning_rate`, or a key of `steps`."""
     result = dict(rung_figures(rung))[key]
     if key in rung.overridden:
-        yield _line(project, ("overrides", rung.size, key))
+        yield _spec_line(project, ("overrides", rung.size, key))
         yield Reason(f"an override of this rung, used unchanged: {result}")
         return
-    yield _line(project, ("training", "steps", key) if key in project.training.steps else ("training", key))
+    yield _spec_line(project, ("training", "steps", key) if key in project.training.steps else ("training", key))
     if key == "epochs":
         yield Reason(f"epochs are the same on every rung: {result}", source=PODS)
         return
@@ -50,47 +50,47 @@ def arg_reasons(project: Project, size: str, flag: str) -> Iterator[Reason]:
     """Yield the lines of the spec that set one of the program's own flags."""
     for arg in program_args(project, size):
         if arg.key == flag:
-            yield _line(project, arg.path)
+            yield _spec_line(project, arg.path)
 
 
-def _line(project: Project, path: KeyPath) -> Reason:
+def _spec_line(project: Project, path: KeyPath) -> Reason:
     text = project.document.source_text(path)
     return Reason(f"{dotted(path)}: {text}" if text else dotted(path), project.document.key_location(path))
 
 
 def _scale_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
-    yield _line(project, ("training", "tuned_on"))
+    yield _spec_line(project, ("training", "tuned_on"))
     if rung.scale != rung.cores_scale:
-        yield _line(project, ("overrides", rung.size, "batch_size"))
-        k = _number(rung.scale)
+        yield _spec_line(project, ("overrides", rung.size, "batch_size"))
+        k = _ratio_text(rung.scale)
         yield Reason(f"k = {rung.batch_size} / {project.training.batch_size} = {k}, from the batch of this rung")
         return
     slices = (rung.slice,) if rung.size == tuned_on.size else (tuned_on, rung.slice)
     for slice_ in slices:
         yield Reason(f"{slice_.size} has {slice_.cores} cores", source=slice_.sources[0])
-    yield Reason(f"k = {rung.slice.cores} / {tuned_on.cores} = {_number(rung.scale)}")
+    yield Reason(f"k = {rung.slice.cores} / {tuned_on.cores} = {_ratio_text(rung.scale)}")
 
 
 def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reason]:
-    training, k = project.training, _number(rung.scale)
+    training, k = project.training, _ratio_text(rung.scale)
     if key == "batch_size":
-        per_core = _number(rung.per_core)
+        per_core = _ratio_text(rung.per_core)
         yield Reason(f"the batch per core is kept at {per_core}: {training.batch_size} × {k} = {result}", source=PODS)
     elif key == "learning_rate" and training.learning_rate:
         rule, rate = training.learning_rate_rule, training.learning_rate.text
         product = {"keep": f"{rate} is kept", "linear": f"{rate} × {k}", "sqrt": f"{rate} × √{k}"}[rule]
         if project.document.node(("training", "learning_rate_rule")):
-            yield _line(project, ("training", "learning_rate_rule"))
+            yield _spec_line(project, ("training", "learning_rate_rule"))
         yield Reason(
             f"by the rule {rule}: {product}" + ("" if rule == "keep" else f" = {result}"), source=RULE_SOURCES[rule]
         )
     else:
-        tuned = training.train_steps if key == "train_steps" else training.steps[key]
-        exact = Fraction(tuned or 0) / rung.scale
+        tuned_steps = training.train_steps if key == "train_steps" else training.steps[key]
+        exact = Fraction(tuned_steps or 0) / rung.scale
         rounded = f", rounded up from {float(exact):g}" if exact.denominator != 1 else ""
         purpose = "divided to see the same number of examples" if key == "train_steps" else "divided like train_steps"
-        yield Reason(f"{purpose}: {tuned} / {k} = {result}{rounded}", source=PODS)
+        yield Reason(f"{purpose}: {tuned_steps} / {k} = {result}{rounded}", source=PODS)
 
 
-def _number(value: Fraction) -> str:
+def _ratio_text(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"

@@ -1,4 +1,4 @@
-"""Compute the figures of a rung: the scaling rules applied to the spec's training, and the rung's overrides."""
+"""Compute the figures of a rung by the scaling rules and the rung's overrides."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -14,7 +14,7 @@ class Rung(NamedTuple):
 
     slice: Slice
     cores_scale: Fraction
-    """Cores of this rung divided by those of the size that the training was tuned on."""
+    """Cores of this rung divided by the cores of `tuned_on`."""
     scale: Fraction
     """The factor k that divides steps and multiplies the learning rate: `cores_scale`, or the growth of an overridden
     batch."""
@@ -25,11 +25,11 @@ class Rung(NamedTuple):
     epochs: str | None
     learning_rate: str | None
     overridden: frozenset[str]
-    """The figures that an override of the spec sets."""
+    """The figures that the spec overrides."""
 
     @property
     def size(self) -> str:
-        """Accelerator type, such as `v3-32`."""
+        """The accelerator type, such as `v3-32`."""
         return self.slice.size
 
     @property
@@ -52,14 +52,14 @@ NO_OVERRIDE: Final = Override()
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
-    """Compute every figure of one rung. A batch that does not divide over the cores is rounded down: it is TPU040."""
+    """Compute every figure of one rung. An uneven batch (TPU040) is rounded down."""
     training = project.training
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
     batch = override.batch_size or int(scale_batch(training.batch_size, cores_scale))
     scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
     overridden_steps = dict(override.steps or {})
-    # A machine that the size is not offered on is TPU026; until then, the figures are those of the default machine.
+    # A machine that the size is not offered on is TPU026; the figures are then computed for the default machine.
     if override.machine in {machine.name for machine in slice_.machines}:
         slice_ = slice_.on_machine(override.machine)
     return Rung(
@@ -92,10 +92,10 @@ def flag_name(training: Training, figure: str) -> str | None:
 
 
 def program_args(project: Project, size: str) -> tuple[Arg, ...]:
-    """Return the program's own flags on a size: an override replaces its flag, and a new flag is appended."""
+    """Return the flags of `args` for a size: an override replaces a flag or appends a new one."""
     override = {arg.key: arg for arg in project.overrides.get(size, NO_OVERRIDE).args}
-    own = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
-    return (*own, *override.values())
+    args = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
+    return (*args, *override.values())
 
 
 def _step_figures(training: Training) -> Iterator[tuple[str, int]]:

@@ -1,8 +1,8 @@
 """Scale batch, steps and learning rate from one number of cores to another, in exact rationals.
 
 The rules of Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per
-core, so that the global batch grows with the cores; divide step counts by the same factor, so that the run sees as many
-examples; keep epochs; and reconsider the learning rate of a larger batch.
+core, so that the global batch grows with the cores; divide step counts by the factor, so that the run sees an equal
+number of examples; keep epochs; and reconsider the learning rate of a larger batch.
 """
 
 import math
@@ -22,13 +22,13 @@ def scale_batch(batch: int, scale: Fraction) -> Fraction:
 
 def scale_steps(steps: int, scale: Fraction) -> int:
     """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
-    # math.ceil of a Fraction, written in integers, which take a tenth of the time.
+    # In integers, because math.ceil of a Fraction takes ten times as long.
     return -(-steps * scale.denominator // scale.numerator)
 
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
-    """Return the learning rate by a rule of RATES: exact if its decimal form is finite, else with six digits."""
-    return RATES[rule](rate, scale)
+    """Return the learning rate by a rule of LEARNING_RATE_RULES: exact if its decimals end, else with six digits."""
+    return LEARNING_RATE_RULES[rule](rate, scale)
 
 
 def _linear(rate: Fraction, scale: Fraction) -> str:
@@ -38,7 +38,7 @@ def _linear(rate: Fraction, scale: Fraction) -> str:
 def _sqrt(rate: Fraction, scale: Fraction) -> str:
     if is_square(scale):
         return decimal_text(rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator)))
-    # Fifty digits for the root, so that rounding it to six once more is exact.
+    # The root has fifty digits, so that rounding it again, to six digits, is exact.
     wide = Context(prec=50)
     square = rate * rate * scale
     root = wide.sqrt(wide.divide(Decimal(square.numerator), Decimal(square.denominator)))
@@ -49,7 +49,11 @@ def _keep(rate: Fraction, _: Fraction) -> str:
     return decimal_text(rate)
 
 
-RATES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {"keep": _keep, "linear": _linear, "sqrt": _sqrt}
+LEARNING_RATE_RULES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {
+    "keep": _keep,
+    "linear": _linear,
+    "sqrt": _sqrt,
+}
 """The rules that scale a learning rate with the batch.
 
 `linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), `sqrt` that of Krizhevsky
@@ -65,11 +69,11 @@ def is_square(value: Fraction) -> bool:
 def decimal_text(value: Fraction) -> str:
     """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
     # The decimal form is finite if the denominator has no other prime factors than 2 and 5.
-    rest = value.denominator
+    remaining_factor = value.denominator
     for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    digits = len(str(value.numerator)) + value.denominator.bit_length() if rest == 1 else SIGNIFICANT_DIGITS
+        while remaining_factor % prime == 0:
+            remaining_factor //= prime
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if remaining_factor == 1 else SIGNIFICANT_DIGITS
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

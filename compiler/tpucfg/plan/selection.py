@@ -1,4 +1,4 @@
-"""Select the environments and sizes that a command is about."""
+"""Select the environments and sizes that a command works on."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from tpucfg.text_format import nearest
 
 
 class Selection(NamedTuple):
-    """The jobs that a command is about; an empty field selects all."""
+    """The jobs that a command works on; an empty field selects all."""
 
     environments: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ def select_sizes(project: Project, selection: Selection) -> SelectedSizes:
         if not selection.environments or environment.name in selection.environments
     ]
     for size in selection.sizes:
-        lacking = [environment.name for environment, _ in selected if size not in environment.sizes]
-        if lacking and (selection.environments or len(lacking) == len(selected)):
-            raise SelectionError(_unknown_size(project, size, lacking if selection.environments else []))
+        without_size = [environment.name for environment, _ in selected if size not in environment.sizes]
+        if without_size and (selection.environments or len(without_size) == len(selected)):
+            raise SelectionError(_unknown_size(project, size, without_size if selection.environments else []))
     return tuple((environment, sizes) for environment, sizes in selected if sizes)
 
 

@@ -1,1 +1,1 @@
-"""Rendering: compiling a spec to request bodies, validating and rendering them, and writing the config files."""
+"""Compile a spec to request bodies, validate and render them, and write the config files."""

@@ -9,8 +9,8 @@ from tpucfg.yamldoc.writer import to_yaml, yaml_entry
 class FieldWriter:
     """One mapping of a request body, written field by field and in the mapping's own order.
 
-    A template names the fields that a target writes, in the target's order, and ends with `others`. It thus shows the
-    shape of its file, and a field that only the spec's `extra` adds is still written.
+    A template lists the fields that a target writes, in the target's order, and ends with `others`. It thus shows the
+    structure of its file, while fields that only the spec's `extra` adds are still written.
     """
 
     def __init__(self, mapping: dict[str, Any], indent: int = 0) -> None:
@@ -18,26 +18,26 @@ class FieldWriter:
         self._indent = indent
         self._unwritten = list(mapping)
         self._margin = ""
-        """The indent of the next field. Empty for the first one, which the template itself indents."""
+        """The indent of the next field. Empty for the first field, which the template itself indents."""
 
     def value(self, key: str) -> str:
-        """Return the value behind a key that the template writes itself."""
+        """Return the value of a key that the template writes itself."""
         value = self._take(key)
         return to_yaml(value, self._indent if isinstance(value, list) else self._indent + 2)
 
     def nested(self, key: str) -> "FieldWriter":
-        """Return a writer for the mapping behind a key that the template writes itself."""
+        """Return a writer for the mapping of a key that the template writes itself."""
         return FieldWriter(self._take(key), self._indent + 2)
 
     def entries(self, key: str) -> Iterator["FieldWriter"]:
-        """Yield a writer for each mapping of the list behind a key that the template writes itself."""
+        """Yield a writer for each mapping in the list of a key that the template writes itself."""
         return (FieldWriter(item, self._indent + 2) for item in self._take(key))
 
     def field(self, key: str) -> str:
         """Return the lines of the field if it is the next one, and nothing otherwise.
 
         `extra` adds fields at a mapping's end, and replaces a list by mappings whose keys have another order. A field
-        that is not in the place that the template expects is left to `others`, which keeps the order.
+        that is not next is left to `others`, so that the order is kept.
         """
         return self._lines(key) if self._unwritten and self._unwritten[0] == key else ""
 
@@ -55,8 +55,7 @@ class FieldWriter:
         return self._mapping[key]
 
 
-# Filters, not methods that a template calls: jinja2 calls a filter directly, and a method through checks that cost more
-# than the writing itself.
+# Filters, because jinja2 calls a filter directly, but a method only after checks that take longer than the method.
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "value": FieldWriter.value,
     "nested": FieldWriter.nested,

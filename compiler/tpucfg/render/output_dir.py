@@ -1,6 +1,6 @@
-"""The folder of the config files: files are compared first, then staged, then moved to their paths one by one.
+"""The folder of the config files: files are compared, then staged, then moved to their paths one by one.
 
-At any moment each file is the old one or the new one. Nothing below the folder is written through a symbolic link.
+At any moment, each file has its old or its new content. No file is written through a symbolic link in the folder.
 """
 
 import errno
@@ -28,11 +28,11 @@ _REASONS: Final = {
 }
 """The problem and the help, by error number."""
 _BLOCKED: Final = (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
-"""The error numbers of a path on which something is no folder."""
+"""The error numbers of a path that contains something other than a folder."""
 
 
 class OutputError(Exception):
-    """An output folder that cannot be read or written; every file in it is still whole."""
+    """An output folder that cannot be read or written; every file in it is still complete."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ def compare_files(out: Path, files: Mapping[str, str]) -> tuple[FileChange, ...]
         OutputError: The folder cannot be read, or a symbolic link leads out of it.
     """
     missing: set[str] = set()
-    for folder in sorted(_folders_of(files)):  # a folder is sorted behind its parent
+    for folder in sorted(_folders_of(files)):  # a folder is sorted after its parent
         if _parent(folder) in missing or not _folder_exists(f"{out}/{folder}"):
             missing.add(folder)
     changes = (
@@ -67,14 +67,14 @@ def compare_files(out: Path, files: Mapping[str, str]) -> tuple[FileChange, ...]
 
 def stale_files(out: Path, folders: Iterable[str], wanted: Iterable[str]) -> tuple[FileChange, ...]:
     """Return the configs at `<folder>/<env>/<size>/config.*` that are no longer wanted, sorted by path."""
-    # By folder, because a job's config in the other format may be in use as well.
+    # Compared by folder, because a job's config in the other format may be in use as well.
     wanted_folders = {_parent(path) for path in wanted}
     paths = (path for folder in folders for path in _configs_below(out, folder))
     return tuple(FileChange(path, "remove") for path in sorted(paths) if _parent(path) not in wanted_folders)
 
 
 def apply_changes(out: Path, changes: Sequence[FileChange], files: Mapping[str, str]) -> None:
-    """Write and remove files as the changes require. Every file is staged before the first one is moved to its path.
+    """Write and remove files as the changes require. All files are staged before the first is moved to its path.
 
     Raises:
         OutputError: Something could not be written; the staged files are removed.
@@ -95,7 +95,7 @@ def _write(out: Path, paths: Iterable[str], files: Mapping[str, str]) -> None:
     try:
         for path in paths:
             staging = staging_path(target := f"{out}/{path}")
-            staged[staging] = target  # noted before it is written, as Ctrl-C may arrive in between
+            staged[staging] = target  # added before it is written, as Ctrl-C may arrive in between
             write_new_file(staging, files[path])
         for staging in list(staged):
             os.replace(staging, staged[staging])
@@ -112,9 +112,6 @@ def _remove(out: Path, path: str) -> None:
             (out / parent).rmdir()
         except OSError:  # the folder contains something else, which stays
             return
-
-
-# Comparison.
 
 
 def _parent(path: str) -> str:
@@ -159,7 +156,7 @@ def _compare(location: str, path: str, text: str) -> FileChange | None:
 
 
 def _read(path: str | Path, max_bytes: int) -> bytes | None:
-    """Return the beginning of a file; None if there is none, and nothing of a symbolic link, which will be replaced.
+    """Return the start of a file, None if it is missing, and no bytes for a symbolic link, which will be replaced.
 
     Raises:
         OutputError: It cannot be read, or is not a regular file.
@@ -194,9 +191,6 @@ def _is_link(path: str | Path) -> bool:
         raise _output_error(error, path) from None
 
 
-# Stale files.
-
-
 def _configs_below(out: Path, folder: str) -> Iterator[str]:
     for path in sorted_glob(out / folder, "*/*/config.*"):
         relative = path.relative_to(out)
@@ -209,25 +203,24 @@ def _is_own_config(path: Path) -> bool:
     """Return True if tpucfg wrote this file: any other file is never removed."""
     if not _SIZE_NAME.fullmatch(path.parent.name) or path.is_symlink() or not is_file(path):
         return False
-    if path.suffix == ".json":  # JSON has no header comment, so the name of the folder, a size, has to do
+    if path.suffix == ".json":  # JSON has no header comment, so the folder's name, a size, must be enough
         return True
     return _read(path, len(_HEADER)) == _HEADER
-
-
-# Errors.
 
 
 def _output_error(error: OSError, path: str | Path) -> OutputError:
     problem, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder"))
     name = error.filename2 or error.filename
-    where = name if isinstance(name, str) else str(path)  # an error of an open file has its descriptor as the name
-    if error.errno in _BLOCKED and (obstacle := _obstacle(where)):
+    failed_path = (
+        name if isinstance(name, str) else str(path)
+    )  # an error of an open file has its descriptor as the name
+    if error.errno in _BLOCKED and (obstacle := _obstacle(failed_path)):
         kind = "a broken link" if obstacle.is_symlink() else "a file"
         return OutputError(f"{obstacle}: expected a folder, found {kind}", _MOVE_AWAY)
-    return OutputError(f"{where}: {problem}", hint)
+    return OutputError(f"{failed_path}: {problem}", hint)
 
 
 def _obstacle(path: str) -> Path | None:
-    """Return the first part of a path that exists and is no folder."""
+    """Return the first part of a path that exists and is not a folder."""
     parts = (*reversed(Path(path).parents), Path(path))
     return next((part for part in parts if os.path.lexists(part) and not part.is_dir()), None)

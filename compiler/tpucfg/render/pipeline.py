@@ -1,8 +1,8 @@
 """The pipeline from a spec file to its verified configs, shared by every command that compiles a spec.
 
-In reading order: the spec is compiled to one request body for each selected job, the findings of every stage are
-collected, each request body is rendered as text, and each text is parsed again and compared with its request body.
-Writing the texts to files is the subject of `output_dir`.
+The steps, in the order of the functions: compile the spec to one request body for each selected job, collect the
+findings of every stage, render each request body as text, and parse each text again to compare it with its request
+body. `output_dir` writes the texts to files.
 """
 
 import json
@@ -15,7 +15,7 @@ from tpucfg import __version__
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
-from tpucfg.plan.rules.spec_rules import unused_allowances, unused_settings
+from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project
@@ -25,12 +25,12 @@ from tpucfg.targets.common import deep_merge
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
 
-Format = Literal["yaml", "json"]
+ConfigFormat = Literal["yaml", "json"]
 
 _MAX_REQUEST_BODY_FINDINGS: Final = 5 * MAX_FINDINGS
 """Enough to fill the report: jobs share most of their mistakes, and each job's findings are computed anew."""
 _READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
-"""The spec's sections that `spec_findings` of a target reads: a placeholder in one could cause a false finding."""
+"""The spec's sections that `spec_findings` of a target reads: a stand-in for one could cause a false finding."""
 _CANONICAL_JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
@@ -38,9 +38,9 @@ class CompiledSpec(NamedTuple):
     """A spec's selected jobs with their request bodies, and all findings about the spec."""
 
     project: Project | None
-    """None where the spec's structure is invalid; then there is no request body either."""
+    """None if the spec's structure is invalid; then there are no request bodies either."""
     request_bodies: tuple[tuple[Job, RequestBody], ...]
-    """Each selected job with its request body; empty where an error keeps the jobs from being planned."""
+    """Each selected job with its request body; empty if an error prevents planning."""
     findings: tuple[Finding, ...]
     source: str
     """The spec's own text, which reports quote."""
@@ -56,12 +56,12 @@ class Config(NamedTuple):
 
 
 class RenderedSpec(NamedTuple):
-    """The config texts of one spec. There are none where one of the findings is an error."""
+    """The config texts of one spec, none if a finding is an error."""
 
     path: str
     """The spec's file."""
     source: str
-    """The spec's own text, which reports quote; empty where there is no finding to report."""
+    """The spec's own text, which reports quote; empty if there is no finding to report."""
     findings: tuple[Finding, ...]
     """Errors and warnings, without notes."""
     project: str
@@ -78,9 +78,6 @@ class RenderError(Exception):
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__("; ".join(finding.message for finding in findings))
         self.findings = tuple(findings)
-
-
-# Compilation: a spec file to request bodies.
 
 
 def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown: str | None = None) -> CompiledSpec:
@@ -100,7 +97,7 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     if project is None:
         return CompiledSpec(None, (), findings, document.text)
     compiled = compile_project(project, catalog, selection, [*findings, *package_findings(project, path.parent)])
-    # A broken project was compiled with placeholders, for the sake of the findings alone.
+    # A broken project was compiled with stand-ins, only to collect findings.
     return compiled._replace(project=None) if project.broken else compiled
 
 
@@ -110,35 +107,32 @@ def compile_project(
     selection: Selection | None = None,
     earlier_findings: Iterable[Finding] = (),
 ) -> CompiledSpec:
-    """Compile a parsed spec: everything except the texts, which need a template engine that `check` does without.
+    """Compile a parsed spec: everything except the texts, whose template engine `check` does not need.
 
     Args:
         project: The parsed spec.
         catalog: The catalog of TPU sizes.
         selection: The jobs to compile; all of them by default.
-        earlier_findings: Findings about the spec's text and the files around it, which its `allow` covers as well.
+        earlier_findings: Findings about the spec's text and the files next to it; `allow` applies to them too.
 
     Raises:
         SelectionError: The selection names an environment or a size that the spec does not have.
     """
     selection = selection or Selection()
     planned = plan(project, catalog, selection)
-    findings = [*earlier_findings, *_without_placeholders(project, planned.findings)]
+    findings = [*earlier_findings, *_without_stand_ins(project, planned.findings)]
     if not project.broken & _READ_BY_TARGETS:
-        findings += _without_placeholders(project, _target_findings(project, catalog, selection))
+        findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
     request_bodies: tuple[tuple[Job, RequestBody], ...] = ()
     if not errors(_allowed(project, findings)):
         request_bodies = tuple((job, build_request_body(job)) for job in planned.jobs)
         findings += _request_body_findings(project, request_bodies, catalog)
-    # Only a complete compilation of a valid spec can show that a setting or an allowance has no use.
+    # Only a complete compilation of a valid spec can show that a setting or an allowance is unused.
     if selection == Selection() and not project.broken:
         findings += unused_settings(project)
         if not errors(_allowed(project, findings)):
             findings += unused_allowances(project, {finding.id for finding in findings})
     return CompiledSpec(project, request_bodies, _allowed(project, findings), project.document.text)
-
-
-# Request bodies.
 
 
 def build_request_body(job: Job) -> RequestBody:
@@ -147,7 +141,7 @@ def build_request_body(job: Job) -> RequestBody:
 
 
 def job_hash(job: Job, request_body: RequestBody) -> str:
-    """Return a hash of the resolved job, which changes if and only if the config would do something else."""
+    """Return a hash of the resolved job, which changes if and only if the effect of the config changes."""
     # hashlib loads OpenSSL, and `check` computes no hash.
     import hashlib
 
@@ -155,11 +149,8 @@ def job_hash(job: Job, request_body: RequestBody) -> str:
     return hashlib.sha256(_CANONICAL_JSON.encode(resolved).encode()).hexdigest()[:16]
 
 
-# Findings of the compilation.
-
-
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
-    """Yield what each selected environment's target refuses of the spec itself."""
+    """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
         target = target_named(selection.target or environment.target)
         slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
@@ -169,7 +160,7 @@ def _target_findings(project: Project, catalog: Catalog, selection: Selection) -
 def _request_body_findings(
     project: Project, request_bodies: Sequence[tuple[Job, RequestBody]], catalog: Catalog
 ) -> list[Finding]:
-    """Return what the services refuse of the request bodies, up to a limit."""
+    """Return the findings about values that the services would refuse, up to a limit."""
     findings: list[Finding] = []
     for job, request_body in request_bodies:
         findings += request_body_findings(project, job, request_body, catalog)
@@ -178,8 +169,8 @@ def _request_body_findings(
     return findings
 
 
-def _without_placeholders(project: Project, findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Return the findings except those about the placeholder of a broken section."""
+def _without_stand_ins(project: Project, findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Return the findings except those about the stand-in for a broken section."""
     if not project.broken:
         return findings
     # Imported here because most specs are valid.
@@ -189,15 +180,13 @@ def _without_placeholders(project: Project, findings: Iterable[Finding]) -> Iter
 
 
 def _allowed(project: Project, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings in order, with those that the spec allows as notes that carry its reason."""
-    if "allow" in project.broken:  # which findings it allows is unknown, so those that it could allow are left out
+    """Return the findings in order, with allowed findings turned into notes that contain the spec's reason."""
+    if "allow" in project.broken:
+        # The allowed ids are unknown, so every finding that could be allowed is left out.
         findings = [finding for finding in findings if not RULES[finding.id].allowable]
     return collect(
         finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
     )
-
-
-# Texts.
 
 
 def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
@@ -217,7 +206,7 @@ def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
 
 def render_config(job: Job, request_body: RequestBody) -> Config:
     """Render the config of a job as YAML, by its target's template."""
-    # The writer, as the template engine, is imported only by the commands that render.
+    # Only commands that render import the writer and the template engine.
     from tpucfg.render.field_writer import FieldWriter
 
     values = {
@@ -232,24 +221,21 @@ def render_config(job: Job, request_body: RequestBody) -> Config:
 
 @cache
 def _template(name: str) -> Any:
-    return config_environment().get_template(name)
+    return config_template_engine().get_template(name)
 
 
 @cache
-def config_environment() -> Any:
-    """Return the template engine of the configs; values reach YAML only through filters, which quote them."""
+def config_template_engine() -> Any:
+    """Return the template engine of the configs, with filters that write values as YAML and quote them."""
     from tpucfg import templating
     from tpucfg.render.field_writer import FILTERS
     from tpucfg.yamldoc.writer import to_yaml
 
-    return templating.environment(yaml=to_yaml, **FILTERS)
-
-
-# Verification.
+    return templating.template_engine(yaml=to_yaml, **FILTERS)
 
 
 def round_trip_finding(config: Config) -> Finding | None:
-    """Return an error if the text, parsed again, differs from the request body: then its template is wrong."""
+    """Return an error if the text, parsed again, differs from the request body, which is a mistake in the template."""
     from tpucfg.yamldoc.writer import round_trips
 
     if round_trips(config.text, config.request_body):
@@ -260,10 +246,7 @@ def round_trip_finding(config: Config) -> Finding | None:
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
 
 
-# The whole pipeline.
-
-
-def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Format) -> RenderedSpec:
+def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: ConfigFormat) -> RenderedSpec:
     """Compile the spec in a file, and render and verify the config of each selected job.
 
     Raises:
@@ -288,19 +271,19 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: For
     )
 
 
-def _all_paths(project: Project, format_: Format) -> Iterator[str]:
+def _all_paths(project: Project, format_: ConfigFormat) -> Iterator[str]:
     for name, environment in project.environments.items():
         for size in environment.sizes:
             yield _config_path(name, size, format_)
 
 
-def _path_of(config: Config, format_: Format) -> str:
+def _path_of(config: Config, format_: ConfigFormat) -> str:
     return _config_path(config.job.environment.name, config.job.size, format_)
 
 
-def _config_path(environment: str, size: str, format_: Format) -> str:
+def _config_path(environment: str, size: str, format_: ConfigFormat) -> str:
     return f"{environment}/{size}/config.{format_}"
 
 
-def _text_of(config: Config, format_: Format) -> str:
+def _text_of(config: Config, format_: ConfigFormat) -> str:
     return config.text if format_ == "yaml" else json_text(config.request_body)

@@ -1,4 +1,4 @@
-"""Validation of a request body against the API's schema and the target's own rules.
+"""Validate a request body against the API's schema and the target's own rules.
 
 The rules of a target assume that a request body fits the schema. Where it does not, the values that the schema refuses
 are removed first, so that one mistake does not hide the others.
@@ -20,13 +20,13 @@ from tpucfg.yamldoc.document import Document, KeyPath
 
 
 def request_body_findings(project: Project, job: Job, request_body: RequestBody, catalog: Catalog) -> Iterator[Finding]:
-    """Yield what the API or the service would refuse of a job's request body, at the line of the spec it comes from."""
+    """Yield the findings about a job's request body, each at the line of the spec that caused it."""
     for problem in _problems(job.target, request_body, catalog):
         yield problem.finding_at(_location_in_spec(project, job, problem))
 
 
 def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
-    """Return what the API or the service would refuse of a config file, whatever program or person wrote it."""
+    """Return the findings about a config file, whether it was rendered or written by hand."""
     if document.root is None:
         return collect(document.findings)
     known_lines = {finding.location[:3] for finding in document.findings}
@@ -38,19 +38,19 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
 def _problems(
     target: str, request_body: RequestBody, catalog: Catalog, written: Callable[[KeyPath], str] | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems by the schema, and by the target's rules about everything that the schema accepts."""
+    """Return the problems by the schema, then those by the target's rules in the values that the schema accepts."""
     refused = schemas.schema_problems(target, request_body, schemas.CONFIG, written)
     if not refused:
         return tuple(schemas.limit_problems(target_named(target).rules(request_body, catalog)))
     rest = _without_values(request_body, refused)
-    # Without the refused values the rest may still not fit: then the rules cannot read it.
+    # The rest may still not fit the schema, and the rules assume that it does.
     if not schemas.is_valid(target, rest):
         return tuple(refused)
     return (*refused, *schemas.limit_problems(_unrelated_problems(target_named(target).rules(rest, catalog), refused)))
 
 
 def _location_in_spec(project: Project, job: Job, problem: Problem) -> Location:
-    """Return the location of the `extra` or the setting that a field comes from, or else of the rung in its ladder."""
+    """Return the location of the `extra` or the setting that produced a field, or else of the rung in its ladder."""
     document, path = project.document, problem.path
     extra: KeyPath = ("targets", job.target, "extra")
     if document.node((*extra, *path)):
@@ -64,13 +64,10 @@ def _location_in_spec(project: Project, job: Job, problem: Problem) -> Location:
     return document.value_location((*environment.sizes_path, environment.sizes.index(job.size)))
 
 
-# Removal of the values that a schema refuses.
-
-
 def _without_values(request_body: Any, refused: Iterable[Problem]) -> Any:
     """Return a copy of the request body without the refused values."""
     rest = deepcopy(request_body)
-    # From the last to the first: removing an entry of a list moves only those behind it.
+    # From the last to the first, because removing an entry of a list moves the later ones.
     for path in sorted({problem.path for problem in refused}, key=_sort_key, reverse=True):
         _remove(rest, path)
     return rest
@@ -86,7 +83,7 @@ def _unrelated_problems(problems: Iterable[Problem], refused: Sequence[Problem])
 
 
 def _unreliable(path: KeyPath) -> KeyPath:
-    """Return the path that no rule can judge any more: the whole list of a removed entry, as the others have moved."""
+    """Return the path that the removal makes unreliable: for an entry, the whole list, as the other entries moved."""
     return path[:-1] if path and isinstance(path[-1], int) else path
 
 
@@ -97,7 +94,7 @@ def _overlap(path: KeyPath, other: KeyPath) -> bool:
 
 
 def _sort_key(path: KeyPath) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts paths depth first; a key and an index never meet, as a value has one kind of children."""
+    """Return a sort key for paths, in document order; a key is never compared with an index of the same parent."""
     return tuple((step, "") if isinstance(step, int) else (-1, step) for step in path)
 
 

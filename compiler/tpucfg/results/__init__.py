@@ -1,4 +1,4 @@
-"""Recorded measurements in `results/<environment>.jsonl`, and what follows from them: status, gate and cost."""
+"""Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
 from tpucfg.results.record import THROUGHPUT, Record, Results

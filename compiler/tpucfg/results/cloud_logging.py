@@ -1,13 +1,13 @@
-"""The JSON objects that a program printed, read from its log: plain text, or entries exported from Cloud Logging.
+"""Read the JSON objects that a program printed from its log: plain text, or entries exported from Cloud Logging.
 
 `gcloud logging read --format=json` prints an array of entries, the newest first; a sink to Cloud Storage writes one
 entry per line; an entry copied from the Logs Explorer is indented over many lines. The printed text is in an entry's
 payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, if the logging agent parsed the
 line (GKE). A `protoPayload` is an audit record, which no program prints.
 
-The review has its own scanner, `tpucfg.review.preview.json_scanner`. The two share no code on purpose: that one keeps a
-whole preview in memory and reports what it cannot parse; this one reads logs of any size in bounded memory, ignores
-invalid JSON, and finds objects inside entries and after a line's prefix.
+The review has its own scanner, `tpucfg.review.preview.json_scanner`. They share no code on purpose: that scanner keeps
+a whole preview in memory and reports invalid JSON; this one reads logs of any size in bounded memory, ignores invalid
+JSON, and finds objects inside entries and after a line's prefix.
 
 https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 https://cloud.google.com/sdk/gcloud/reference/logging/read
@@ -32,7 +32,7 @@ _ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
 _NEXT_ENTRY: Final = re.compile(r"[^\s,]")
 _TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 # Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
-# NaN and Infinity stay strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
+# NaN and Infinity become strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
 _DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
 
 
@@ -86,10 +86,10 @@ def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iter
     """
     keys = tuple(keys)
     start = _ENTRIES_START.match(first_line)
-    number, left = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
+    line_number, unread = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
     # The decoded window may end within a line: that line is completed first.
-    for line, row in _short_lines(number, StringIO(left + rest.readline(MAX_ENTRY_LENGTH)), rest):
-        # Few lines of a log have the keys, and searching for them is much cheaper than parsing every line.
+    for line, row in _short_lines(line_number, StringIO(unread + rest.readline(MAX_ENTRY_LENGTH)), rest):
+        # Few lines of a log contain a key, and searching for keys is much cheaper than parsing every line.
         if any(key in row for key in keys):
             data = _object_at_end(row)
             yield from _printed_objects(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)
@@ -98,7 +98,7 @@ def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iter
 def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[LogObject, None, tuple[int, str]]:
     """Yield the objects of entries that span lines, and return the text to be read as lines, with its line number.
 
-    That text is what follows the array. It is everything if the log turns out to be plain text that begins like one.
+    That text is the rest after the array, or the whole window if the log is plain text that only begins like an array.
     """
     in_array = start[1] is not None
     window, position, number, is_started = first_line, start.end(1) if in_array else 0, 1, False
@@ -114,10 +114,10 @@ def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[L
             number, position, is_started = number + window.count("\n", position, end), end, True
             continue
         # Until the first entry is decoded, the whole window is kept: it may have to be read again as plain lines.
-        kept = position if is_started else 0
-        more = rest.read(MAX_ENTRY_LENGTH) if entry is None and len(window) - kept < MAX_ENTRY_LENGTH else ""
-        if more:
-            window, position = window[kept:] + more, position - kept
+        kept_from = position if is_started else 0
+        addition = rest.read(MAX_ENTRY_LENGTH) if entry is None and len(window) - kept_from < MAX_ENTRY_LENGTH else ""
+        if addition:
+            window, position = window[kept_from:] + addition, position - kept_from
         elif is_started and (in_array or position < len(window)):
             raise TruncatedLogError(number)
         else:
@@ -125,7 +125,7 @@ def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[L
 
 
 def _decode_object(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
-    """Return the object that begins there and its end; None if there is none, or it is incomplete."""
+    """Return the object at a position and its end; None if there is none or it is incomplete."""
     try:
         data, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):

@@ -14,7 +14,7 @@ class Cost(NamedTuple):
     """The duration and cost of a run on one rung; None for a value that is not known."""
 
     usd_per_hour: Fraction | None
-    """Of the whole slice; None if the spec has no price for its generation."""
+    """The price of the whole slice; None if the spec has no price for its generation."""
     throughput: Fraction | None
     """Examples per second: as recorded, or by linear scaling."""
     source: str | None
@@ -57,8 +57,8 @@ def _cost(index: int, evaluations: Sequence[RungEvaluation], examples: int | Non
 
 
 def _source(index: int, evaluations: Sequence[RungEvaluation]) -> RungEvaluation | None:
-    """Return the rung itself if it was measured, else the nearest measured rung, those below before those above."""
+    """Return the rung itself if it was measured, else the nearest measured rung below or, if there is none, above."""
     by_distance = [*reversed(evaluations[: index + 1]), *evaluations[index + 1 :]]
-    # Chips of another generation have another speed: their records would not predict anything.
+    # Chips of another generation have another speed, so their records predict nothing.
     generation = evaluations[index].slice.generation
     return next((rung for rung in by_distance if rung.slice.generation == generation and rung.throughput), None)

@@ -15,7 +15,7 @@ class Shortfall(NamedTuple):
     """One reason why a rung has not passed."""
 
     reason: str
-    """A clause with the rung, its numbers and those of the gate."""
+    """A clause with the rung, its measurements and the gate's thresholds."""
     path: KeyPath
     """The threshold in the spec."""
     unrecorded_size: str | None = None
@@ -33,13 +33,13 @@ class RungEvaluation(NamedTuple):
     throughput: Fraction | None
     """Examples per second of the whole slice, as recorded."""
     efficiency: Fraction | None
-    """Examples per second and core, divided by those of the rung below: 1 is linear scaling. None if one is missing."""
+    """Throughput per core relative to the rung below: 1 is linear scaling. None if either is missing."""
     metric: Fraction | None
     """The gate's metric, as recorded."""
     metric_drop: Fraction | None
-    """By how much the metric is worse than on the rung below; negative if it is better. None if one is missing."""
+    """By how much the metric is worse than on the rung below; negative if it is better. None if either is missing."""
     shortfalls: tuple[Shortfall, ...]
-    """Why the rung has not passed; empty if it has, and always without a gate."""
+    """The reasons why the rung has not passed; empty if it has passed, and always empty without a gate."""
 
     @property
     def size(self) -> str:
@@ -93,7 +93,7 @@ def _metric_drop(metric: Fraction | None, below: Fraction | None, gate: Gate | N
 
 
 def _shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
-    """Yield why a rung has not passed, the first rung included: the second rung is compared with its record."""
+    """Yield the shortfalls of a rung, also of the first one, with whose record the second rung is compared."""
     if rung.record is None:
         yield Shortfall(f"nothing is recorded for {rung.size}", ("gate",), rung.size)
         return

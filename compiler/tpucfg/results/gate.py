@@ -1,4 +1,4 @@
-"""The gate between rungs: whether a rung may be started, and the commands that open it."""
+"""The gate between rungs: it decides if a rung may be started, and suggests commands for a rung that has not passed."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -52,11 +52,11 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tupl
 
 
 def next_run(status: LadderStatus, size: str) -> str:
-    """Return an id for another run of a rung that no record of the rung has."""
+    """Return a run id that no record of the rung has, for another run of it."""
     # With the id of a finished run, the trainer would find its checkpoints and resume at the last step.
     taken = {record.run for record in status.results.records if record.size == size and record.run}
-    last = status.evaluation(size).record
-    stem, number = _split_run(last.run if last and last.run else "a1")
+    last_record = status.evaluation(size).record
+    stem, number = _split_run(last_record.run if last_record and last_record.run else "a1")
     return next(run for next_number in count(number + 1) if (run := f"{stem}{next_number}") not in taken)
 
 
@@ -90,7 +90,7 @@ def _refusal(project: Project, status: LadderStatus, size: str, spec: Path) -> F
 
 
 def _split_run(run: str) -> tuple[str, int]:
-    """Return the parts of a run's id, `a` and 9 for `a9`; an id that cannot become longer is replaced by `a`, 1."""
+    """Return the parts of a run's id, `a` and 9 for `a9`; `a` and 1 for an id that must not become longer."""
     stem = run.rstrip("0123456789")
     digits = run[len(stem) :]
     if len(run) >= _MAX_RUN_LENGTH or len(digits) > _MAX_RUN_DIGITS:

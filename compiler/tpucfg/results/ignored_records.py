@@ -1,8 +1,8 @@
-"""Findings about the `results` folder: errors in its files, and notes about records that are not counted.
+"""Report findings about the `results` folder: errors in its files, and notes about records that are not counted.
 
-A record that is not counted is not an error: records of sizes that left the ladder are its history, and two specs may
-share a folder. But after the project was renamed, or with a file named after no environment, the gate would be closed
-without an explanation. `tpucfg check` therefore prints a note, which stops nothing.
+A record that is not counted is not an error: records of sizes that were removed from the ladder are its history, and
+two specs may share a folder. But if the project was renamed, or a file is named after no environment, the gate would
+be closed without an explanation. `tpucfg check` therefore prints a note.
 """
 
 import os
@@ -19,9 +19,9 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 
 _MAX_FILES: Final = 1_000
-"""Directory entries that are read; a folder with more is not a folder of results."""
+"""Maximum directory entries that are read; a folder of results has far fewer."""
 _MAX_UNKNOWN_FILES: Final = 10
-"""Files that are reported."""
+"""Maximum files that are reported."""
 _EXTENSION: Final = ".jsonl"
 
 
@@ -42,7 +42,7 @@ def record_findings(
     Args:
         folder: The spec's folder.
         project: The spec.
-        environments: The environments to check; empty for all, and for files that are named after none.
+        environments: The environments to check; if empty, all of them, and files that are named after no environment.
     """
     files = [
         (read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0])), environment)
@@ -50,7 +50,7 @@ def record_findings(
         if not environments or environment.name in environments
     ]
     findings = [finding for results, _ in files for finding in results.findings]
-    # In a spec with errors, names and sizes may be placeholders, with which no record would match.
+    # In a spec with errors, names and sizes may be stand-ins, with which no record would match.
     if not project.broken:
         for results, environment in files:
             findings += [
@@ -115,7 +115,7 @@ def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Find
 def _file_names(folder: Path) -> Sequence[str]:
     """Return the names of the results files in a folder; empty if it cannot be read or is a symbolic link."""
     try:
-        # A descriptor, so that the folder cannot be exchanged for a link between the check and the listing.
+        # A descriptor, so that the folder cannot be replaced by a link between the check and the listing.
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return ()

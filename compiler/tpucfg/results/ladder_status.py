@@ -21,11 +21,11 @@ class LadderStatus(NamedTuple):
     environment: Environment
     results: Results
     rungs: tuple[Rung, ...]
-    """All rungs, whatever was selected: a rung is compared with the one below."""
+    """All rungs of the ladder, because a rung is compared with the one below even if that one is not selected."""
     evaluations: tuple[RungEvaluation, ...]
     """One for each rung."""
     costs: tuple[Cost, ...]
-    """Of a whole run, one for each rung."""
+    """The cost of a whole run, one for each rung."""
     gate: Gate | None
     """The gate of the evaluations."""
     jobs: Mapping[str, str]
@@ -83,7 +83,7 @@ def _current_jobs(
     project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
 ) -> Mapping[str, str]:
     """Return the hashes of the jobs that records can be compared with."""
-    # Always for the environment's own target, whatever --target is: `record` hashes no other.
+    # Always for the environment's own target, regardless of --target: `record` hashes no other.
     sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
     return {job.size: job_hash(job, build_request_body(job)) for job in jobs}

@@ -1,4 +1,4 @@
-"""The final metrics in a log: those of the latest JSON object that has them all."""
+"""Read the final metrics from a log: those of the latest JSON object that has all of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str]) -> LogMetr
         for candidate in iter_log_objects(first_line, log, keys):
             present = [key for key in keys if key in candidate.data]
             seen |= dict.fromkeys(present)
-            # >= as entries without a timestamp are equal: the last of them in the log counts.
+            # >= because entries without a timestamp are equal, and the last one in the log counts.
             if len(present) == len(keys) and (latest is None or candidate.timestamp >= latest.timestamp):
                 latest = candidate
     except TruncatedLogError as error:

@@ -15,7 +15,8 @@ from tpucfg.spec.project import Gate
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
 """A scaling efficiency above this is implausible.
 
-Caches make a large slice slightly faster per core; a host's throughput recorded for the slice distorts it far more.
+Caches make a large slice slightly faster per core. A throughput that was recorded for one host instead of the slice
+causes a much higher value.
 """
 
 
@@ -41,14 +42,14 @@ def gate_text(gate: Gate) -> str:
 
 
 def outdated_notes(status: LadderStatus) -> Iterator[str]:
-    """Yield a note for each rung whose record is of an outdated config."""
+    """Yield a note for each rung that was recorded with an outdated config."""
     for size in status.outdated:
         current = f": {status.jobs[size]}" if size in status.jobs else ""
         yield f"{size} was recorded with a different config than the spec now produces{current}"
 
 
 def outdated_below_note(status: LadderStatus, size: str) -> Iterator[str]:
-    """Yield a note if the record of the rung below, which decides about this one, is of an outdated config."""
+    """Yield a note if the rung below, on which the gate depends, was recorded with an outdated config."""
     below = status.below(size)
     if status.gate and below and below.size in status.outdated:
         subject = f"{below.size}, which {size} is compared with"
@@ -67,7 +68,7 @@ def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator
 
 def first_rung_note(status: LadderStatus) -> Iterator[str]:
     """Yield a note that the gate cannot check the first rung's metric."""
-    # There is no rung below, so a first run that diverged passes like any other. The reader has to judge it.
+    # There is no rung below, so even a first run that diverged passes, and the user has to check its metric.
     first, gate = status.evaluations[0], status.gate
     if gate and gate.metric and first.metric is not None:
         value = format_metric(first.metric)
@@ -75,7 +76,7 @@ def first_rung_note(status: LadderStatus) -> Iterator[str]:
 
 
 def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
-    """Yield why measured rungs have not passed, then the commands for the lowest rung that is not measured."""
+    """Yield the reasons why measured rungs have not passed, then the commands for the lowest unmeasured rung."""
     environment = status.environment.name
     # An invalid line could be the last record of any rung, so no other step can be recommended.
     if status.results.findings:
@@ -85,12 +86,12 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         if rung.record and rung.shortfalls:
             reasons = "; ".join(shortfall.reason for shortfall in rung.shortfalls)
             yield NextStep(f"{rung.size} has not passed: {reasons}")
-    waiting = [rung for rung in status.evaluations if rung.record is None]
-    startable = [rung.size for rung in waiting if may_run(status, rung.size)]
+    unmeasured = [rung for rung in status.evaluations if rung.record is None]
+    startable = [rung.size for rung in unmeasured if may_run(status, rung.size)]
     if startable:
         yield NextStep("next", command_line("submit", environment, startable[0], spec))
         yield NextStep("then", command_line("record", environment, startable[0], spec, "--from", "LOG"))
-    elif waiting and (blocking := status.below(waiting[0].size)):
+    elif unmeasured and (blocking := status.below(unmeasured[0].size)):
         yield from _remedy_steps(status, blocking, spec)
     # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if status.gate and not rung.passed), None):

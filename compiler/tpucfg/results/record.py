@@ -12,7 +12,7 @@ THROUGHPUT: Final = "examples_per_second"
 SCHEMA: Final = "record"
 """The name of the schema of a record."""
 _MAX_WHOLE: Final = 1e15
-"""Up to this bound, a float without a fraction is written as an integer."""
+"""Below this bound, a float without a fraction is written as an integer."""
 
 
 class Record(NamedTuple):
@@ -54,13 +54,13 @@ class Results(NamedTuple):
 
 
 def exact_decimal(value: float) -> Fraction:
-    """Return the decimal that a float is written as, so that 0.97 - 0.01 is exactly 0.96."""
+    """Return the shortest decimal that reads as the float, so that 0.97 - 0.01 is exactly 0.96."""
     # Fraction(0.97) is the binary approximation: a metric exactly at its threshold would miss it.
     return Fraction(repr(value))
 
 
 def record_line(record: Record) -> str:
-    """Return the record as its line in the file; equal records give equal bytes."""
+    """Return the record as its line in the file; equal records have equal lines."""
     return json.dumps(record_payload(record), sort_keys=True, allow_nan=False) + "\n"
 
 

@@ -18,20 +18,20 @@ from typing import Final
 from tpucfg.findings import Finding, Location
 from tpucfg.results.record import Record, Results, record_line
 from tpucfg.results.record_parser import ExampleRecord, parse_record
-from tpucfg.text_format import lines
+from tpucfg.text_format import split_lines
 
 FOLDER: Final = "results"
 """The folder's name, next to the spec."""
 MAX_FILE_BYTES: Final = 4 << 20
 """About twenty thousand records."""
 MAX_BAD_LINES: Final = 20
-"""A file with more invalid lines is a different file, reported with one finding."""
+"""A file with more invalid lines is not a results file, and is reported with one finding."""
 
 _LOCK_TIMEOUT_SECONDS: Final = 30
-"""An append takes milliseconds: a lock held for longer belongs to a process that was stopped."""
+"""An append takes milliseconds, so a process that keeps the lock for longer was probably stopped."""
 _LOCK_POLL_SECONDS: Final = 0.01
 _MAX_REOPENS: Final = 100
-"""Times that the file may be replaced while its lock is awaited."""
+"""Maximum number of times that the file may be replaced while waiting for its lock."""
 _READ_BYTES: Final = 1 << 20
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
 _MOVE_HELP: Final = "move it away"
@@ -66,7 +66,7 @@ def record_path(folder: Path, environment: str) -> Path:
 
 
 def latest_records(results: Results, name: str) -> Mapping[str, Record]:
-    """Return the last record of each rung, by size, for the project of that name: the one that counts."""
+    """Return the record that counts for each rung, by size: the last one with the project's name."""
     return {record.size: record for record in results.records if record.name == name}
 
 
@@ -91,7 +91,7 @@ def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
     records: list[Record] = []
     findings: list[Finding] = []
     bad_lines = 0
-    rows = lines(text)
+    rows = split_lines(text)
     for number, row in enumerate(rows, 1):
         if not row.strip():
             continue
@@ -164,24 +164,24 @@ def _unreadable(file: str, text: str, message: str, hint: str) -> Results:
 
 def _chunks(descriptor: int) -> Iterator[bytes]:
     """Yield at most one byte more than the limit: enough to detect a file of any size that is too large."""
-    left = MAX_FILE_BYTES + 1
-    while left and (chunk := os.read(descriptor, min(left, _READ_BYTES))):
-        left -= len(chunk)
+    bytes_left = MAX_FILE_BYTES + 1
+    while bytes_left and (chunk := os.read(descriptor, min(bytes_left, _READ_BYTES))):
+        bytes_left -= len(chunk)
         yield chunk
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:
     """Write in a single call; a partial write is an error."""
-    # One call, as a second one would let a reader that ignores the lock (an editor, git) see half a line.
+    # With a second call, a reader that ignores the lock (an editor, git) could see half a line.
     if os.write(descriptor, data) < len(data):
         raise OSError(errno.ENOSPC, "")
     os.fsync(descriptor)
 
 
 def _open_locked(path: Path, *, write: bool) -> int:
-    """Return a locked descriptor of the file that has this name now."""
-    # git and editors replace a file instead of writing to it. If that happened while the lock was awaited, the lock is
-    # on a deleted file, and a record appended to it would be lost.
+    """Return a locked descriptor of the file that is at the path once the lock is acquired."""
+    # git and editors replace a file instead of writing to it. If that happened while waiting for the lock, the lock
+    # is on a deleted file, and a record appended to it would be lost.
     for _ in range(_MAX_REOPENS):
         descriptor = _open(path, write=write)
         try:
@@ -198,7 +198,7 @@ def _open_locked(path: Path, *, write: bool) -> int:
 def _open(path: Path, *, write: bool) -> int:
     """Open the file, refusing a symbolic link for the file and for the results folder."""
     # The spec's own folder may be a link. Opening step by step relative to a descriptor leaves no moment in which a
-    # checked folder could be exchanged for a link.
+    # checked folder could be replaced by a link.
     parent = os.open(path.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if write:
@@ -223,7 +223,7 @@ def _create_folder(name: str, parent: int) -> None:
     try:
         os.mkdir(name, dir_fd=parent)
     except FileExistsError:
-        return  # opening it reports whatever else has that name
+        return  # if the name is not that of a folder, opening it raises an error
 
 
 def _lock(descriptor: int, kind: int) -> None:

@@ -17,7 +17,7 @@ from tpucfg.yamldoc.reader import read_text
 MAX_LINE_LENGTH: Final = 8 << 10
 """Characters: enough for the maximum number of metrics, each with the longest name."""
 MAX_FINDINGS_PER_LINE: Final = 5
-"""A line with more findings is in another format, not a record with a misspelt key."""
+"""A line with more findings is probably not a record at all."""
 RECORD_IDS: Final = RuleIds("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
 _SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6})"')
 
@@ -69,7 +69,7 @@ def parse_record(
         example: The record that help lines show.
         is_last: True if no line break follows, so that the line may be truncated.
     """
-    # Before parsing, which takes time and memory for a line of megabytes.
+    # Checked before parsing, which needs time and memory for a line of megabytes.
     if len(line) > MAX_LINE_LENGTH:
         message = f"the line has {len(line):,} characters; a record has at most {MAX_LINE_LENGTH:,}"
         return (_invalid_line("", location, message, example),)
@@ -88,7 +88,7 @@ def parse_record(
 
 
 def record_problems(record: Record) -> Sequence[Problem]:
-    """Return why a record does not match its schema; empty if it does."""
+    """Return the mismatches of a record with its schema."""
     return schemas.schema_problems(SCHEMA, record_payload(record), RECORD_IDS)
 
 
@@ -124,7 +124,7 @@ def _invalid_line(line: str, location: Location, message: str, example: ExampleR
 
 
 def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Finding]:
-    """Yield why the line does not match the schema, each finding with its own column."""
+    """Yield a finding for each mismatch with the schema, with its own column."""
     document = read_text(line, location.file)
     for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, source_text=document.source_text):
         finding = problem.finding_in(document)

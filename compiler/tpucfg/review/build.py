@@ -1,4 +1,4 @@
-"""Build a review: run the stack programs of both revisions, read previews, judge resources, and join the results."""
+"""Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -22,21 +22,21 @@ from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, Preview, read_previe
 from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
 Declared = EnvironmentResources | Problem
-"""The resources that a stack program declares for an environment, or why they are unknown."""
+"""The resources that a stack program declares for an environment, or the reason why they are unknown."""
 
 
 class ProgramRuns(NamedTuple):
     """The results of the stack programs of both revisions."""
 
     before: Mapping[str, Declared]
-    """By environment, for those that the revision has."""
+    """By environment, for the environments of the revision that no successful preview covers."""
     after: Mapping[str, Declared]
     missing_packages: str = ""
     """The reason why no program could be run: a package that is not installed."""
     statements: tuple[LocatedStatement, ...] = ()
     """Changes of the programs themselves."""
-    uses_bundled_program: tuple[str, ...] = ()
-    """The titles of the revisions without a program of their own, for which the package's was run."""
+    revisions_with_bundled_program: tuple[str, ...] = ()
+    """The titles of the revisions without a program of their own, for which the bundled one was run."""
 
 
 def read_previews(files: Mapping[str, Path]) -> dict[str, Preview]:
@@ -54,7 +54,7 @@ def read_previews(files: Mapping[str, Path]) -> dict[str, Preview]:
         except OSError as error:
             error.filename = str(path)
             raise
-        # Only the file's name: its folder differs between machines, and the same review has to be the same text.
+        # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
         previews[name] = read_preview(name, path.name, content)
     return previews
 
@@ -63,7 +63,7 @@ def build_review(before: CompiledRevision, after: CompiledRevision, previews: Ma
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
     runs = ProgramRuns({}, {})
     if not after.is_broken:
-        # A preview that failed shows only the first refusal, so the program is run for that environment too.
+        # A preview that failed shows only the first error, so the program is run for that environment too.
         previewed = [name for name, preview in previews.items() if preview.failure is None]
         runs = _with_program_changes(_run_programs(before, after, previewed), before, after)
     return join_review(before, after, runs, previews)
@@ -92,7 +92,7 @@ def join_review(
         impact._replace(statements=(*runs.statements, *impact.statements)),
         environments,
         runs.missing_packages if is_unknown else "",
-        runs.uses_bundled_program,
+        runs.revisions_with_bundled_program,
         tuple(skipped.values()),
     )
 
@@ -154,7 +154,7 @@ def _with_program_changes(runs: ProgramRuns, before: CompiledRevision, after: Co
     programs = [(revision, _stack_programs(revision, names)) for revision in (before, after)]
     (_, old), (_, new) = programs
     bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
-    return runs._replace(statements=tuple(stack_statements(old, new)), uses_bundled_program=bundled)
+    return runs._replace(statements=tuple(stack_statements(old, new)), revisions_with_bundled_program=bundled)
 
 
 def _stack_programs(revision: CompiledRevision, names: Collection[str]) -> StackSetup:
@@ -168,7 +168,7 @@ def _stack_programs(revision: CompiledRevision, names: Collection[str]) -> Stack
 def _review_environment(
     name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns, preview: Preview | None
 ) -> EnvironmentReview | None:
-    """Return the review of an environment; None for one that head does not have and no preview covers."""
+    """Return the review of an environment; None if it is not in head and has no preview."""
     if preview:
         return _review_preview(preview, before, after, runs)
     if name in runs.after:
@@ -179,9 +179,9 @@ def _review_environment(
 def _review_preview(
     preview: Preview, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
 ) -> EnvironmentReview:
-    """Return the review by a preview; where it failed, by the programs, with the preview's problem.
+    """Return the review based on a preview, or if the preview failed, on the programs, with the preview's problem.
 
-    Pulumi stops at the first refusal, so a failed preview is incomplete.
+    Pulumi stops at the first error, so a failed preview is incomplete.
     """
     name, failure = preview.environment, preview.failure
     review = EnvironmentReview(
@@ -194,18 +194,18 @@ def _review_preview(
     )
     if failure is None or name not in runs.after:
         return review
-    by_programs = _review_programs(name, before, after, runs)
-    if by_programs.problem:
+    program_review = _review_programs(name, before, after, runs)
+    if program_review.problem:
         return review
     if preview.has_no_stack:
-        return by_programs._replace(has_no_stack=True)
-    return by_programs._replace(problem=review.problem, violations=review.violations, warnings=review.warnings)
+        return program_review._replace(has_no_stack=True)
+    return program_review._replace(problem=review.problem, violations=review.violations, warnings=review.warnings)
 
 
 def _review_programs(
     name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
 ) -> EnvironmentReview:
-    """Return the review by the stack programs: both, or that of head alone if the spec of base has errors."""
+    """Return the review based on both stack programs, or only on that of head if the spec of base has errors."""
     source: Source = "head" if before.is_broken else "program"
     old, new = runs.before.get(name), runs.after[name]
     for revision, declared in ((before, old), (after, new)):
@@ -214,7 +214,7 @@ def _review_programs(
             return EnvironmentReview(name, source, problem=problem)
     base = old if isinstance(old, EnvironmentResources) else None
     head = new if isinstance(new, EnvironmentResources) else None
-    findings = _new_findings(_judge(base, before), _judge(head, after))
+    findings = _new_findings(_findings_about(base, before), _findings_about(head, after))
     if source == "head":
         return EnvironmentReview(name, source, findings=findings, declared=redacted_resources(head) if head else ())
     is_new = not (base and base.resources)
@@ -222,10 +222,10 @@ def _review_programs(
 
 
 def _new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the warnings and errors of head that base does not have, wherever the line of the spec has moved."""
+    """Return the warnings and errors of head that base does not have; a location that moved makes no new finding."""
     known = {(finding.id, finding.message) for finding in before}
     return tuple(finding for finding in after if finding.level != "note" and (finding.id, finding.message) not in known)
 
 
-def _judge(declared: EnvironmentResources | None, revision: CompiledRevision) -> tuple[Finding, ...]:
+def _findings_about(declared: EnvironmentResources | None, revision: CompiledRevision) -> tuple[Finding, ...]:
     return resource_findings(declared, revision.project) if declared and revision.project else ()

@@ -13,8 +13,8 @@ from tpucfg.review.preview.reader import Violation
 Source = Literal["program", "head", "preview", "none"]
 """The source of an environment's resources.
 
-`program`: the stack programs of both revisions. `head`: only that of head, as the spec of base has errors.
-`preview`: a preview by Pulumi. `none`: unknown, as the programs cannot be run.
+`program`: the stack programs of both revisions. `head`: only the program of head, because the spec of base has
+errors. `preview`: a preview by Pulumi. `none`: unknown, because the programs cannot be run.
 """
 
 
@@ -59,7 +59,7 @@ class Review(NamedTuple):
     """Sorted by name."""
     missing_packages: str = ""
     """The reason why stack programs cannot be run: a package that is not installed."""
-    uses_bundled_program: tuple[str, ...] = ()
+    revisions_with_bundled_program: tuple[str, ...] = ()
     """The titles of the revisions without a stack program of their own."""
     notes: tuple[str, ...] = ()
     """Sentences about previews that are not shown."""

@@ -18,38 +18,38 @@ from tpucfg.yamldoc.document import KeyPath
 
 @cache
 def strict_validator(name: str) -> Any:
-    """Return jsonschema's validator, changed so that it accepts exactly what jsonschema-rs accepts."""
+    """Return a validator of jsonschema, modified to accept exactly the data that jsonschema-rs accepts."""
 
     def check_pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
         if isinstance(instance, str) and not matches_pattern(pattern, instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
     # jsonschema compares all pairs of items, which is quadratic; the schemas use uniqueItems only for lists of texts.
-    def check_unique(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[Any]:
+    def check_unique(_: Any, is_required: bool, instance: Any, __: Any) -> Iterator[Any]:
         texts = [item for item in instance if isinstance(item, str)] if isinstance(instance, list) else []
-        if wanted and len(set(texts)) < len(texts):
+        if is_required and len(set(texts)) < len(texts):
             yield ValidationError("an item occurs twice")
 
     keywords = {"pattern": check_pattern, "uniqueItems": check_unique}
-    strict: Any = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # as the stubs have it
+    strict: Any = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call] # untyped in the stubs
     return strict(load_schema(name))
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
     """Return True if a text matches a pattern of JSON Schema."""
-    # Python's `$` also matches before a final line break; that of JSON Schema's regular expressions does not.
+    # In Python, `$` also matches before a final line break; in JSON Schema, it does not.
     return re.search(re.sub(r"\$$", r"\\Z", pattern), text) is not None
 
 
 class ErrorContext(NamedTuple):
-    """One error of jsonschema, with everything that its explanation looks up."""
+    """One error of jsonschema, with everything that its explanation needs."""
 
     error: Any
     schema: Mapping[str, Any]
     """The whole schema, in which references are resolved."""
     ids: RuleIds
     source_text: Callable[[KeyPath], str]
-    """Returns a scalar as its file has it."""
+    """Returns the source text of a scalar."""
 
     @property
     def path(self) -> KeyPath:
@@ -63,13 +63,13 @@ class ErrorContext(NamedTuple):
 
     @property
     def value_text(self) -> str:
-        """The invalid value; a number as its file has it, if that is known."""
+        """The invalid value; a number in its source text, if that is known."""
         is_number = isinstance(self.error.instance, int | float) and not isinstance(self.error.instance, bool)
         return (is_number and self.source_text(self.path)) or format_value(self.error.instance)
 
     @property
     def pattern_message(self) -> str:
-        """The mismatched pattern in words; empty if another keyword is broken."""
+        """The mismatched pattern in words; empty if the error is about another keyword."""
         return self.error.schema.get("patternErrorMessage", "") if self.error.validator == "pattern" else ""
 
     @property
@@ -78,27 +78,27 @@ class ErrorContext(NamedTuple):
         return [key for key in self.error.schema.get("properties", ()) if key not in self.error.instance]
 
     @property
-    def misspelt_keys(self) -> set[str]:
+    def intended_keys(self) -> set[str]:
         """The known keys that the object has under a similar name."""
-        rule = self.error.schema
-        if rule.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
+        schema = self.error.schema
+        if schema.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
             return set()
-        known, absent = rule.get("properties", ()), self.absent_keys
+        known, absent = schema.get("properties", ()), self.absent_keys
         # Limited, because finding the nearest of several names is slow, and an object may have thousands of keys.
         unknown = islice((key for key in self.error.instance if key not in known), MAX_FINDINGS)
         return {near for key in unknown if (near := nearest(key, absent))}
 
     @property
     def misplaced_keys(self) -> dict[str, list[str]]:
-        """The keys that belong in a required member that the object lacks, by that member."""
+        """By missing required member: the object's keys that belong inside it."""
         misplaced: dict[str, list[str]] = {}
         for key in islice(self.error.instance, MAX_FINDINGS) if isinstance(self.error.instance, dict) else ():
             section = section_of_key(key, self.schema, self.path) or ""
             for member in self.error.schema.get("required", ()):
-                below = f"under {dotted((*self.path, member))}"
-                if member not in self.error.instance and section.removesuffix("[]") == below:
+                inside_member = f"under {dotted((*self.path, member))}"
+                if member not in self.error.instance and section.removesuffix("[]") == inside_member:
                     misplaced.setdefault(member, []).append(key)
-        return {} if self.misspelt_keys else misplaced
+        return {} if self.intended_keys else misplaced
 
     def example(self) -> str:
         """Return a help line with a valid value, `for example: batch_size: 1024`, or an empty text."""
@@ -118,7 +118,7 @@ class ErrorContext(NamedTuple):
         return f"for example: {example}" if example else ""
 
     def _annotations(self) -> Mapping[str, Any]:
-        """Return the schema of the value; the annotations beside a reference come before those that it refers to."""
+        """Return the schema of the value; annotations beside a reference override those of the referenced schema."""
         node: Any = self.schema
         for step in list(self.error.absolute_schema_path)[:-1]:
             node = (resolve_references(self.schema, node) if isinstance(node, dict) else node)[step]
@@ -137,14 +137,11 @@ def did_you_mean(near: str | None) -> str:
     return f"did you mean {near}?" if near else ""
 
 
-# The schema as a document: its references, and the sections that know a key
-
-
 def resolve_references(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-    """Return a part of the schema merged with what it refers to; what is written beside a reference has priority."""
+    """Return a part of the schema with its references resolved; keywords beside a reference have priority."""
     while isinstance(part, dict) and "$ref" in part:
-        beside = {key: value for key, value in part.items() if key != "$ref"}
-        part = {**_at_reference(schema, part["$ref"]), **beside}
+        overriding = {key: value for key, value in part.items() if key != "$ref"}
+        part = {**_at_reference(schema, part["$ref"]), **overriding}
     return part if isinstance(part, dict) else {}
 
 
@@ -156,7 +153,7 @@ def _at_reference(schema: Mapping[str, Any], reference: str) -> Any:
 
 
 def section_of_key(key: str, schema: Mapping[str, Any], path: KeyPath) -> str | None:
-    """Return the section that knows a key, such as `under training`; the nearest to the root if there are several."""
+    """Return the section that has a key, such as `under training`; of several, the nearest to the root."""
     if key in schema.get("properties", {}):
         return "at the top of the file" if path else None
     return next((f"under {section}" for section, names in _sections(schema) if key in names), None)
@@ -164,18 +161,21 @@ def section_of_key(key: str, schema: Mapping[str, Any], path: KeyPath) -> str | 
 
 def _sections(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every object below the root with its members, breadth first, each definition once."""
-    waiting: list[tuple[str, Any]] = [("", schema)]
+    queue: list[tuple[str, Any]] = [("", schema)]
     seen: set[str] = set()
-    # The list grows while it is iterated: that is the queue of a breadth-first search.
-    for section, part in waiting:
+    # The list grows while it is iterated, as the queue of a breadth-first search.
+    for section, part in queue:
         reference = part.get("$ref")
         if reference in seen:
             continue
         seen.update([reference] if reference else [])
-        rule = resolve_references(schema, part)
-        members = rule.get("properties", {})
+        resolved = resolve_references(schema, part)
+        members = resolved.get("properties", {})
         if section:
             yield section.removeprefix("."), members
-        below = [(f"{section}.{name}", member) for name, member in members.items()]
-        below += [(f"{section}.<name>", rule.get("additionalProperties")), (f"{section}[]", rule.get("items"))]
-        waiting += [(name, member) for name, member in below if isinstance(member, dict)]
+        children = [(f"{section}.{name}", member) for name, member in members.items()]
+        children += [
+            (f"{section}.<name>", resolved.get("additionalProperties")),
+            (f"{section}[]", resolved.get("items")),
+        ]
+        queue += [(name, member) for name, member in children if isinstance(member, dict)]

@@ -1,4 +1,4 @@
-"""Turn jsonschema's errors into problems that their reader can fix.
+"""Turn jsonschema's errors into problems with messages and help lines.
 
 The texts come from the schema's own annotations: `patternErrorMessage`, which editors show too, describes a pattern in
 words, and `examples` show a valid value.
@@ -14,19 +14,19 @@ from tpucfg.yamldoc.document import KeyPath
 
 
 def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[KeyPath], str]) -> Sequence[Problem]:
-    """Return the problems of invalid data, one for each value or key: of several broken rules, the first in rank.
+    """Return the problems of invalid data, one for each value or key, even if it breaks several rules.
 
-    It stops at MAX_FINDINGS + 1 problems, so that the caller sees that there are more than it lists.
+    The search stops after MAX_FINDINGS + 1 problems, so that the caller can report that some are left out.
     """
-    first_of_each: dict[tuple[KeyPath, bool], tuple[int, Problem]] = {}
+    most_important: dict[tuple[KeyPath, bool], tuple[int, Problem]] = {}
     for error in strict_validator(name).iter_errors(data):
         for problem in _problems(ErrorContext(error, load_schema(name), ids, source_text)):
             key, rank = (problem.path, problem.at_key), _RANKS.get(str(error.validator), len(_RANKS))
-            if key not in first_of_each or rank < first_of_each[key][0]:
-                first_of_each[key] = (rank, problem)
-            if len(first_of_each) > MAX_FINDINGS:
-                return [problem for _, problem in first_of_each.values()]
-    return [problem for _, problem in first_of_each.values()]
+            if key not in most_important or rank < most_important[key][0]:
+                most_important[key] = (rank, problem)
+            if len(most_important) > MAX_FINDINGS:
+                return [problem for _, problem in most_important.values()]
+    return [problem for _, problem in most_important.values()]
 
 
 def _problems(context: ErrorContext) -> Iterator[Problem]:
@@ -49,4 +49,4 @@ _EXPLAINERS: Final[Mapping[str, Callable[[ErrorContext], Iterator[Problem]]]] = 
 }
 """The function that explains each keyword; every other keyword is a bound."""
 _RANKS: Final = {"type": 0, "enum": 1, "const": 1, "minLength": 2, "pattern": 3}
-"""If one value breaks several rules, the one of the lowest rank is the mistake, and the others follow from it."""
+"""If a value breaks several rules, the error of the lowest rank is reported: the others follow from it."""

@@ -22,7 +22,7 @@ def bad_key(context: ErrorContext) -> Problem:
 
 
 def unknown_keys(context: ErrorContext) -> Iterator[Problem]:
-    """Yield a problem for each key that the object does not take."""
+    """Yield a problem for each key that the schema does not allow."""
     known = list(context.error.schema.get("properties", ()))
     misplaced = [key for keys in context.misplaced_keys.values() for key in keys]
     patterns = context.error.schema.get("patternProperties", ())
@@ -43,26 +43,26 @@ def unknown_keys(context: ErrorContext) -> Iterator[Problem]:
 
 
 def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
-    """Return the edit for a key that is no misspelling of an absent one."""
+    """Return the edit for a key that is not a misspelling of an absent key."""
     name = quote_key(key)
-    if twin := nearest(key, known):
-        return f"delete {name}: {twin} is already set"
+    if existing := nearest(key, known):
+        return f"delete {name}: {existing} is already set"
     if section := section_of_key(key, context.schema, context.path):
         return f"{name} belongs {section}: move it there, or delete it"
     return f"delete {name}"
 
 
 def missing_keys(context: ErrorContext) -> Iterator[Problem]:
-    """Yield a problem for each missing key, except one that is only misspelt: unknown_keys() reports that."""
-    misspelt, misplaced = context.misspelt_keys, context.misplaced_keys
+    """Yield a problem for each missing key, except misspelt keys, which unknown_keys() reports."""
+    misspelt, misplaced = context.intended_keys, context.misplaced_keys
     for key in context.error.validator_value:
         if key in context.error.instance or key in misspelt:
             continue
         message = f"{context.subject} needs the {context.ids.noun} {key}"
-        if inner := misplaced.get(key):
-            message = f"{message}, and has keys that belong below it: {listed(inner)}"
+        if members := misplaced.get(key):
+            message = f"{message}, and has keys that belong below it: {listed(members)}"
             hint = f"add {key}: above, and indent these"
-            yield Problem(context.ids.missing, message, (*context.path, inner[0]), hint, at_key=True)
+            yield Problem(context.ids.missing, message, (*context.path, members[0]), hint, at_key=True)
         else:
             yield Problem(context.ids.missing, message, (*context.path, key), f"add {context.example_of(key)}")
 
@@ -70,16 +70,16 @@ def missing_keys(context: ErrorContext) -> Iterator[Problem]:
 def alternatives(context: ErrorContext) -> Iterator[Problem]:
     """Yield the problem of a `oneOf` or `anyOf` whose branches only name required keys."""
     branches = [branch.get("required", []) for branch in context.error.validator_value]
-    given = context.error.instance
+    instance = context.error.instance
     # Data of another type, or a misspelt key, is reported as another problem.
-    if not isinstance(given, dict) or context.misspelt_keys & {key for branch in branches for key in branch}:
+    if not isinstance(instance, dict) or context.intended_keys & {key for branch in branches for key in branch}:
         return
-    complete = [branch for branch in branches if branch and all(key in given for key in branch)]
-    if len(complete) > 1:
-        yield _both_alternatives(context, complete[0][0], complete[1][0])
+    complete_branches = [branch for branch in branches if branch and all(key in instance for key in branch)]
+    if len(complete_branches) > 1:
+        yield _both_alternatives(context, complete_branches[0][0], complete_branches[1][0])
     else:
-        begun: list[str] = next((branch for branch in branches for key in branch if key in given), [])
-        yield _no_alternative(context, branches, begun)
+        begun_branch: list[str] = next((branch for branch in branches for key in branch if key in instance), [])
+        yield _no_alternative(context, branches, begun_branch)
 
 
 def _both_alternatives(context: ErrorContext, first: str, second: str) -> Problem:
@@ -88,22 +88,22 @@ def _both_alternatives(context: ErrorContext, first: str, second: str) -> Proble
     return Problem(context.ids.exclusive, message, (*context.path, second), hint, at_key=True)
 
 
-def _no_alternative(context: ErrorContext, branches: list[list[str]], begun: list[str]) -> Problem:
-    """Return the problem of an object without any complete branch. `begun` is the branch that it has keys of."""
-    given = context.error.instance
-    choices = [[key for key in begun if key not in given]] if begun else branches
+def _no_alternative(context: ErrorContext, branches: list[list[str]], begun_branch: list[str]) -> Problem:
+    """Return the problem of an object without any complete branch; it has some keys of `begun_branch`."""
+    instance = context.error.instance
+    choices = [[key for key in begun_branch if key not in instance]] if begun_branch else branches
     needs = listed([" and ".join(branch) for branch in choices], last=", or ")
     examples = listed([" and ".join(context.example_of(key) for key in branch) for branch in choices], last=", or ")
-    key = next(key for key in begun if key in given) if begun else choices[0][0]
-    message = f"{context.subject} needs {needs}" + (f" beside {key}" if begun else "")
-    return Problem(context.ids.missing, message, (*context.path, key), f"add {examples}", at_key=bool(begun))
+    key = next(key for key in begun_branch if key in instance) if begun_branch else choices[0][0]
+    message = f"{context.subject} needs {needs}" + (f" beside {key}" if begun_branch else "")
+    return Problem(context.ids.missing, message, (*context.path, key), f"add {examples}", at_key=bool(begun_branch))
 
 
 def missing_companions(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each key that requires another one beside it."""
-    for key, needed in context.error.validator_value.items():
-        lacking = [name for name in needed if key in context.error.instance and name not in context.error.instance]
-        if lacking:
-            message = f"{dotted((*context.path, key))} needs {' and '.join(lacking)} beside it"
-            hint = f"add {' and '.join(context.example_of(name) for name in lacking)}"
+    for key, companions in context.error.validator_value.items():
+        missing = [name for name in companions if key in context.error.instance and name not in context.error.instance]
+        if missing:
+            message = f"{dotted((*context.path, key))} needs {' and '.join(missing)} beside it"
+            hint = f"add {' and '.join(context.example_of(name) for name in missing)}"
             yield Problem(context.ids.missing, message, (*context.path, key), hint, at_key=True)

@@ -1,8 +1,8 @@
 """Validate data against the project's JSON Schemas.
 
-jsonschema-rs decides in microseconds if data is valid; jsonschema, whose errors carry enough to write a sentence,
-explains what is not. jsonschema is imported only for an explanation, because that import takes longer than most
-commands. Tests compare the two validators on every file of the repository and on random data.
+jsonschema-rs decides in microseconds if data is valid. jsonschema, whose errors have enough details for a helpful
+message, explains invalid data; it is imported only then, because the import takes longer than most commands. Tests
+compare the two validators on every file of the repository and on random data.
 """
 
 import json
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
         return self.finding_at(document.key_location(self.path) if self.at_key else document.value_location(self.path))
 
     def finding_at(self, location: Location) -> Finding:
-        """Return the finding at another location, such as the line of the spec that a rendered field came from."""
+        """Return the finding at another location, such as the line of the spec that a rendered field is based on."""
         return Finding.of(self.id, self.message, location, help=self.help, details=self.details)
 
 
@@ -77,7 +77,7 @@ def load_schema(name: str) -> dict[str, Any]:
 
 @cache
 def _fast_validator(name: str) -> Any:
-    # Imported here: commands that validate nothing do not pay for it.
+    # Imported here, so that commands without validation start faster.
     import jsonschema_rs
 
     return jsonschema_rs.validator_for(load_schema(name), validate_formats=False)
@@ -103,7 +103,7 @@ def schema_problems(
 ) -> Sequence[Problem]:
     """Return one problem for each mistake in plain data.
 
-    `source_text` returns a scalar as its file has it: `3.10`, not 3.1.
+    `source_text` returns the source text of a scalar: `3.10`, not 3.1.
     """
     if is_valid(name, data):
         return ()
@@ -113,9 +113,9 @@ def schema_problems(
 
 
 def limit_problems(problems: Iterable[Problem]) -> Sequence[Problem]:
-    """Return at most MAX_FINDINGS problems, and one more if some were left out."""
-    listed = list(islice(problems, MAX_FINDINGS + 1))
-    if len(listed) <= MAX_FINDINGS:
-        return listed
+    """Return at most MAX_FINDINGS problems, followed by one about the limit if some were left out."""
+    first_problems = list(islice(problems, MAX_FINDINGS + 1))
+    if len(first_problems) <= MAX_FINDINGS:
+        return first_problems
     message = f"there are more than {MAX_FINDINGS} mistakes; the first {MAX_FINDINGS} are listed"
-    return [*listed[:MAX_FINDINGS], Problem("TPU010", message, (), "fix those first, and check again")]
+    return [*first_problems[:MAX_FINDINGS], Problem("TPU010", message, (), "fix those first, and check again")]

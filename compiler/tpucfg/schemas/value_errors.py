@@ -1,4 +1,4 @@
-"""Explain wrong values: their type, a closed list, a pattern, a bound; and the edit that corrects each."""
+"""Explain wrong values, with the edit that corrects each: types, closed lists, patterns, bounds."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -8,8 +8,6 @@ from typing import Any, Final
 from tpucfg.schemas import Problem
 from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern
 from tpucfg.text_format import corrected, format_value, listed, nearest, sorted_by_similarity
-
-# Types, and the edits that turn a value into one of another type
 
 _TYPE_NAMES: Final = {
     "object": "a mapping",
@@ -26,10 +24,10 @@ _NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def wrong_type(context: ErrorContext) -> Iterator[Problem]:
-    """Yield the problem of a value of another type, with the edit that corrects it if there is one."""
-    rule, value = context.error.validator_value, context.error.instance
-    wanted = rule if isinstance(rule, list) else [rule]
-    takes = listed([_TYPE_NAMES[name] for name in wanted], last=" or ")
+    """Yield the problem of a value of a wrong type, with the edit that converts it if there is one."""
+    type_rule, value = context.error.validator_value, context.error.instance
+    type_names = type_rule if isinstance(type_rule, list) else [type_rule]
+    expected = listed([_TYPE_NAMES[name] for name in type_names], last=" or ")
     if value is None:
         text = context.source_text(context.path)
         actual = f"is {text}" if text else "is empty"
@@ -37,22 +35,22 @@ def wrong_type(context: ErrorContext) -> Iterator[Problem]:
         actual = f"is {_type_name(value)}"
     else:
         actual = f"is {context.value_text}, which is {_type_name(value)}"
-    hint = next((fix for name in wanted if (fix := _TYPE_FIXES[name](value, context))), "")
-    message = f"{context.subject} {actual}; it takes {takes}"
-    yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, takes))
+    hint = next((fix for name in type_names if (fix := _TYPE_FIXES[name](value, context))), "")
+    message = f"{context.subject} {actual}; it takes {expected}"
+    yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, expected))
 
 
 def _type_name(value: Any) -> str:
     return _TYPE_NAMES[_SCHEMA_TYPES.get(type(value), "null")]
 
 
-def _general_hint(context: ErrorContext, takes: str) -> str:
+def _general_hint(context: ErrorContext, expected: str) -> str:
     if context.path:
-        # An example shows one type. If several are allowed, the one that was meant is unknown.
+        # An example has only one type: if several types are allowed, it could be misleading.
         example = "" if isinstance(context.error.validator_value, list) else context.example()
-        return example or f"write {takes}"
-    first = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
-    return f"begin with {context.example_of(first)}" if first else ""
+        return example or f"write {expected}"
+    first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
+    return f"begin with {context.example_of(first_key)}" if first_key else ""
 
 
 def _to_text(value: Any, context: ErrorContext) -> str:
@@ -72,8 +70,8 @@ def _to_whole_number(value: Any, context: ErrorContext) -> str:
 
 def _to_boolean(value: Any, _: ErrorContext) -> str:
     word = value.lower() if isinstance(value, str) else ""
-    meant = _BOOLEANS.get(word, word if word in ("true", "false") else "")
-    return f"write {meant}: quoted, or written as {word}, it is text" if meant else ""
+    literal = _BOOLEANS.get(word, word if word in ("true", "false") else "")
+    return f"write {literal}: quoted, or written as {word}, it is text" if literal else ""
 
 
 def _to_list(value: Any, _: ErrorContext) -> str:
@@ -94,10 +92,7 @@ _TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
     "object": _no_fix,
     "null": _no_fix,
 }
-"""The function that returns the edit to a type, or an empty text if there is no such edit."""
-
-
-# Closed lists and patterns
+"""By type, the function that returns the edit that converts a value to it; an empty text if there is none."""
 
 
 def not_in_enum(context: ErrorContext) -> Iterator[Problem]:
@@ -110,10 +105,10 @@ def not_in_enum(context: ErrorContext) -> Iterator[Problem]:
 
 
 def not_the_constant(context: ErrorContext) -> Iterator[Problem]:
-    """Yield the problem of a value where only another one is allowed."""
-    wanted = context.error.validator_value
-    message = f"{context.subject} is {context.value_text}; it takes {wanted}"
-    yield Problem(context.ids.value, message, context.path, f"set {context.subject} to {wanted}")
+    """Yield the problem of a value that differs from the only allowed one."""
+    constant = context.error.validator_value
+    message = f"{context.subject} is {context.value_text}; it takes {constant}"
+    yield Problem(context.ids.value, message, context.path, f"set {context.subject} to {constant}")
 
 
 def pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
@@ -122,7 +117,7 @@ def pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
     has_placeholder = "${" in text
     near = None if has_placeholder else corrected(text, partial(matches_pattern, context.error.validator_value))
     details = []
-    if len(text) > 30:  # noqa: PLR2004 - fewer can be counted by eye
+    if len(text) > 30:  # noqa: PLR2004 - a shorter text can be counted by eye
         details.append(f"it has {len(text)} characters")
     if has_placeholder and context.ids.noun == "key":
         details.append("no placeholder is replaced here")
@@ -131,8 +126,6 @@ def pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
     hint = did_you_mean(near) or context.example()
     yield Problem(context.ids.value, message, context.path, hint, details=tuple(details))
 
-
-# Bounds
 
 _BOUND_MESSAGES: Final = {
     "minimum": "{subject} is {value}; the minimum is {bound}",
@@ -159,7 +152,7 @@ _BOUND_HINTS: Final = {
 
 
 def out_of_bounds(context: ErrorContext) -> Iterator[Problem]:
-    """Yield the problem of a value beyond a bound, or of any other broken keyword."""
+    """Yield the problem of a value beyond a bound, or that violates any other keyword."""
     template = _BOUND_MESSAGES.get(str(context.error.validator), "{subject} is {value}, which is not allowed here")
     bound = _format_bound(context.error.validator_value)
     message = template.format(subject=context.subject, value=context.value_text, bound=bound)

@@ -1,1 +1,1 @@
-"""Load the spec, tpucfg.yaml, from its document to frozen values."""
+"""The spec, tpucfg.yaml: parsing, rules, and the resulting immutable values."""

@@ -1,4 +1,4 @@
-"""Check a local package beside the spec: the only rule of a spec that looks at other files."""
+"""Check a local package next to the spec: the only rule of a spec that reads other files."""
 
 import os
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ _BUILDING_TARGETS: Final = ("ai-platform",)
 def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     """Yield a finding for a local package that is missing, or that has no build file where gcloud looks for it.
 
-    gcloud builds a package in its parent folder, with the setup.py there or, without one, with a generated one that
-    knows no requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
+    gcloud builds a package in its parent folder, with the setup.py there or, without one, with a generated setup.py
+    without requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
     """
     if project.broken & {"trainer", "environments", "target"}:
         return
@@ -27,17 +27,21 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     if not is_built or package is None or package.startswith("gs://") or "${" in package:
         return
     location = project.document.value_location(("trainer", "package"))
-    # normpath, because the parent of `trainer/..` is that of the folder it means, not `trainer`.
+    # normpath, because Path does not resolve `..`: it would return `trainer` as the parent of `trainer/..`.
     path = FilePath(os.path.normpath(folder.absolute() / package))
     if not is_directory(path):
         message = f"trainer.package is {package}, and there is no such folder beside the spec"
         hint = f"create {package}, or name a package that is built and in Cloud Storage: gs://…"
         yield Finding.of("TPU053", message, location, help=hint)
     elif not _build_file(path.parent):
-        inside = _build_file(path)
-        problem = f"{inside} is in {package} itself" if inside else f"there is neither {' nor '.join(_BUILD_FILES)}"
+        misplaced_file = _build_file(path)
+        problem = (
+            f"{misplaced_file} is in {package} itself"
+            if misplaced_file
+            else f"there is neither {' nor '.join(_BUILD_FILES)}"
+        )
         message = f"{problem}; gcloud looks in the folder above {package}, and builds it without its requirements"
-        hint = f"move {inside} up, beside {package}" if inside else f"write a setup.py beside {package}"
+        hint = f"move {misplaced_file} up, beside {package}" if misplaced_file else f"write a setup.py beside {package}"
         yield Finding.of("TPU053", message, location, help=hint)
 
 

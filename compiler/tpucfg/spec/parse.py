@@ -29,7 +29,7 @@ class ParsedProject(NamedTuple):
     """The valid part of a spec, and the findings about the rest."""
 
     project: Project | None
-    """The project, with stand-ins for its broken sections; None if not even that is possible."""
+    """The project, with stand-ins for its broken sections; None if the spec is too broken for that."""
     findings: tuple[Finding, ...]
 
 
@@ -38,10 +38,10 @@ def parse_project(document: Document) -> ParsedProject:
     if document.root is None:
         return ParsedProject(None, collect(document.findings))
     findings = [*document.findings]
-    # A value that the reader refused is replaced by 0, which would be a second mistake at one location.
+    # The reader replaces a refused value by 0, which may break the schema too: one finding per location is enough.
     reported = {finding.location[:3] for finding in findings}
-    by_schema = schemas.schema_findings("tpucfg", document, schemas.SPEC)
-    findings += [finding for finding in by_schema if finding.location[:3] not in reported]
+    schema_findings = schemas.schema_findings("tpucfg", document, schemas.SPEC)
+    findings += [finding for finding in schema_findings if finding.location[:3] not in reported]
     if len(findings) > MAX_FINDINGS:
         return ParsedProject(None, collect(findings))
     repaired, broken = document, frozenset[str]()
@@ -50,8 +50,8 @@ def parse_project(document: Document) -> ParsedProject:
     # An error may be located outside the section that it breaks, so validity is checked and not assumed.
     if not schemas.is_valid("tpucfg", repaired.data):
         return ParsedProject(None, collect(findings))
-    by_rules = [*semantic_findings(repaired, broken), *islice(placeholder_findings(repaired), MAX_FINDINGS)]
-    findings += without_stand_ins(by_rules)
+    rule_findings = [*semantic_findings(repaired, broken), *islice(placeholder_findings(repaired), MAX_FINDINGS)]
+    findings += without_stand_ins(rule_findings)
     if errors(findings):
         repaired, broken = replace_broken_sections(document, errors(findings))
     return ParsedProject(build_project(repaired, broken), collect(findings))

@@ -27,7 +27,7 @@ _TRAINER_KEYS: Final = ("args", "env", "image", "worker_image", "package")
 
 
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
-    """Replace the placeholders of a text in one pass: a value that looks like one stays. `$${` becomes `${`."""
+    """Replace the placeholders of a text in one pass: inserted values are not searched again. `$${` becomes `${`."""
     if "${" not in text:
         return text
     head, tail = _split_at_last_brace(text)
@@ -49,7 +49,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def placeholder_findings(document: Document) -> Iterator[Finding]:
-    """Yield unknown and unclosed placeholders where they are replaced, and any where they are not."""
+    """Yield findings about unknown and unclosed placeholders, and about placeholders where none is replaced."""
     trainer = document.data["trainer"]
     for key in _TRAINER_KEYS:
         yield from _check(document, ("trainer", key), trainer.get(key))
@@ -84,7 +84,7 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
 
 
 def _texts(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every text below the path that has a `${` once it is parsed: an escape can hide one in the source."""
+    """Yield every parsed text below the path that contains `${`, which an escape may hide in the source."""
     if isinstance(value, str):
         if "${" in value:
             yield path, value

@@ -1,4 +1,4 @@
-"""The spec as frozen values, the input of the rest of the compiler.
+"""The spec as immutable values, the input of the rest of the compiler.
 
 Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 """
@@ -20,7 +20,7 @@ class Number(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "Number":
-        """Return the number that a text of the spec means."""
+        """Parse a number of the spec."""
         # Fraction reads decimal forms only; YAML 1.2 has `0x1F` and `0o17` as well.
         is_decimal = "x" not in text and "o" not in text
         return cls(Fraction(text) if is_decimal else Fraction(int(text, 0)), text)
@@ -62,7 +62,7 @@ class Training(NamedTuple):
     steps: Mapping[str, int]
     """Every other setting that is counted in steps."""
     flags: Mapping[str, str | None]
-    """The program's flag for a setting; None leaves it out."""
+    """The program's flag for a setting; None omits it."""
 
 
 OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
@@ -127,10 +127,7 @@ class Project(NamedTuple):
     allow: Mapping[str, str]
     document: Document
     broken: frozenset[str] = frozenset()
-    """The sections with errors, which are replaced by stand-ins: such a project is never planned."""
-
-
-# The project of a valid document
+    """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
 
 
 def build_project(document: Document, broken: frozenset[str]) -> Project:
@@ -186,7 +183,7 @@ def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
 def _training(document: Document, value: Mapping[str, Any]) -> Training:
     return Training(
         tuned_on=value["tuned_on"],
-        # int(): the schema takes 4e3, which YAML reads as a float, for a whole number.
+        # int(), because the schema accepts 4e3 as a whole number, which YAML reads as a float.
         batch_size=int(value["batch_size"]),
         train_steps=int(value["train_steps"]) if "train_steps" in value else None,
         epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,

@@ -49,7 +49,7 @@ class _Mark(NamedTuple):
 
 
 _NOWHERE: Final = _Mark(-1, -1)
-"""The position of stand-ins, which no text has: it becomes line 0 of a location, and is filtered by that."""
+"""The position of stand-ins, which occurs in no text: without_stand_ins() recognizes a finding there by its line 0."""
 
 
 def replace_broken_sections(document: Document, known_errors: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
@@ -59,16 +59,16 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     """
     root, stand_in = document.root or _stand_in(), _stand_in()
     broken = frozenset(_broken_sections(root, known_errors))
-    kept = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
-    replaced = {name: node for name, node in _entries(stand_in) if name in broken}
-    # Environments without an error stay, so that their own mistakes are found beside a broken one.
+    valid_sections = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
+    replacements = {name: node for name, node in _entries(stand_in) if name in broken}
+    # Environments without an error are kept, so that further mistakes in them are found.
     if "environments" in broken and (valid := _valid_environments(document, known_errors)):
-        replaced["environments"] = valid
-    environments = (kept | replaced)["environments"]
-    if "sizes" not in kept and not all("sizes" in node.value for _, node in _entries(environments)):
+        replacements["environments"] = valid
+    environments = (valid_sections | replacements)["environments"]
+    if "sizes" not in valid_sections and not all("sizes" in node.value for _, node in _entries(environments)):
         broken |= {"sizes"}
-        replaced["sizes"] = dict(_entries(stand_in))["sizes"]
-    return document._replace(root=_mapping(root, stand_in, kept | replaced), findings=()), broken
+        replacements["sizes"] = dict(_entries(stand_in))["sizes"]
+    return document._replace(root=_mapping(root, stand_in, valid_sections | replacements), findings=()), broken
 
 
 def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
@@ -85,15 +85,15 @@ def _mapping(original: Node, stand_in: Node, children: Mapping[str, Node]) -> No
 
 
 def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
-    """Yield the sections with an error, the missing ones, and those that an unknown key was probably meant for."""
-    known = dict(_entries(root))
-    starts = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
+    """Yield the sections with an error, missing sections, and those whose name an unknown key probably misspells."""
+    present = dict(_entries(root))
+    sections = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
     for finding in known_errors:
         # The last section that starts before the error; none for an error at the top of the file.
-        yield from [name for line, column, name in starts if (line, column) <= finding.location[1:3]][-1:]
-    yield from _REQUIRED - set(known)
-    for name in set(known) - SECTIONS:
-        if meant := nearest(name, sorted(SECTIONS - set(known))):
+        yield from [name for line, column, name in sections if (line, column) <= finding.location[1:3]][-1:]
+    yield from _REQUIRED - set(present)
+    for name in set(present) - SECTIONS:
+        if meant := nearest(name, sorted(SECTIONS - set(present))):
             yield meant
 
 

@@ -1,4 +1,4 @@
-"""Check what no JSON Schema can express: keys that must agree with other keys, and limits on repeated values."""
+"""Rules that a JSON Schema cannot express: keys that must agree with other keys, and limits on repeated values."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
 
 MAX_REPEATED_VALUES: Final = 2_000
-"""The values of a target's `extra`, or of the program's args: a pod has some hundred."""
+"""Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
 _SETTINGS: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
@@ -62,7 +62,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
 
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
-    # Flags and overrides know a setting by its key alone, so no two settings may share one.
+    # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     for key in document.data["training"].get("steps", {}):
         if key in (*_SETTINGS, *OVERRIDABLE):
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"

@@ -1,4 +1,8 @@
-"""The targets by name. A new target is a module, a template, a schema and a row in TARGETS."""
+"""The targets by name.
+
+A new target needs a module, a template, a schema, a row in TARGETS and its sizes in the catalog: docs/extend/target.md
+lists every step.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +19,7 @@ TARGETS: Final[Mapping[str, str]] = {
     "cloud-tpu": "tpucfg.targets.cloud_tpu",
     "gke": "tpucfg.targets.gke",
 }
-"""Names of modules, and not the modules: a target is imported only when a job uses it."""
+"""Module names instead of modules, so that a target is imported only when a job uses it."""
 
 
 @cache

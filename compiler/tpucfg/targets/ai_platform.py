@@ -42,9 +42,9 @@ _MASTERS: Final[Mapping[str, str | None]] = {
     "legacy": "complex_model_m",
     "compute-engine": "n1-highcpu-16",
 }
-"""The variants of `machine`, each with the master that the guide names; the basic tier chooses its own."""
+"""The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
 _MACHINE: Final = "compute-engine"
-"""The default variant: the only one with both generations."""
+"""The default variant, the only one with both generations of TPUs."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "labels.**": Origin("spec", "environments.<env>.labels"),
@@ -67,7 +67,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield the sizes, regions, machines and trainers that the service refuses, and its shutdown."""
+    """Yield findings about the service's shutdown, and about sizes, regions, machines and trainers that it refuses."""
     yield _shut_down(project)
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
@@ -83,14 +83,14 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 def _shut_down(project: Project) -> Finding:
     """Return one finding for all environments, at the first line that chooses the target."""
     document = project.document
-    users = [environment.path for environment in project.environments.values() if environment.target == NAME]
-    own = users[0] if users and document.data["target"] != NAME else ()
+    using_paths = [environment.path for environment in project.environments.values() if environment.target == NAME]
+    first_path = using_paths[0] if using_paths and document.data["target"] != NAME else ()
     return Finding.of(
         "TPU060",
         "Google shut down AI Platform Training on 2025-01-31: its configs can be rendered and checked, but no job runs",
-        document.value_location((*own, "target")),
+        document.value_location((*first_path, "target")),
         help="move to vertex-ai, which replaced it: "
-        + ("set target to vertex-ai" if users else "pass another --target than ai-platform"),
+        + ("set target to vertex-ai" if using_paths else "pass another --target than ai-platform"),
         details=(f"announced at {_SHUTDOWN}",),
     )
 
@@ -196,8 +196,8 @@ def _accelerator(job: Job) -> dict[str, Any]:
 
 
 def submission(job: Job) -> Submission:
-    """Return gcloud's commands, whose flags repeat the fields of the config that gcloud would ignore."""
-    # gcloud drops packageUris of the file. Without --scale-tier it reads --config twice: the second time the pipe is
+    """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
+    # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
     training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"

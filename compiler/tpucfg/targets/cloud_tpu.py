@@ -75,7 +75,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield the sizes, trainers, names and tiers that Cloud TPU refuses, and the sizes without a zone."""
+    """Yield findings about sizes, trainers, names and tiers that Cloud TPU refuses, and sizes without a zone."""
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, NAME)
@@ -92,7 +92,7 @@ def _missing_zones(project: Project, environment: Environment, slices: Sequence[
         if NAME not in slice_.targets or zone_of(environment, slice_):
             continue
         if slice_.zones and "TPU021" not in project.allow:
-            continue  # TPU021 is the error that the region does not offer the size
+            continue  # TPU021 reports that the region does not offer the size
         path = (*environment.path, "zones")
         message = f"{environment.name} has no zone for {slice_.size}: no list has one in {environment.region}"
         hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
@@ -151,9 +151,9 @@ def startup_script(job: Job) -> str:
 @cache
 def _template() -> "Template":
     # jinja2 is imported here, because only a command that renders this target needs it.
-    from tpucfg.templating import environment
+    from tpucfg.templating import template_engine
 
-    return environment().get_template(f"{NAME}/startup.sh.j2")
+    return template_engine().get_template(f"{NAME}/startup.sh.j2")
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -174,7 +174,7 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
         message = f"{format_value(spec['parent'], quoted=False)} is not of the form projects/PROJECT/locations/ZONE"
         yield service_problem((*path, "parent"), message, "write projects/, the project's id, /locations/ and the zone")
     if ("nodeId" in spec) == ("multisliceParams" in spec):
-        yield service_problem(path, "it needs exactly one of nodeId and multisliceParams", _one_of(spec, "nodeId"))
+        yield service_problem(path, "it needs exactly one of nodeId and multisliceParams", _one_of_hint(spec, "nodeId"))
     if len(name := spec.get("nodeId", "")) > _MAX_NAME_LENGTH:
         message = f"the node name {name} has {len(name)} characters, and {_MAX_NAME_LENGTH} are allowed"
         fix = f"shorten it by {len(name) - _MAX_NAME_LENGTH}"
@@ -185,7 +185,7 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
 def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     if ("acceleratorType" in node) == ("acceleratorConfig" in node):
         message = "it needs exactly one of acceleratorType and acceleratorConfig"
-        yield service_problem(path, message, _one_of(node, "acceleratorType"))
+        yield service_problem(path, message, _one_of_hint(node, "acceleratorType"))
     if (size := node.get("acceleratorType")) is not None:
         slice_ = catalog.find(size)
         if slice_ is None or NAME not in slice_.targets:
@@ -202,22 +202,22 @@ def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Ite
     yield from _metadata_rules((*path, "metadata"), node.get("metadata", {}))
 
 
-def _one_of(mapping: Mapping[str, Any], field: str) -> str:
+def _one_of_hint(mapping: Mapping[str, Any], field: str) -> str:
     return "delete one of the two" if field in mapping else f"add {field}"
 
 
 def _topology_rules(path: KeyPath, config: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     kind, topology = config.get("type"), config.get("topology")
-    known = [slice_.topology for slice_ in catalog.all() if kind and slice_.accelerators.get(NAME) == kind]
-    # If the topology of one size is unknown, no topology can be refused.
-    if known and None not in known and topology not in known:
-        topologies = listed([str(shape) for shape in known], 14)
+    topologies_of_type = [slice_.topology for slice_ in catalog.all() if kind and slice_.accelerators.get(NAME) == kind]
+    # If the topology of any size is unknown, none can be refused.
+    if topologies_of_type and None not in topologies_of_type and topology not in topologies_of_type:
+        topologies = listed([str(shape) for shape in topologies_of_type], 14)
         fix = f"set topology to one of: {topologies}"
         yield service_problem((*path, "topology"), f"{kind} has no topology {topology}", fix)
 
 
 def _metadata_rules(path: KeyPath, metadata: Mapping[str, str]) -> Iterator[Problem]:
-    # A text may have lone surrogates, which strict UTF-8 would refuse: only its size matters here.
+    # surrogatepass, because strict UTF-8 raises an error for a lone surrogate, and only the size matters here.
     sizes = {key: len(value.encode("utf-8", "surrogatepass")) for key, value in metadata.items()}
     for key, size in sizes.items():
         if size > _MAX_METADATA_VALUE:
@@ -229,7 +229,7 @@ def _metadata_rules(path: KeyPath, metadata: Mapping[str, str]) -> Iterator[Prob
 
 
 def _exclusive(path: KeyPath, mapping: Mapping[str, Any], fields: Sequence[str] = ()) -> Iterator[Problem]:
-    """Yield an error if a mapping has more than one of the fields; without `fields`, more than one field at all."""
+    """Yield an error if a mapping has more than one of the fields; without `fields`, more than one of any fields."""
     present = [field for field in mapping if not fields or field in fields]
     if len(present) > 1:
         first, second = present[:2]
@@ -245,12 +245,12 @@ def submission(job: Job) -> Submission:
 
     location = (f"--project={job.environment.project}", f"--zone={job.zone}")
     gcloud = ("gcloud", "compute", "tpus")
-    address = f"https://tpu.googleapis.com/v2/{_parent(job)}/queuedResources?queuedResourceId={job.name}"
+    url = f"https://tpu.googleapis.com/v2/{_parent(job)}/queuedResources?queuedResourceId={job.name}"
     post = ("curl", "--fail-with-body", "--silent", "--show-error", "--header", "Content-Type: application/json")
-    reader = f"--command=sudo docker logs --follow {CONTAINER}"
-    output = join((*gcloud, "tpu-vm", "ssh", job.name, *location, "--worker=all", reader))
+    log_command = f"--command=sudo docker logs --follow {CONTAINER}"
+    output = join((*gcloud, "tpu-vm", "ssh", job.name, *location, "--worker=all", log_command))
     return Submission(
-        start=Command((*post, "--data-binary", "@-", address), reads_config=True, config_format="json", token=True),
+        start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
         watch=Command((*gcloud, "queued-resources", "describe", job.name, *location)),
         delete=Command((*gcloud, "queued-resources", "delete", job.name, *location, "--force")),
         notes=(

@@ -1,4 +1,4 @@
-"""Checks and helpers that several targets share."""
+"""Checks and request body helpers that several targets share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tpucfg.yamldoc.document import KeyPath
 def unsupported_sizes(
     project: Project, environment: Environment, slices: Sequence[Slice], target: str
 ) -> Iterator[Finding]:
-    """Yield an error for the sizes that the target does not support, one per reason, naming the targets that do."""
+    """Yield an error for each reason why the target does not support sizes, with the targets that support them."""
     refused: dict[str, list[Slice]] = {}
     for slice_ in slices:
         if target not in slice_.targets:
@@ -67,7 +67,7 @@ def unsupported_machines(project: Project, slices: Sequence[Slice], target: str,
         project: The project with the overrides.
         slices: The sizes to check.
         target: The name of the target.
-        chooses: Whether the target lets a spec choose the machine.
+        chooses: True if the spec may choose the machine on this target.
     """
     for slice_ in slices:
         override = project.overrides.get(slice_.size)
@@ -91,14 +91,14 @@ def package_unsupported(project: Project, target: str) -> Iterator[Finding]:
 def long_job_names(
     project: Project, environment: Environment, slices: Sequence[Slice], max_length: Callable[[Slice], int], source: str
 ) -> Iterator[Finding]:
-    """Yield an error for an environment's job whose name exceeds the limit of its service by most.
+    """Yield an error for the job of an environment whose name exceeds the service's limit by most characters.
 
-    `max_length` returns the limit for a job of a size. A run id makes a name longer; the rules of the request body
-    check the longer name.
+    `max_length` returns the limit for a size. Names are checked without a run id; the rules of the request body check
+    the complete name.
     """
     if not slices:  # all sizes of the environment are unknown, which is TPU020
         return
-    names = [job_name(name=project.name, environment=environment.name, size=s.size, run=None) for s in slices]
+    names = [job_name(name=project.name, environment=environment.name, size=slice_.size, run=None) for slice_ in slices]
     name, slice_ = max(zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - max_length(pair[1]))
     if (excess := len(name) - max_length(slice_)) > 0:
         yield Finding.of(
@@ -113,18 +113,18 @@ def long_job_names(
 def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = False) -> Problem:
     """Return the problem of a request body that fits the API's schema and that the service would refuse.
 
-    `at_key` locates it at the key, as no value of the field would be accepted.
+    `at_key` places it at the key, if no value of the field would be accepted.
     """
     return Problem("TPU074", f"{dotted(path)}: {message}", path, fix, at_key)
 
 
 def without_empty(**fields: Any) -> dict[str, Any]:
-    """Return the fields that have a value: None, an empty text, list or mapping is omitted."""
+    """Return the fields without those that are None or an empty text, list or mapping."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
 
 
 def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings key by key, at every level; any other value of `changes` replaces that of `base`."""
+    """Merge mappings key by key, at every level; any other value of `changes` replaces the value of `base`."""
     merged = {key: deep_merge(base[key], changes[key]) for key in base if _are_mappings(base[key], changes.get(key))}
     return {**base, **changes, **merged}
 

@@ -4,8 +4,8 @@ Sources: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/ (the request
 https://cloud.google.com/kubernetes-engine/docs/how-to/tpus (selectors and chips of a pod),
 https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets on TPU slices).
 
-No pod is privileged: by the page on TPUs, only GKE before 1.28 needed that. No pod uses its host's network: one slice
-works without it, and the pods would lose their own account, see https://github.com/apple/axlearn/pull/641.
+No pod is privileged: according to the page on TPUs, only GKE before 1.28 needed that. No pod uses its host's network:
+one slice works without it, and the pods would lose their own account, see https://github.com/apple/axlearn/pull/641.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield the sizes, trainers and names that a cluster refuses."""
+    """Yield findings about sizes, trainers and names that a cluster refuses."""
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(
         project, [slice_ for slice_ in slices if NAME in slice_.targets], NAME, chooses=True
@@ -111,7 +111,7 @@ def request_body(job: Job) -> RequestBody:
             name=job.name,
             namespace=options.get("namespace", "default"),
             labels={**job.environment.labels, **without_empty(**{_QUEUE: options.get("queue")})},
-            # Not for a single host: its node pool may have several nodes, and the job must not occupy all of them.
+            # Not for a single host, whose node pool may have several nodes: the job must not occupy all of them.
             annotations={_EXCLUSIVE: _NODE_POOL} if hosts > 1 else {},
         ),
         "spec": {
@@ -138,8 +138,8 @@ def _account(job: Job) -> str:
 
 def _selector(job: Job) -> dict[str, str]:
     machine, machines = job.slice.machine, job.slice.machines
-    # All machines of a size have the same labels. A pod that requests the chips of the smaller machine would also be
-    # scheduled on half of a larger one, so the smaller one is named. A pod for the larger one fits no smaller machine.
+    # All machines of a size have the same labels. A pod for the smaller machine would also fit on half of a larger one,
+    # so it selects its machine by name. A pod for the larger machine fits no smaller one.
     smaller = machine and any(machine.chips < other.chips for other in machines)
     return without_empty(
         **{
@@ -156,14 +156,14 @@ def _container(job: Job) -> dict[str, Any]:
     return without_empty(
         name=CONTAINER,
         image=job.image,
-        args=[escaped(arg) for arg in job.args],
-        env=[{"name": key, "value": escaped(value)} for key, value in job.env],
+        args=[escape_dollars(arg) for arg in job.args],
+        env=[{"name": key, "value": escape_dollars(value)} for key, value in job.env],
         resources={"requests": chips, "limits": dict(chips)},
         volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108 - the pod's, not this machine's
     )
 
 
-def escaped(text: str) -> str:
+def escape_dollars(text: str) -> str:
     """Return the text escaped for Kubernetes, which expands `$(NAME)` and reads `$$` as `$`.
 
     Every `$` is doubled, not only those before a parenthesis: Kubernetes would read `$$` as `$`, and break `$é`.
@@ -173,7 +173,7 @@ def escaped(text: str) -> str:
 
 
 def submission(job: Job) -> Submission:
-    """Return kubectl's commands, in the environment's own context: the current context may be another cluster.
+    """Return kubectl's commands, with the environment's context, because the current one may be another cluster.
 
     Raises:
         SubmissionError: The environment has no `kube_context`.

@@ -1,4 +1,4 @@
-"""Rules for a JobSet that fits its schema: a cluster would refuse it, or never find a node for its pods."""
+"""Rules for a JobSet that fits its schema: a cluster would refuse it, or never schedule its pods."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,22 +20,22 @@ TOPOLOGY: Final = "cloud.google.com/gke-tpu-topology"
 NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go"
 """JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
 
-_SUFFIX: Final = "-abcde"
-"""The suffix of a pod's name, with five random characters of Kubernetes."""
+_POD_SUFFIX: Final = "-abcde"
+"""The suffix that Kubernetes adds to a pod's name, with five random characters."""
 _CHIPS: Final = re.compile(r"[0-9]{1,9}")
-_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_DNS_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 """Keys and values of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
 
 
 def pod_name(jobset: str, job: str, *, replicas: int, pods: int) -> str:
-    """Return the longest name of a pod of a replicated job."""
-    return f"{jobset}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}"
+    """Return the longest pod name of a replicated job."""
+    return f"{jobset}-{job}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}"
 
 
 def max_name_length(job: str, pods: int) -> int:
-    """Return the maximum length of a JobSet's name, with one replica of a job of that name and that many pods."""
+    """Return the maximum length of the name of a JobSet with one replica of this job."""
     return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=1, pods=pods))
 
 
@@ -44,7 +44,7 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     yield from _name_rules(body)
     yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
-    if not any(_chips_of(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
+    if not any(_requested_chips(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
         yield service_problem(("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix)
     for index, job in enumerate(jobs):
@@ -64,21 +64,23 @@ def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _name_rules(body: RequestBody) -> Iterator[Problem]:
     name, path = body["metadata"]["name"], ("metadata", "name")
-    if not _LABEL.fullmatch(name):
+    if not _DNS_LABEL.fullmatch(name):
         rule = "is not a DNS label: lower-case letters, digits and inner dashes, a letter first"
         yield service_problem(path, f"{format_value(name, quoted=False)} {rule}", "use another name, such as mnist-1")
     for replicated in body["spec"]["replicatedJobs"]:
         pods = _job(replicated).get("completions", 1)
-        longest = pod_name(name, replicated["name"], replicas=replicated.get("replicas", 1), pods=pods)
-        if (excess := len(longest) - MAX_DNS_LABEL_LENGTH) > 0:
-            message = f"its pods would have names of {len(longest)} characters, and {MAX_DNS_LABEL_LENGTH} are allowed"
+        longest_name = pod_name(name, replicated["name"], replicas=replicated.get("replicas", 1), pods=pods)
+        if (excess := len(longest_name) - MAX_DNS_LABEL_LENGTH) > 0:
+            message = (
+                f"its pods would have names of {len(longest_name)} characters, and {MAX_DNS_LABEL_LENGTH} are allowed"
+            )
             details = (f"the rule: {NAMES}",)
             yield Problem("TPU030", f"the JobSet {name}: {message}", path, f"shorten it by {excess}", details=details)
 
 
 def _label_rules(path: KeyPath, labels: Mapping[str, str]) -> Iterator[Problem]:
     for key, value in labels.items():
-        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
             message = (
                 f"{format_value(value)} is not valid in a label: key and value begin and end with a letter or digit"
             )
@@ -94,14 +96,14 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
         yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
-        chips += _chips_of(container)
+        chips += _requested_chips(container)
     selector = pod.get("nodeSelector", {})
-    # With only one of the two, or with an affinity instead, the node pool determines the slice.
+    # If one of the labels is missing, the node pool determines the slice, and nothing can be checked here.
     if chips and ACCELERATOR in selector and TOPOLOGY in selector:
         yield from _shape_rules(path, job, chips, catalog)
 
 
-def _chips_of(container: Mapping[str, Any]) -> int:
+def _requested_chips(container: Mapping[str, Any]) -> int:
     limit = str(container.get("resources", {}).get("limits", {}).get(CHIPS, 0))
     return int(limit) if _CHIPS.fullmatch(limit) else 0
 
@@ -151,7 +153,7 @@ def _host_rules(path: KeyPath, job: Mapping[str, Any], hosts: int) -> Iterator[P
 
 
 def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
-    """Return, by topology, the chips of each possible host and its machine, for the generation with a label."""
+    """Return the machines of the generation with this label: by topology, then by chips of a host."""
     for generation in catalog.generations():
         shapes: dict[str, dict[int, str]] = {}
         for slice_ in generation.slices:
@@ -164,4 +166,4 @@ def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
 
 
 def _labels(catalog: Catalog) -> str:
-    return listed(tuple(dict.fromkeys(m.gke_label for slice_ in catalog.all() for m in slice_.machines)))
+    return listed(tuple(dict.fromkeys(machine.gke_label for slice_ in catalog.all() for machine in slice_.machines)))

@@ -19,7 +19,7 @@ class Origin(NamedTuple):
     """The origin of a field of the request body, for `tpucfg why`."""
 
     kind: str
-    """`spec`, a value of the spec; `catalog`, a column of the size's row; `figure`, a flag; `rule`, a service rule."""
+    """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
     detail: str
     """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""
     source: str = ""
@@ -27,34 +27,34 @@ class Origin(NamedTuple):
 
 
 TOKEN: Final = ("gcloud", "auth", "print-access-token")
-"""Prints the caller's access token: https://cloud.google.com/sdk/gcloud/reference/auth/print-access-token."""
+"""Prints the user's access token: https://cloud.google.com/sdk/gcloud/reference/auth/print-access-token."""
 AUTHORIZATION: Final = "Authorization: Bearer %s"
 """The header; `%s` is replaced by the token."""
 
 
 class Command(NamedTuple):
-    """A command line, as a list of arguments that no shell has to split."""
+    """A command line as a tuple of arguments, which needs no shell."""
 
     argv: tuple[str, ...]
     reads_config: bool = False
     """True if the command reads the config from its standard input."""
     config_format: Literal["yaml", "json"] = "yaml"
-    """The format in which it reads the config."""
+    """The format of the config that it reads."""
     token: bool = False
     """True if it needs the caller's access token, which `with_token` and `bash` pass to it."""
 
     def with_token(self, file: str) -> tuple[str, ...]:
         """Return the arguments that read the header AUTHORIZATION from a file.
 
-        The token is never an argument, because every process can read the arguments of another. curl reads headers
-        from a file since 7.55: https://curl.se/docs/manpage.html#-H.
+        The token is never an argument, because every process can read the arguments of other processes. curl reads
+        headers from a file since 7.55: https://curl.se/docs/manpage.html#-H.
         """
         return (*self.argv, "--header", f"@{file}") if self.token else self.argv
 
     def bash(self, config: Sequence[str] = ()) -> str:
-        """Return a line to paste into bash; `config` is the command that prints the config, if there is one.
+        """Return a line to paste into bash; `config` is the command that prints the config, if one is needed.
 
-        The token is in no argument list: `printf` is a builtin of bash, and the process substitution is a pipe.
+        No argument list contains the token: `printf` is a builtin of bash, and the process substitution is a pipe.
         """
         from shlex import join, quote
 
@@ -90,11 +90,11 @@ class Target(Protocol):
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
-        """Name of the target in a spec."""
+        """The name of the target in a spec."""
 
     @property
     def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - a constant of the module
-        """Origins by path of the request body; a test asserts that every field a target can write has one.
+        """The origins by path of the request body; a test asserts that every field a target can write has one.
 
         `*` matches any one step and a final `**` any number; a key with dots is in brackets.
         """
@@ -108,7 +108,7 @@ class Target(Protocol):
     def rules(self, body: RequestBody, catalog: Catalog) -> Iterable[Problem]:
         """Yield the problems for which the service would refuse a request body that fits the API's schema.
 
-        The body may be a rendered one or that of a config written by hand.
+        The body may have been rendered, or read from a config written by hand.
         """
 
     def submission(self, job: Job) -> Submission:
@@ -118,8 +118,6 @@ class Target(Protocol):
             SubmissionError: The spec lacks a value that only the submission needs.
         """
 
-
-# Matching a path of a request body with the patterns of ORIGINS.
 
 _STEP: Final = r"\[([^]]+)\]|([^.[]+)"
 
@@ -139,13 +137,13 @@ def pattern_steps(pattern: str) -> list[str]:
 
 
 def spec_path(origin: Origin, job: Job) -> KeyPath:
-    """Return the path of the spec that an origin of kind `spec` names, for the job's environment and size."""
+    """Return the path in the spec of an origin of kind `spec`, for the job's environment and size."""
     placeholders = {"<env>": job.environment.name, "<size>": job.size}
     return tuple(placeholders.get(step, step) for step in origin.detail.split("."))
 
 
 def _matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
-    """Return True if a pattern matches: `*` any one step, a final `**` any number of steps."""
+    """Return True if a pattern of ORIGINS matches the steps of a path."""
     if pattern and pattern[-1] == "**":
         pattern = pattern[:-1]
         steps = steps[: len(pattern)]

@@ -28,7 +28,7 @@ NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
 _REFERENCE: Final = re.compile(r"\$+(?=\()")
-"""The dollar signs before a parenthesis, which would make it a reference."""
+"""Dollar signs before a parenthesis, with which the service would read it as a reference."""
 _BOOT_DISK_GB: Final = range(100, 64_001)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
@@ -54,10 +54,10 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield the sizes, machines and trainers that Vertex AI refuses."""
+    """Yield findings about sizes, machines and trainers that Vertex AI refuses."""
     yield from unsupported_sizes(project, environment, slices, NAME)
     for by_count in (False, True):
-        # With a count, the machine type is a fixed text (cloud-tpu) and not a choice.
+        # If accelerators are counted, the machine type is a fixed text (cloud-tpu), so the spec cannot choose it.
         same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
         yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
     yield from _trainer_findings(project)
@@ -109,7 +109,7 @@ def _machine(job: Job) -> dict[str, Any]:
 
 
 def _program(job: Job) -> dict[str, Any]:
-    env = [{"name": key, "value": escaped(value)} for key, value in job.env]
+    env = [{"name": key, "value": escape_references(value)} for key, value in job.env]
     if job.package:
         return without_empty(
             executorImageUri=job.image,
@@ -121,7 +121,7 @@ def _program(job: Job) -> dict[str, Any]:
     return without_empty(imageUri=job.image, args=list(job.args), env=env)
 
 
-def escaped(text: str) -> str:
+def escape_references(text: str) -> str:
     """Return a variable's value escaped for Vertex AI, which expands `$(NAME)` and reads `$$(NAME)` as `$(NAME)`.
 
     The page states no rule for other dollar signs or for arguments, so these are unchanged.
@@ -131,7 +131,7 @@ def escaped(text: str) -> str:
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of a body without exactly one pool, replica and program on a TPU that is offered."""
+    """Yield the problems of a body that does not have exactly one pool, replica and program, on an offered TPU."""
     pools = body.get("workerPoolSpecs", [])
     if len(pools) != 1:
         message = f"{len(pools)} pools; a TPU job has exactly one for any number of hosts"
@@ -158,7 +158,9 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
     if not slices:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
-        yield service_problem((*path, "machineType"), f"{machine} has no TPU", _fix((*path, "machineType"), machines))
+        yield service_problem(
+            (*path, "machineType"), f"{machine} has no TPU", _set_hint((*path, "machineType"), machines)
+        )
         return
     fields = ("acceleratorType", "acceleratorCount") if _by_count(slices[0]) else ("tpuTopology",)
     for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
@@ -171,16 +173,18 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         field = next((field for field in fields if field not in spec), fields[-1])
         values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
         shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
-        yield service_problem((*path, field), f"{machine} is not offered with {shown}", _fix((*path, field), values))
+        yield service_problem(
+            (*path, field), f"{machine} is not offered with {shown}", _set_hint((*path, field), values)
+        )
 
 
-def _fix(path: KeyPath, values: Sequence[str]) -> str:
+def _set_hint(path: KeyPath, values: Sequence[str]) -> str:
     return f"set {dotted(path)} to {listed(values, 14, last=' or ')}"
 
 
 def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
-    """Return the sizes of a machine type."""
-    # Generation by generation: each is a file, and none is read after the one with the machine.
+    """Return the sizes of a machine type and, if it is given, an accelerator type."""
+    # One generation at a time, because each is read from its own file.
     for generation in catalog.generations():
         slices = [
             slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)
@@ -191,7 +195,7 @@ def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list
 
 
 def _by_count(slice_: Slice) -> bool:
-    """Return True if Vertex AI takes accelerator type and count for the slice, not machine type and topology."""
+    """Return True if Vertex AI expects accelerator type and count for the slice, not machine type and topology."""
     return NAME in slice_.accelerators
 
 

@@ -5,16 +5,16 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.text_format import lines
+from tpucfg.text_format import split_lines
 
 KeyPath = tuple[str | int, ...]
 """The keys and indices that lead from the root to a value."""
 _NO_KEYS: Final[Mapping[str, "Node"]] = MappingProxyType({})
 
 
-# Not a dataclass: a file may have 50,000 nodes, and slots set by a plain constructor are the cheapest to make.
+# Not a dataclass: a file may have 50,000 nodes, and a plain class with slots is the cheapest to create.
 class Node:
-    """One value of a document, with its location and the nodes below it."""
+    """One value of a document, with its location and its child nodes."""
 
     __slots__ = ("children", "end", "keys", "start", "text", "value")
 
@@ -22,19 +22,19 @@ class Node:
         self.start = start
         """The parser's mark of the first character; marks count from 0."""
         self.end = end
-        """The parser's mark behind the last character."""
+        """The parser's mark after the last character."""
         self.value = value
         """Plain data: dict, list, str, int, float, bool or None."""
         self.text = text
         """The source text of a scalar, without quotes."""
         self.children: Mapping[str, Node] | Sequence[Node] = ()
-        """The nodes below, by key or in order."""
+        """The child nodes, by key or in order."""
         self.keys: Mapping[str, Node] = _NO_KEYS
         """The keys of a mapping, as nodes."""
 
 
 class Document(NamedTuple):
-    """A text that was read: its data, and the location of everything in it."""
+    """A parsed text: its data, and the location of every key and value."""
 
     file: str
     """The file's name in findings."""
@@ -60,18 +60,18 @@ class Document(NamedTuple):
         return node
 
     def value_location(self, path: KeyPath) -> Location:
-        """Return the location of a value; that of its key if the value is missing or a mapping of several lines."""
+        """Return the location of a value, or of its key if the value is missing or is a mapping of several lines."""
         node = self.node(path)
         if node is None or (isinstance(node.children, dict) and node.start.line != node.end.line):
             return self.key_location(path) if path else self._location(None)
         return self._location(node)
 
     def key_location(self, path: KeyPath) -> Location:
-        """Return the location of a path's last key; the nearest one above if the key is missing."""
+        """Return the location of a path's last key, or of its nearest parent if the key is missing."""
         while path:
             parent = self.node(path[:-1])
             if parent is not None and path[-1] in parent.keys:
-                return self._location(parent.keys[path[-1]])  # type: ignore[index] # a str: it is among the keys
+                return self._location(parent.keys[path[-1]])  # type: ignore[index] # it is among the keys, so it is a str
             # An entry of a list has no key, so its own location is shown.
             if isinstance(path[-1], int) and (node := self.node(path)) is not None:
                 return self._location(node)
@@ -79,12 +79,12 @@ class Document(NamedTuple):
         return self._location(None)
 
     def text_location(self, path: KeyPath, part: str) -> Location:
-        """Return the location of a part of a text; that of the whole value if escapes or folded lines hide the part."""
+        """Return the location of a part of a text, or of the whole value if escapes or folded lines hide the part."""
         node = self.node(path)
         if node is None or node.start.line != node.end.line:
             return self.value_location(path)
         line = node.start.line
-        column = lines(self.text)[line].find(part, node.start.column, node.end.column)
+        column = split_lines(self.text)[line].find(part, node.start.column, node.end.column)
         if column < 0:
             return self.value_location(path)
         return Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1)
@@ -103,9 +103,10 @@ class Document(NamedTuple):
 
 def count_values_and_depth(node: Node) -> tuple[int, int]:
     """Return the number of values in a node, itself included, and the levels of lists and mappings that they form."""
-    below = [count_values_and_depth(child) for child in _children(node)]
+    child_counts = [count_values_and_depth(child) for child in _children(node)]
     is_leaf = not isinstance(node.value, dict | list)
-    return 1 + sum(values for values, _ in below), 0 if is_leaf else 1 + max((depth for _, depth in below), default=0)
+    values = 1 + sum(values for values, _ in child_counts)
+    return values, 0 if is_leaf else 1 + max((depth for _, depth in child_counts), default=0)
 
 
 def _children(node: Node) -> Iterable[Node]:

@@ -25,13 +25,10 @@ MAX_VALUES: Final = 50_000
 """Values with every alias expanded, so that a chain of aliases cannot grow exponentially."""
 NEVER_ALLOWED: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff"
 """Control characters, surrogates and noncharacters, which no YAML text may contain, as the inside of a regex class."""
-# Only an escape can put these into a value, and no field of an API takes them.
+# Only an escape can produce these in a value, and no API accepts them in a field.
 _ESCAPED_ONLY: Final = f"[{NEVER_ALLOWED}\r]"
 _MERGE_KEY: Final = "<<"
 _YAML_TAG_PREFIX: Final = "tag:yaml.org,2002:"
-
-
-# The events
 
 
 def _event_parser() -> Any:
@@ -42,7 +39,7 @@ def _event_parser() -> Any:
     return type("Parser", bases, {"__init__": _init_pure_parser})
 
 
-# yaml.Loader would also bring a composer and a constructor; only the three stages up to the events are wanted.
+# yaml.Loader also has a composer and a constructor; only the three stages up to the events are needed.
 def _init_pure_parser(self: Any, text: str) -> None:
     yaml.reader.Reader.__init__(self, text)
     yaml.scanner.Scanner.__init__(self)
@@ -61,10 +58,7 @@ def parse_events(text: str) -> Iterator[Any]:
     return iter(_Parser(text).get_event, None)
 
 
-# The nodes
-
-
-class ParseAborted(Exception):  # noqa: N818 - it ends the reading early, and carries the finding rather than an error
+class ParseAborted(Exception):  # noqa: N818 - it stops the parser, and its content is a finding
     """The text cannot be read any further."""
 
     def __init__(self, finding: Finding) -> None:
@@ -88,7 +82,7 @@ class NodeBuilder:
         """Return the root of the stream's only document.
 
         Raises:
-            ParseAborted: The text is empty, exceeds a limit, or has a construct behind which reading cannot go on.
+            ParseAborted: The text is empty, exceeds a limit, or contains a construct after which it cannot be parsed.
         """
         root: Node | None = None
         for event in events:
@@ -103,14 +97,14 @@ class NodeBuilder:
         return root
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
-        kind = type(event)
-        if kind is AliasEvent:
+        event_type = type(event)
+        if event_type is AliasEvent:
             return self._alias(event, depth)
         self._count_values(event, 1)
-        if kind is ScalarEvent:
+        if event_type is ScalarEvent:
             return self._scalar(event)
         self._check_depth(event, depth + 1)
-        return (self._mapping if kind is MappingStartEvent else self._sequence)(event, events, depth + 1)
+        return (self._mapping if event_type is MappingStartEvent else self._sequence)(event, events, depth + 1)
 
     def _count_values(self, event: Any, values: int) -> None:
         self.value_count += values
@@ -133,7 +127,7 @@ class NodeBuilder:
                 value = resolve_scalar(text)
             except NumberRefusedError as error:
                 self._report("TPU006", str(error), event, help=error.help)
-                # Any number does: the finding is an error, so nothing is computed from it.
+                # Any number serves: the finding is an error, so the value is never used.
                 value = 0
         node = Node(event.start_mark, event.end_mark, value, text)
         return self._anchored(event, node) if event.anchor else node
@@ -147,7 +141,7 @@ class NodeBuilder:
             if type(key) is MappingEndEvent:
                 break
             name = self._key(key)
-            # Read before the key is judged: the events of the value have to be consumed in any case.
+            # Read before the key is checked, because the events of the value must be consumed in any case.
             child = self._value(next(events), events, depth)
             if name in keys:
                 self._report_duplicate(name, key, keys[name])
@@ -190,7 +184,7 @@ class NodeBuilder:
 
     def _alias(self, event: Any, depth: int) -> Node:
         """Return a copy of the anchored node, at the alias's own location."""
-        # An anchor is known only when its value has ended, so no value can contain itself.
+        # An anchor is registered at the end of its value, so no value can contain itself.
         if event.anchor not in self.anchors:
             name = format_value(event.anchor, quoted=False)
             message = f"the alias *{name} is undefined: no value with the anchor &{name} ends before it"
@@ -218,7 +212,7 @@ class NodeBuilder:
         hint = "put the value in quotes instead" if tag == "!!str" else "leave the tag out"
         message = f"the tag {format_value(tag, quoted=False)} is not supported: a spec has only plain values"
         finding = self._finding("TPU011", message, event, help=hint)
-        # The event's range is that of the value behind the tag as well; the finding is about the tag alone.
+        # The event's range includes the value after the tag; the finding is about the tag alone.
         line, column = finding.location[1:3]
         self._keep(finding._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
 
@@ -228,8 +222,8 @@ class NodeBuilder:
         message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
         self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
 
-    def _report(self, id: str, message: str, event: Any, **more: Any) -> None:
-        self._keep(self._finding(id, message, event, **more), event)
+    def _report(self, id: str, message: str, event: Any, **options: Any) -> None:
+        self._keep(self._finding(id, message, event, **options), event)
 
     def _keep(self, finding: Finding, event: Any) -> None:
         if len(self.findings) == MAX_FINDINGS:
@@ -240,7 +234,7 @@ class NodeBuilder:
     def _abort(self, id: str, message: str, event: Any, help: str) -> ParseAborted:
         return ParseAborted(self._finding(id, message, event, help=help))
 
-    def _finding(self, id: str, message: str, event: Any, **more: Any) -> Finding:
+    def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
         start, end = event.start_mark, event.end_mark
         location = Location(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
-        return Finding.of(id, message, location, **more)
+        return Finding.of(id, message, location, **options)

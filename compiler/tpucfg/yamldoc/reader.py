@@ -9,34 +9,34 @@ import yaml
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import open_regular_file
-from tpucfg.text_format import position
+from tpucfg.text_format import line_and_column
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.parser import NEVER_ALLOWED, NodeBuilder, ParseAborted, parse_events
 
 MAX_FILE_BYTES: Final = 1 << 20
-"""A thousand times the bytes of a long spec."""
+"""A thousand times the size of a long spec."""
 _FIRST_READ_BYTES: Final = 1 << 16
-"""Nearly every spec is smaller, and a buffer for the largest is allocated only for a file that is not."""
+"""Nearly every spec is smaller; a buffer for the maximum is allocated only for a larger file."""
 _AMBIGUOUS: Final = {
     "\x85": "line separator",
     "\u2028": "line separator",
     "\u2029": "line separator",
     "\ufeff": "byte order mark",
 }
-"""Characters that some versions of YAML take for the end of a line, or drop, and others keep."""
+"""Characters that some versions of YAML read as a line break or drop, and other versions keep."""
 # A string, not a compiled pattern: few texts are searched with it, and compiling costs start-up time.
 _REFUSED: Final = f"[{NEVER_ALLOWED}{''.join(_AMBIGUOUS)}]"
 _SAVE_AS_UTF_8: Final = "save the file as UTF-8"
 
 
-def read_file(path: FilePath, shown: str | None = None) -> Document:
-    """Return the document in a file. `shown` is the file's name in findings, if it is not the path."""
-    name = shown or str(path)
+def read_file(path: FilePath, display_name: str | None = None) -> Document:
+    """Return the document in a file; `display_name` replaces its path in findings."""
+    name = display_name or str(path)
     try:
         with open_regular_file(path) as file:
             content = file.read(_FIRST_READ_BYTES)
             if len(content) == _FIRST_READ_BYTES:
-                # One byte beyond the limit shows that the file is too large; the rest of it is never in memory.
+                # One byte beyond the limit shows that the file is too large; the rest of the file is never read.
                 content += file.read(MAX_FILE_BYTES + 1 - _FIRST_READ_BYTES)
     except OSError as error:
         message = f"{name} cannot be read: {error.strerror or error}"
@@ -82,16 +82,16 @@ def _undecodable(content: bytes, error: UnicodeDecodeError, name: str) -> Docume
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         message = "the file is UTF-16; a spec must be UTF-8"
         return _unreadable(name, Finding.of("TPU001", message, Location(name), help=_SAVE_AS_UTF_8))
-    # error.object has no byte order mark, so it and not the content counts the columns.
+    # Columns are counted in error.object, which unlike the content has no byte order mark.
     before = error.object[: error.start].decode("utf-8", "replace")
-    line, column = position(before, len(before))
+    line, column = line_and_column(before, len(before))
     message = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
     finding = Finding.of("TPU001", message, Location(name, line, column, line, column + 1), help=_SAVE_AS_UTF_8)
     return _unreadable(name, finding, content.decode("utf-8-sig", "replace"))
 
 
 def _refused_character(match: re.Match[str], name: str) -> Finding:
-    code, (line, column) = f"U+{ord(match[0]):04X}", position(match.string, match.start())
+    code, (line, column) = f"U+{ord(match[0]):04X}", line_and_column(match.string, match.start())
     location = Location(name, line, column, line, column + 1)
     if kind := _AMBIGUOUS.get(match[0]):
         message = f"unexpected {kind} {code}: YAML readers disagree on its meaning"
@@ -99,7 +99,7 @@ def _refused_character(match: re.Match[str], name: str) -> Finding:
     return Finding.of("TPU002", f"this is not YAML: unexpected control character {code}", location, help="delete it")
 
 
-# Imported where they are needed: most texts are valid, and most are not JSON.
+# The two modules are imported only when needed: most texts are valid, and most are not JSON.
 def _syntax_finding(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
     from tpucfg.yamldoc.yaml_errors import syntax_finding
 

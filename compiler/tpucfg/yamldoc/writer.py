@@ -1,4 +1,4 @@
-"""Write values as YAML that every reader understands alike, and verify such a text.
+"""Write values as YAML that every parser reads as the same data, and verify such a text.
 
 YAML 1.1 (PyYAML, which most trainers use) and YAML 1.2 disagree about `no`, `12:30`, `1e-3`, `0o17` and more, so a
 string is written plain only if no version could read it as anything else. Numbers have a form that both know.
@@ -12,17 +12,18 @@ from typing import Any, Final
 
 from yaml import MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
+from tpucfg.text_format import escape_character
 from tpucfg.yamldoc.parser import parse_events
 from tpucfg.yamldoc.yaml12 import NumberRefusedError, resolve_scalar
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """A leading letter or slash, so it is no number in any version; `:` only before more text."""
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
-"""Quoted in upper and lower case, even if only one version reads the word as something else."""
+"""Words that are quoted in any case: at least one version reads each as something other than text."""
 _LITERAL_BLOCK: Final = r"[!-~][ -~]*\n(?:[ -~]*\n)*"
 """Lines of printable ASCII, the first without indentation: a literal block preserves them exactly."""
 _ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
-"""Characters beyond JSON's own escapes that some reader refuses, folds, or takes for white space."""
+"""Characters that JSON does not escape and that some parser rejects, folds or reads as white space."""
 _MAX_DIGITS: Final = 24
 """A longer number is written with an exponent."""
 _JSON_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
@@ -48,14 +49,14 @@ def yaml_entry(key: str, value: Any, indent: int = 0) -> str:
 def _item(value: Any, indent: int) -> str:
     """Return an entry of a list, which starts on the dash's own line."""
     if isinstance(value, dict | list) and value:
-        # The line break and the indent of the first line give way to the dash.
+        # The dash replaces the line break and the indent of the first line.
         return " " + to_yaml(value, indent + 2)[indent + 3 :]
     return f" {_scalar(value, indent + 2)}"
 
 
 def _scalar(value: Any, indent: int) -> str:
     if isinstance(value, str) and "\n" in value and re.fullmatch(_LITERAL_BLOCK, value) and not value.endswith("\n\n"):
-        # A literal block ends with one line break; a text that ends with none, or with more, is quoted.
+        # A literal block ends with one line break; a text with no or several final line breaks is quoted.
         pad = " " * max(indent, 2)
         return "|\n" + "\n".join(f"{pad}{line}" if line else "" for line in value[:-1].split("\n"))
     return yaml_scalar(value)
@@ -81,13 +82,9 @@ def _text(value: str) -> str:
 
 
 def _escaped(quoted: str) -> str:
-    """Escape the characters in quotes that readers disagree on, or that are invisible and may reorder the text."""
+    """Escape characters that parsers disagree on, and invisible ones, which may reorder the displayed text."""
     text = quoted.translate(_ESCAPES)
-    return "".join(char if char.isprintable() else _escape(ord(char)) for char in text)
-
-
-def _escape(code: int) -> str:
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the most that \u takes
+    return "".join(char if char.isprintable() else escape_character(char) for char in text)
 
 
 def _float(value: float) -> str:
@@ -102,11 +99,8 @@ def _float(value: float) -> str:
     return digits if len(digits) <= _MAX_DIGITS else f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}"
 
 
-# Verification
-
-
 def round_trips(text: str, value: Any) -> bool:
-    """Return True if the text, read again, is exactly the value: types and the order of keys count.
+    """Return True if the text, parsed again, is exactly the value, including types and the order of keys.
 
     The parser's events are compared as they arrive, which is a fifth of the work of making a Document.
     """
@@ -122,22 +116,22 @@ def round_trips(text: str, value: Any) -> bool:
 
 
 def _matches(event: Any, events: Iterator[Any], value: Any) -> bool:
-    kind = type(event)
-    if kind is ScalarEvent:
+    event_type = type(event)
+    if event_type is ScalarEvent:
         return _matches_scalar(event, value)
     if getattr(event, "anchor", None) or getattr(event, "tag", None):
         return False
-    if kind is MappingStartEvent:
+    if event_type is MappingStartEvent:
         return type(value) is dict and _matches_mapping(events, value)
-    return kind is SequenceStartEvent and type(value) is list and _matches_sequence(events, value)
+    return event_type is SequenceStartEvent and type(value) is list and _matches_sequence(events, value)
 
 
 def _matches_scalar(event: Any, value: Any) -> bool:
-    """Return True if the scalar is the value: YAML 1.2 resolves a plain one, anything else is text."""
+    """Return True if the scalar is the value: a plain one is resolved by YAML 1.2, any other is text."""
     if event.anchor or event.tag:
         return False
     resolved = resolve_scalar(event.value) if event.implicit[0] else event.value
-    # By type as well, because Python regards 1, 1.0 and True as equal.
+    # The types are compared as well, because 1, 1.0 and True are equal in Python.
     return type(resolved) is type(value) and resolved == value
 
 

@@ -1,7 +1,7 @@
 """Resolve plain scalars by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema).
 
-PyYAML's own loaders follow YAML 1.1, which reads `no` as false, `12:30` as 750 and `1e-3` as text. A spec means none of
-these.
+PyYAML's own loaders follow YAML 1.1, which reads `no` as false, `12:30` as 750 and `1e-3` as text. In a spec, all
+three would be wrong.
 """
 
 import re
@@ -24,7 +24,7 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 
 MAX_NUMBER_LENGTH: Final = 40
-"""The characters of a number: more than any count, rate or 64-bit identifier needs."""
+"""Maximum characters of a number: more than any count, rate or 64-bit identifier needs."""
 
 _QUOTE_TEXT: Final = "if it is text, put it in quotes"
 
@@ -51,8 +51,8 @@ def resolve_scalar(text: str) -> Scalar:
 # Cached because a ladder of configs repeats its numbers: each is read once per spec and once per rendered text.
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
-    kind = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
-    if kind is None and not re.fullmatch(_OCTAL_OR_HEXADECIMAL, text):
+    number_type = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
+    if number_type is None and not re.fullmatch(_OCTAL_OR_HEXADECIMAL, text):
         if re.fullmatch(_NOT_FINITE, text):
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
@@ -60,9 +60,9 @@ def _number(text: str) -> Scalar:
     if len(text) > MAX_NUMBER_LENGTH:
         message = f"the number has {len(text)} characters; the maximum is {MAX_NUMBER_LENGTH}"
         raise NumberRefusedError(message, f"write fewer digits; {_QUOTE_TEXT}")
-    if kind is None:
+    if number_type is None:
         return int(text, 0)
-    value = kind(text)
+    value = number_type(text)
     if value in (float("inf"), float("-inf")):
         message = f"{text} is beyond the range of a 64-bit floating-point number"
         raise NumberRefusedError(message, f"write a number below 1e308; {_QUOTE_TEXT}")

@@ -1,7 +1,7 @@
 """Explain a syntax error of the YAML parser, at the location of the mistake.
 
 The parser stops where it cannot continue, which is often below the mistake: an unclosed quote is noticed at the end of
-the file. A parser message that matches none of the patterns here is passed on unchanged.
+the file. A parser message that matches no pattern here is reported unchanged.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.text_format import lines, printable
+from tpucfg.text_format import printable, split_lines
 
 _QUOTE: Final = "put the whole value in quotes"
 _QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
@@ -22,13 +22,13 @@ class _SyntaxError(NamedTuple):
     mark: Any
     """The position where the parser stopped."""
     context: Any
-    """The start of the construct that the parser could not end; None if it was in none."""
+    """The start of the construct that the parser could not end; None if there is none."""
     in_brackets: bool
     rows: list[str]
     name: str
 
     def row(self, mark: Any) -> str:
-        """Return the line of a mark; an empty one behind the end of the text."""
+        """Return the line of a mark; an empty line after the end of the text."""
         return self.rows[mark.line] if mark.line < len(self.rows) else ""
 
     def rest(self) -> str:
@@ -37,9 +37,9 @@ class _SyntaxError(NamedTuple):
 
     def location(self, line: int, start: int, end: int = 0) -> Location:
         """Return a range of one line, at least one character long."""
-        written = [number for number, row in enumerate(self.rows) if row.strip()]
-        # The parser may stop behind the last line that has any text: the end of that line is shown.
-        if line > (last := written[-1] if written else 0):
+        with_text = [number for number, row in enumerate(self.rows) if row.strip()]
+        # The parser may stop after the last line with text: then the finding is at the end of that line.
+        if line > (last := with_text[-1] if with_text else 0):
             line, start, end = last, len(self.rows[last].rstrip()), 0
         return Location(self.name, line + 1, start + 1, line + 1, max(end, start + 1) + 1)
 
@@ -53,7 +53,9 @@ class _SyntaxError(NamedTuple):
 def syntax_finding(error: Any, text: str, name: str) -> Finding:
     """Return the finding for a parser error. `text` is what the parser read."""
     problem, mark = str(error.problem or error.context), error.problem_mark or error.context_mark
-    syntax_error = _SyntaxError(problem, mark, error.context_mark, "flow" in str(error.context), lines(text), name)
+    syntax_error = _SyntaxError(
+        problem, mark, error.context_mark, "flow" in str(error.context), split_lines(text), name
+    )
     if mark is None:
         return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
     if text.lstrip().startswith("{") and (comment := _json_comment(syntax_error)):
@@ -93,7 +95,7 @@ _TABLE: Final = {
 Numbers are groups of the pattern; `first` and `second` are the characters where the parser stopped.
 """
 _ABOUT_THE_WHOLE_VALUE: Final = ("expected alphabetic or numeric", "expected comment or line break")
-"""The mistake is the value that had begun, not the character at which the parser stopped."""
+"""Parser messages for which the mistake is the whole value, not the character at which the parser stopped."""
 
 
 def _from_table(error: _SyntaxError) -> Finding:
@@ -111,18 +113,18 @@ def _from_table(error: _SyntaxError) -> Finding:
 def _location_in_table(error: _SyntaxError, *, whole_value: bool) -> Location:
     mark = error.context if whole_value and error.context else error.mark
     location = error.location(mark.line, mark.column)
-    # In brackets the parser stops at the colon behind a missing comma: the mistake is before the colon's key.
+    # In brackets the parser stops at the colon after a missing comma: the mistake is before the colon's key.
     if error.in_brackets and error.rest().startswith(":"):
         before = error.row(error.mark)[: error.mark.column].rstrip()
         location = location._replace(column=max(before.rfind(char) for char in "\t ,[{") + 2)
     return location
 
 
-# Errors with several causes, or whose location has to be searched for
+# The functions below explain errors that have several causes, or whose location has to be searched for.
 
 
 def _json_comment(error: _SyntaxError) -> Finding | None:
-    """Return the finding for a comment that starts with // or /*, which YAML takes for a word."""
+    """Return the finding for a comment that starts with // or /*, which YAML reads as a word."""
     for number, row in enumerate(error.rows[: error.mark.line]):
         if row.lstrip().startswith(("//", "/*")):
             location = error.location(number, _indentation(row), len(row.rstrip()))
@@ -161,7 +163,7 @@ def _missing_colon(error: _SyntaxError) -> Finding:
 
 
 def _unexpected_text(error: _SyntaxError) -> Finding:
-    """Explain text behind the end of a value, or a line whose indentation belongs to no mapping above it."""
+    """Explain text after the end of a value, or a line whose indentation belongs to no mapping above it."""
     row, line, column = error.row(error.mark), error.mark.line, error.mark.column
     if not row[:column].strip():
         return _wrong_indentation(error)
@@ -181,11 +183,13 @@ def _wrong_indentation(error: _SyntaxError) -> Finding:
     if not above:
         message, hint = "this line is indented, and there is no key above it", "remove the indentation"
         return error.finding(message, location, hint)
-    number, other = above[-1]
-    wanted = _indentation(other)
-    message = f"this line is indented by {indentation}, and the one above it by {wanted}"
-    finding = error.finding(message, location, f"indent it by {wanted}, if it belongs beside the line above")
-    return finding._replace(related=((error.location(number, wanted, len(other.rstrip())), "the line above"),))
+    previous_number, previous_line = above[-1]
+    expected = _indentation(previous_line)
+    message = f"this line is indented by {indentation}, and the one above it by {expected}"
+    finding = error.finding(message, location, f"indent it by {expected}, if it belongs beside the line above")
+    return finding._replace(
+        related=((error.location(previous_number, expected, len(previous_line.rstrip())), "the line above"),)
+    )
 
 
 def _indentation(row: str) -> int:

@@ -55,5 +55,5 @@ def _arrays(path: str) -> dict[str, NDArray[Any]] | None:
         with np.load(io.BytesIO(storage.read(path))) as file:
             return {key: file[key] for key in file.files}
     except _BROKEN as error:
-        print(f"{path} is not whole and is left out: {error}", flush=True)
+        print(f"{path} is incomplete and is skipped: {error}", flush=True)
         return None

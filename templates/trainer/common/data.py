@@ -18,8 +18,9 @@ CLASSES = 10
 SIDE = 28
 """Width and height of an image in pixels."""
 NPZ = "mnist.npz"
-"""The file of Keras, https://keras.io/api/datasets/mnist/, with these names of the arrays:"""
+"""The file of Keras: https://keras.io/api/datasets/mnist/."""
 NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+"""The names of its arrays."""
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 """The four files as originally published, in the order of the arrays; each of them may end in `.gz`."""
 
@@ -61,7 +62,7 @@ def _idx(data: bytes) -> NDArray[Any]:
 
 def _examples(folder: str, images: NDArray[Any], labels: NDArray[Any]) -> Examples:
     if not len(labels) or images.shape != (len(labels), SIDE, SIDE) or labels.max() >= CLASSES:
-        raise SystemExit(f"the files in {folder} hold no digits: images {images.shape}, labels {labels.shape}")
+        raise SystemExit(f"the files in {folder} contain no digits: images {images.shape}, labels {labels.shape}")
     return Examples(images.astype(np.uint8), labels.astype(np.int32))
 
 
@@ -73,8 +74,8 @@ def rows(first: int, count: int, size: int) -> NDArray[np.int64]:
     """
     parts = []
     while count:
-        epoch, place = divmod(first, size)
-        parts.append(_order(epoch, size)[place : place + count])
+        epoch, position = divmod(first, size)
+        parts.append(_order(epoch, size)[position : position + count])
         first, count = first + len(parts[-1]), count - len(parts[-1])
     return np.concatenate(parts)
 

@@ -40,21 +40,21 @@ def parse(arguments: Sequence[str]) -> Flags:
     """Parse the flags; an invalid one ends the program with status 2 and a message."""
     parser = argparse.ArgumentParser(prog="python -m trainer", description="Train on MNIST.", allow_abbrev=False)
     add = parser.add_argument
-    add("--data_dir", required=True, type=_folder, help="where mnist.npz or the four idx files are; gs:// or a folder")
+    add("--data_dir", required=True, type=_folder, help="folder or gs:// URL with mnist.npz or the four idx files")
     add(
         "--model_dir",
         required=True,
         type=_folder,
-        help="the job's own folder: checkpoints go there, and are resumed from",
+        help="the job's own folder, where checkpoints are written and resumed from",
     )
     add("--batch_size", required=True, type=_count, help="examples of a step, on all cores together")
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--train_steps", type=_count)
     length.add_argument("--epochs", type=_passes)
     add("--learning_rate", type=_rate, default=0.1, help="after the warm-up (default: %(default)s)")
-    add("--warmup_steps", type=_count_or_none, default=0, help="steps until the full learning rate (default: 0)")
+    add("--warmup_steps", type=_count_or_zero, default=0, help="steps until the full learning rate (default: 0)")
     add("--save_checkpoints_steps", type=_count, default=500, help="steps between checkpoints (default: %(default)s)")
-    add("--profile_dir", type=_folder, help="where a profiler's trace of a few steps goes (default: no trace)")
+    add("--profile_dir", type=_folder, help="folder for a profiler's trace of a few steps (default: no trace)")
     add("--hosts", type=_count, default=1, help="machines of the slice (default: %(default)s)")
     return Flags(**vars(parser.parse_args(arguments)))
 
@@ -67,13 +67,13 @@ def _count(text: str) -> int:
     return _whole(text, 1)
 
 
-def _count_or_none(text: str) -> int:
+def _count_or_zero(text: str) -> int:
     return _whole(text, 0)
 
 
 def _whole(text: str, minimum: int) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < minimum:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of {minimum} or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {minimum}")
     return int(text)
 
 
@@ -83,7 +83,7 @@ def _passes(text: str) -> Fraction:
         value = Fraction(text)
         if value > 0:
             return value
-    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
 def _rate(text: str) -> float:
@@ -92,5 +92,5 @@ def _rate(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return value

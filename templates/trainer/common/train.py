@@ -25,7 +25,7 @@ def train(flags: Flags) -> None:
     examples, held_out = data.load(flags.data_dir)
     steps = flags.steps(len(examples.labels))
     if flags.batch_size % replicas.count:
-        raise SystemExit(f"--batch_size={flags.batch_size} cannot be shared out to {replicas.count} cores")
+        raise SystemExit(f"--batch_size={flags.batch_size} cannot be divided among {replicas.count} cores")
     first = _resumed(flags, replicas)
     measured, seconds = 0, 0.0
     for start, stop in _spans(flags, first, steps):
@@ -33,13 +33,13 @@ def train(flags: Flags) -> None:
         with replicas.trace(profiled):
             began = time.perf_counter()
             for step in range(start, stop):
-                places = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
-                replicas.step(examples, places, rate(flags, step, steps))
-            loss = replicas.loss()  # waits for the steps, which were only dispatched so far
+                indices = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
+                replicas.step(examples, indices, rate(flags, step, steps))
+            loss = replicas.loss()  # waits for the dispatched steps to finish
             took = time.perf_counter() - began
         if not math.isfinite(loss):
             raise SystemExit(f"the loss is {loss} after step {stop}: lower --learning_rate, or raise --warmup_steps")
-        if start > first and not profiled:  # the first step mostly compiles
+        if start > first and not profiled:  # the first step is mostly compilation
             measured, seconds = measured + (stop - start) * flags.batch_size, seconds + took
         if replicas.is_first:
             print(f"step {stop:,} of {steps:,}: loss {loss:.4f}", flush=True)

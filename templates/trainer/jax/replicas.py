@@ -34,16 +34,16 @@ class Replicas:
         self._parameters = jax.jit(network.parameters, out_shardings=self._whole)(jax.random.key(SEED))
         self._loss = jnp.zeros(())
 
-    def step(self, examples: Examples, places: NDArray[np.int64], rate: float) -> None:
+    def step(self, examples: Examples, indices: NDArray[np.int64], rate: float) -> None:
         """Train on one global batch: the examples with these indices."""
-        images, labels = self._placed(examples.images, places), self._placed(examples.labels, places)
+        images, labels = self._placed(examples.images, indices), self._placed(examples.labels, indices)
         self._parameters, self._loss = _step(self._parameters, images, labels, rate)
 
-    def _placed(self, values: NDArray[Any], places: NDArray[np.int64]) -> jax.Array:
+    def _placed(self, values: NDArray[Any], indices: NDArray[np.int64]) -> jax.Array:
         """Return the rows with these indices, sharded over all devices; a host loads only its own devices' rows."""
-        shape = (len(places), *values.shape[1:])
+        shape = (len(indices), *values.shape[1:])
         every = (slice(None),)
-        return jax.make_array_from_callback(shape, self._shared, lambda part: values[places[(part or every)[0]]])
+        return jax.make_array_from_callback(shape, self._shared, lambda part: values[indices[(part or every)[0]]])
 
     def loss(self) -> float:
         """Return the loss of the last step."""
@@ -53,9 +53,9 @@ class Replicas:
         """Return the share of examples that are classified correctly."""
         total, size, correct = len(examples.labels), -(-EVALUATED // self.count) * self.count, 0
         for start in range(0, total, size):
-            places = np.arange(start, start + size)
-            images = self._placed(examples.images, places % total)
-            labels = self._placed(np.where(places < total, examples.labels[places % total], -1), np.arange(size))
+            indices = np.arange(start, start + size)
+            images = self._placed(examples.images, indices % total)
+            labels = self._placed(np.where(indices < total, examples.labels[indices % total], -1), np.arange(size))
             correct += int(_correct(self._parameters, images, labels))
         return correct / total
 

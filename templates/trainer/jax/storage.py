@@ -45,11 +45,11 @@ def write(path: str, data: bytes) -> None:
     if path.startswith(_SCHEME):  # an object appears only when it is complete
         _blob(path).upload_from_string(data, content_type="application/octet-stream")
         return
-    place = Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    partial = place.with_name(f"{place.name}.partial")
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f"{file.name}.partial")
     partial.write_bytes(data)
-    partial.replace(place)
+    partial.replace(file)
 
 
 def remove(path: str) -> None:

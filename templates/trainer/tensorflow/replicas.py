@@ -35,10 +35,10 @@ class Replicas:
         self._loss = tf.zeros(())
         print(f"replicas: {self.count} ({type(self._strategy).__name__})", flush=True)
 
-    def step(self, examples: Examples, places: NDArray[np.int64], rate: float) -> None:
+    def step(self, examples: Examples, indices: NDArray[np.int64], rate: float) -> None:
         """Train on one global batch: the examples with these indices."""
-        images, labels = self._placed(examples.images, places), self._placed(examples.labels, places)
-        self._loss = self._step(images, labels, tf.constant(rate, tf.float32), tf.constant(len(places), tf.float32))
+        images, labels = self._placed(examples.images, indices), self._placed(examples.labels, indices)
+        self._loss = self._step(images, labels, tf.constant(rate, tf.float32), tf.constant(len(indices), tf.float32))
 
     @tf.function
     def _step(self, images: Any, labels: Any, rate: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
@@ -53,9 +53,9 @@ class Replicas:
         losses = self._strategy.run(replica, args=(images, labels, rate, size))
         return self._strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
 
-    def _placed(self, values: NDArray[Any], places: NDArray[np.int64]) -> Any:
+    def _placed(self, values: NDArray[Any], indices: NDArray[np.int64]) -> Any:
         """Return the rows with these indices, divided equally among the replicas."""
-        parts = np.split(places, self.count)
+        parts = np.split(indices, self.count)
         return self._strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(values[parts[int(context.replica_id_in_sync_group)]])
         )
@@ -68,9 +68,9 @@ class Replicas:
         """Return the share of examples that are classified correctly."""
         total, size, correct = len(examples.labels), -(-EVALUATED // self.count) * self.count, 0
         for start in range(0, total, size):
-            places = np.arange(start, start + size)
-            images = self._placed(examples.images, places % total)
-            labels = self._placed(np.where(places < total, examples.labels[places % total], -1), np.arange(size))
+            indices = np.arange(start, start + size)
+            images = self._placed(examples.images, indices % total)
+            labels = self._placed(np.where(indices < total, examples.labels[indices % total], -1), np.arange(size))
             correct += int(self._correct(images, labels))
         return correct / total
 

@@ -11,7 +11,7 @@ from preview_scenarios import SCENARIOS, Scenario
 
 from recorded_previews import read
 from spec_factory import ROOT
-from tpucfg.infra.mock_runner import run_program
+from tpucfg.infra.mock_runner import run_under_mocks
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.review.changes.immutable_inputs import IMMUTABLE_INPUTS
 from tpucfg.review.changes.program_diff import program_changes
@@ -28,7 +28,7 @@ def declared(folder: Path, environment: Mapping[str, Any], config: Mapping[str, 
     project, _ = load_project(path)
     assert project
     stack = {"tpucfg:spec": str(path), **{f"tpucfg:{key}": json.dumps(value) for key, value in config.items()}}
-    return run_program(ROOT / "stacks", environment=project.environments["dev"], project="tpucfg", config=stack)
+    return run_under_mocks(ROOT / "stacks", environment=project.environments["dev"], project="tpucfg", config=stack)
 
 
 def changes_of(folder: Path, scenario: Scenario) -> tuple[ResourceChange, ...]:

@@ -6,22 +6,22 @@ from typing import Final, Protocol, cast
 
 from tpucfg.findings.finding import Finding
 
-__all__ = ["FORMATS", "Format", "format_counts", "format_named"]
+__all__ = ["FORMATS", "ReportFormat", "format_counts", "format_named"]
 
 FORMATS: Final = ("text", "json", "sarif", "github")
 """The values of `--format`, which are also the names of the modules."""
 
 
-class Format(Protocol):
+class ReportFormat(Protocol):
     """The interface of a module in `findings/formats/`."""
 
     def report(self, findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:
-        """Return the findings as text, empty or ended by a line break. `sources` maps file names to file texts."""
+        """Return the findings as text, empty or with a final line break; `sources` maps file names to texts."""
 
 
-def format_named(name: str) -> Format:
+def format_named(name: str) -> ReportFormat:
     """Return the module of a format, one of FORMATS, without importing the others."""
-    return cast("Format", import_module(f"tpucfg.findings.formats.{name}"))
+    return cast("ReportFormat", import_module(f"tpucfg.findings.formats.{name}"))
 
 
 def format_counts(findings: Iterable[Finding]) -> str:

@@ -20,17 +20,17 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 def _command(finding: Finding) -> str:
     location = finding.location
     properties = {"file": location.file, "line": location.line, "endLine": location.end_line}
-    # GitHub rejects columns of a range that spans lines.
+    # GitHub rejects columns if the range spans several lines.
     if location.line == location.end_line:
         properties |= {"col": location.column, "endColumn": max(location.column, location.end_column - 1)}
     properties["title"] = finding.id
     property_list = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
-    text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
+    text = "\n".join(finding.lines)
     return f"::{_COMMANDS[finding.level]} {property_list}::{_escaped(text)}"
 
 
-def _escaped(text: str, more: str = "") -> str:
-    # The percent sign first: it begins the escapes of the others.
-    for char in "%\r\n" + more:
+def _escaped(text: str, extra_characters: str = "") -> str:
+    # The percent sign is escaped first, because the escapes of the other characters contain it.
+    for char in "%\r\n" + extra_characters:
         text = text.replace(char, f"%{ord(char):02X}")
     return printable(text)

@@ -25,5 +25,5 @@ def _entry(finding: Finding) -> dict[str, Any]:
 
 
 def location_entry(location: Location) -> dict[str, Any]:
-    """Return the keys of a location: lines and columns from 1, the end exclusive."""
+    """Return a location as keys and values: lines and columns count from 1, and the end is exclusive."""
     return dict(zip(("file", "line", "column", "end_line", "end_column"), location, strict=True))

@@ -13,7 +13,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 
 
 def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: bool = False) -> str:  # noqa: ARG001 - the interface of formats
-    """Return a log with one run of one tool, and the rules that occur in it."""
+    """Return a log with one run of one tool, and the rules of its findings."""
     ids = sorted({finding.id for finding in findings})
     driver = {
         "name": "tpucfg",
@@ -39,7 +39,7 @@ def _rule(id_: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
-    text = "\n".join([finding.message, *finding.details, *([f"help: {finding.help}"] if finding.help else [])])
+    text = "\n".join(finding.lines)
     related = [
         {"id": number, "message": {"text": label}, **_location(location)}
         for number, (location, label) in enumerate(finding.related, start=1)
@@ -56,7 +56,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 
 def _location(location: Location) -> dict[str, Any]:
     region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True))
-    # A file name is any bytes; Python decodes those that are not UTF-8 as surrogates, which a URI escapes as bytes.
+    # A file name may contain any bytes. Python decodes invalid UTF-8 as surrogates; the URI escapes the original bytes.
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(location.file, errors="surrogateescape")},

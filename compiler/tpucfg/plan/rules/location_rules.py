@@ -8,22 +8,23 @@ from tpucfg.catalog import Catalog, Slice, Zone
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.rung import program_args
+from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
 from tpucfg.yamldoc.document import KeyPath
 
-OWN_LIST: Final = ("cloud-tpu",)
-"""Targets for which Google publishes zones by size. For the others Cloud TPU's list is used, and a finding notes it."""
-OWN_REGIONS: Final = ("ai-platform",)
+TARGETS_WITH_ZONE_LIST: Final = ("cloud-tpu",)
+"""Targets for which Google publishes zones by size. Others use Cloud TPU's list, and findings mention that."""
+TARGETS_THAT_CHOOSE_ZONES: Final = ("ai-platform",)
 """Targets that publish regions and choose the zone themselves: the target's own module has the rule."""
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
 """Data should be in a regional bucket in the TPU's region."""
 _NOT_OFFICIAL: Final = {
-    "older-docs": "{size} is not in Google's current list for {where}, only in an older one",
-    "single-tenant": "{size} is offered in {where} only to customers with capacity of their own",
-    "third-party": "{size} is not in Google's list for {where}, only in {source}",
+    "older-docs": "{size} is not in Google's current list for {location_name}, only in an older one",
+    "single-tenant": "{size} is offered in {location_name} only to customers with capacity of their own",
+    "third-party": "{size} is not in Google's list for {location_name}, only in {source}",
 }
 """Messages by the kind of list that names the zone."""
 
@@ -33,14 +34,14 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes and the target of its jobs."""
     yield from _bucket(project, environment)
-    if target in OWN_REGIONS:
+    if target in TARGETS_THAT_CHOOSE_ZONES:
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     selected = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
     for slice_ in selected:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
-    # A size with a zone of its own in the spec is checked by that zone, so that one mistake is one finding.
+    # A size whose zone the spec sets was checked above, so that one mistake is reported only once.
     zoned_by_region = [
         (slice_, slice_.zones_in(environment.region))
         for slice_ in selected
@@ -68,7 +69,7 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     without_project = f"{project.name}-{environment.name}-{environment.region}"
     candidates = [bucket.removeprefix("gs://").rstrip("/").lower(), without_project]
     suggestion = next((name for name in candidates if bucket_name_problem(name) is None), None)
-    shown = format_value(bucket, quoted=False, longest=80)
+    shown = format_value(bucket, quoted=False, max_length=80)
     message = f"{shown} cannot be the bucket of {environment.name}: {problem}"
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
     details = (f"the rules: {BUCKETS_URL}",)
@@ -84,14 +85,14 @@ def _missing_in_region(
     all_missing: bool,
     target: str,
 ) -> Finding:
-    """Return an environment's finding: at its region if that has no rung at all, else at the first missing rung."""
+    """Return the finding, at the environment's region if that offers no rung at all, else at the first missing rung."""
     region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
-    complete, names = _regions_with_all(ladder), [slice_.size for slice_ in missing]
+    complete_regions, names = _regions_with_all(ladder), [slice_.size for slice_ in missing]
     if all_missing:
         known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
         if region not in known:
             near = nearest(region, known)
-            hint = f"did you mean {near}?" if near else _move(environment, ladder, missing, complete)
+            hint = f"did you mean {near}?" if near else _region_hint(environment, ladder, missing, complete_regions)
             details = (f"regions with TPUs: {listed(sorted(known), 30)}", _zone_list(target))
             return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
     verb = "is" if len(names) == 1 else "are"
@@ -100,46 +101,50 @@ def _missing_in_region(
         "TPU021",
         f"{listed(names, last=' and ')} {verb} not offered in {region}",
         at_region if all_missing else project.document.value_location((*environment.sizes_path, index)),
-        help=_move(environment, ladder, missing, complete),
-        details=(_offering_regions(missing, complete, ladder), _zone_list(target)),
+        help=_region_hint(environment, ladder, missing, complete_regions),
+        details=(_offering_regions(missing, complete_regions, ladder), _zone_list(target)),
         related=() if all_missing else ((at_region, f"the region of {environment.name}"),),
     )
 
 
-def _offering_regions(missing: list[Slice], complete: list[str], ladder: list[Slice]) -> str:
+def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder: list[Slice]) -> str:
     rungs = ", ".join(slice_.size for slice_ in ladder)
-    if complete:
-        verb = "offers" if len(complete) == 1 else "offer"
-        return f"{listed(complete)} {verb} every rung of this ladder ({rungs})"
+    if complete_regions:
+        verb = "offers" if len(complete_regions) == 1 else "offer"
+        return f"{listed(complete_regions)} {verb} every rung of this ladder ({rungs})"
     regions = listed(missing[0].regions(official=True))
     offer = f"; {missing[0].size} is offered in {regions}" if regions else ""
     return f"no region offers every rung of this ladder ({rungs}){offer}"
 
 
 def _zone_list(target: str) -> str:
-    publisher = "Cloud TPU's list" if target in OWN_LIST else f"by Cloud TPU's list, as {target} publishes none"
+    publisher = (
+        "Cloud TPU's list" if target in TARGETS_WITH_ZONE_LIST else f"by Cloud TPU's list, as {target} publishes none"
+    )
     return f"{publisher}: {ZONES_URL}"
 
 
-def _move(environment: Environment, ladder: list[Slice], missing: list[Slice], complete: list[str]) -> str:
-    leave = f"leave {listed([slice_.size for slice_ in missing], last=' and ')} out"
-    if complete:
-        move = f"set environments.{environment.name}.region to {complete[0]}"
-        return move if missing == ladder else f"{move}, or {leave}"
+def _region_hint(
+    environment: Environment, ladder: list[Slice], missing: list[Slice], complete_regions: list[str]
+) -> str:
+    leave_out = f"leave {listed([slice_.size for slice_ in missing], last=' and ')} out"
+    if complete_regions:
+        move = f"set environments.{environment.name}.region to {complete_regions[0]}"
+        return move if missing == ladder else f"{move}, or {leave_out}"
     regions = missing[0].regions(official=True)
-    return f"{leave} here, and add an environment in {regions[0]} for it" if regions else leave
+    return f"{leave_out} here, and add an environment in {regions[0]} for it" if regions else leave_out
 
 
 def _regions_with_all(ladder: list[Slice]) -> list[str]:
     regions = [slice_.regions(official=True) for slice_ in ladder]
-    return [region for region in regions[0] if all(region in others for others in regions)]
+    return [region for region in regions[0] if all(region in offered_in for offered_in in regions)]
 
 
 def _unofficial(
-    id_: str, catalog: Catalog, slices: Sequence[Slice], zone: Zone, where: str, location: Location
+    id_: str, catalog: Catalog, slices: Sequence[Slice], zone: Zone, location_name: str, location: Location
 ) -> Finding:
     source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
-    message = _NOT_OFFICIAL[zone.kind].format(size=sizes, where=where, source=source.title)
+    message = _NOT_OFFICIAL[zone.kind].format(size=sizes, location_name=location_name, source=source.title)
     official = listed(slices[0].regions(official=True))
     hint = "request quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
     details = (f"the other list: {source.url}", f"Google's current list: {ZONES_URL}")
@@ -149,11 +154,21 @@ def _unofficial(
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
     location = project.document.value_location(path)
-    known = {zone.name: zone for zone in slice_.zones}
-    local = slice_.zones_in(environment.region)
-    here = [zone.name for zone in local if zone.official] or [zone.name for zone in local]
-    others = f"{slice_.size} is offered in {listed(list(known))}" if known else f"no list has a zone for {slice_.size}"
-    hint = f"set {dotted(path)} to {listed(here, last=' or ')}" if here else f"delete it; {others}"
+    zones_by_name = {zone.name: zone for zone in slice_.zones}
+    zones_in_region = slice_.zones_in(environment.region)
+    suggested_zones = [zone.name for zone in zones_in_region if zone.official] or [
+        zone.name for zone in zones_in_region
+    ]
+    offered_zones = (
+        f"{slice_.size} is offered in {listed(list(zones_by_name))}"
+        if zones_by_name
+        else f"no list has a zone for {slice_.size}"
+    )
+    hint = (
+        f"set {dotted(path)} to {listed(suggested_zones, last=' or ')}"
+        if suggested_zones
+        else f"delete it; {offered_zones}"
+    )
     if name.rpartition("-")[0] != environment.region:
         yield Finding.of(
             "TPU022",
@@ -164,30 +179,27 @@ def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: 
                 (project.document.value_location((*environment.path, "region")), f"the region of {environment.name}"),
             ),
         )
-    elif known and name not in known:
+    elif zones_by_name and name not in zones_by_name:
         message = f"{slice_.size} is not offered in the zone {name}"
         yield Finding.of("TPU022", message, location, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
-    elif known and not known[name].official:
-        yield _unofficial("TPU022", catalog, [slice_], known[name], name, location)
+    elif zones_by_name and not zones_by_name[name].official:
+        yield _unofficial("TPU022", catalog, [slice_], zones_by_name[name], name, location)
 
 
-# Data locality: reading a bucket of another region is charged by the byte, and slows down every step.
-
-
-def data_locality_findings(
-    project: Project, selected: Sequence[tuple[Environment, tuple[str, ...]]]
-) -> Iterator[Finding]:
+def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
+    # Reading a bucket of another region is charged by the byte, and slows down every step.
     buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in selected}
     sizes = tuple(dict.fromkeys(size for _, ladder in selected for size in ladder))
     for path, text in _storage_paths(project, sizes):
-        own = "/".join(text.split("/")[:3])
-        if "${" not in own and buckets != {own}:
+        bucket_url = "/".join(text.split("/")[:3])
+        if "${" not in bucket_url and buckets != {bucket_url}:
+            replacement = "${bucket}" + text[len(bucket_url) :]
             yield Finding.of(
                 "TPU031",
                 f"{dotted(path)} is {format_value(text, quoted=False)}, outside ${{bucket}}: its region is unknown",
                 project.document.value_location(path),
-                help=f"copy it and write {format_value('${bucket}' + text[len(own) :], quoted=False)}, or allow TPU031",
+                help=f"copy it and write {format_value(replacement, quoted=False)}, or allow TPU031",
                 details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
             )
 

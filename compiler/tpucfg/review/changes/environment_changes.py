@@ -17,7 +17,7 @@ _EnvironmentOf = tuple[Project, Environment]
 
 
 def environment_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
-    """Yield the changes to each environment, equal ones of several environments together."""
+    """Yield the changes to each environment; equal changes of several environments are grouped."""
     old = before.project.environments if before.project else {}
     new = after.project.environments if after.project else {}
     owned = [(name, statement) for name in sorted({*old, *new}) for statement in _statements_about(name, before, after)]
@@ -44,7 +44,7 @@ def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
 
 
 def _removed(environment: Environment) -> Statement:
-    """Return the commands that delete the stack: without the environment, no later `pulumi up` would do it."""
+    """Return a statement with the commands that delete the stack: no later `pulumi up` includes the environment."""
     name = environment.name
     if not environment.protect:
         template = "removed from the spec: its stack keeps all resources until you run {}"
@@ -53,7 +53,7 @@ def _removed(environment: Environment) -> Statement:
         "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them. "
         "To delete them, restore the environment with {}, run {} and {}, and then remove it from the spec"
     )
-    # With --run-program the stack program runs, which explains what Google refuses to delete.
+    # With --run-program, Pulumi runs the stack program, which explains errors of Google's APIs.
     commands = (f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}")
     return Statement(
         template, ("protect: false", *commands), destructive=True, headline="protected resources left behind"

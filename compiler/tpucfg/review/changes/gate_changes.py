@@ -17,7 +17,7 @@ _NO_PRICE: Final = "–"
 
 
 def allowance_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[Statement]:
-    """Yield the rules that the spec starts or stops to allow: a finding that is allowed is hidden, not fixed."""
+    """Yield the rules that the spec starts or stops allowing: an allowed finding is only hidden, not fixed."""
     if after.project is None:
         return
     old, new = before.project.allow if before.project else {}, after.project.allow

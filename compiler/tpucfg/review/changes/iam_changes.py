@@ -36,8 +36,8 @@ class _Grant(NamedTuple):
 def access_widenings(pairs: Sequence[_Pair]) -> list[tuple[Widening, ...]]:
     """Return the access that each resource adds.
 
-    A grant that moves with its data adds nothing: one on a bucket that the change creates, if the change also revokes
-    an equal grant elsewhere. Neither does a grant whose role becomes narrower.
+    A grant on a bucket that the change creates adds no access if the change also revokes an equal grant elsewhere: the
+    grant moves with its data. A grant whose role becomes narrower adds no access either.
     """
     revoked = Counter(grant for before, after in pairs for grant in _grants(before) if grant not in {*_grants(after)})
     # In a preview, a grant on a new bucket can refer to a name that is only known after the update.
@@ -52,16 +52,16 @@ def _new_grants(
     before: Resource | None, after: Resource | None, revoked: "Counter[_Grant]", created_buckets: set[str]
 ) -> Iterator[Widening]:
     target, previous = _target(after), {*_grants(before)}
-    previous_here = previous if _target(before) == target else set[_Grant]()
+    previous_on_target = previous if _target(before) == target else set[_Grant]()
     for grant in _grants(after):
         moves_along = target in created_buckets and grant in previous
-        if grant in previous_here or _is_narrowed(grant, previous_here) or moves_along:
+        if grant in previous_on_target or _is_narrowed(grant, previous_on_target) or moves_along:
             continue
         # Each revoked grant excuses one new grant only: two would give access to a second bucket.
         if target in created_buckets and revoked[grant] > 0:
             revoked[grant] -= 1
         else:
-            yield Widening(grant.role, grant.member, _reason(grant, previous_here))
+            yield Widening(grant.role, grant.member, _reason(grant, previous_on_target))
 
 
 def _reason(grant: _Grant, previous: set[_Grant]) -> Literal["new", "broader", "basic", "public"]:
@@ -96,7 +96,7 @@ def _grants(resource: Resource | None) -> Iterator[_Grant]:
 
 
 def _target(resource: Resource | None) -> str:
-    """Return what a grant is on: the bucket's name, or else all inputs that do not describe the grant itself."""
+    """Return the target of a grant: the bucket's name, or else all inputs that do not describe the grant itself."""
     inputs = resource.inputs if resource else {}
     bucket = inputs.get("bucket")
     if isinstance(bucket, str):

@@ -9,7 +9,7 @@ from tpucfg.review.changes.resource_diff import Step, input_changes, resource_ch
 
 
 def program_changes(base: EnvironmentResources | None, head: EnvironmentResources | None) -> tuple[ResourceChange, ...]:
-    """Return the changes to the resources of an environment; None is a revision without the environment."""
+    """Return the changes to the resources of an environment; a revision without the environment is None."""
     declared = head or base
     if declared is None:
         return ()

@@ -1,4 +1,4 @@
-"""Comparison of resources before and after a change, independent of what provides them."""
+"""Comparison of resources before and after a change, from a preview or from stack programs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -53,7 +53,7 @@ def sort_keys(value: Any) -> Any:
 
 def _change(environment: str, step: Step, widened: Sequence[Widening]) -> ResourceChange:
     resource = step.after or step.before
-    assert resource is not None  # noqa: S101 - a step without a resource is never made
+    assert resource is not None  # noqa: S101 - every step has at least one resource
     inputs = tuple(input_changes(step.before, step.after))
     return ResourceChange(
         environment=environment,

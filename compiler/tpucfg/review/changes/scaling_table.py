@@ -42,7 +42,7 @@ def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
     ]
     added: dict[tuple[str, str, bool], list[str]] = {}
     for key, (baseline, is_rung_below) in _baselines(before, after):
-        # A new environment has a row only for sizes that no environment had before: the others have known figures.
+        # In a new environment, only sizes that no environment had before get a row: the figures of others are known.
         if key not in before and (baseline or key.size not in old):
             added.setdefault((key.size, baseline, is_rung_below), []).append(key.environment)
     rungs = {**old, **new}
@@ -110,7 +110,7 @@ def _rungs_by_size(jobs: Mapping[ConfigKey, Job]) -> dict[str, Rung]:
 def _baselines(
     before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
 ) -> Iterator[tuple[ConfigKey, tuple[str, bool]]]:
-    """Yield each added rung with its baseline, and with True if that is the rung below."""
+    """Yield each added rung with its baseline, and True if the baseline is the rung below."""
     old_ladders = _ladders(before)
     for environment, ladder in _ladders(after).items():
         old_ladder = old_ladders.get(environment, [])
@@ -130,7 +130,7 @@ def _added_positions(opcode: tuple[str, int, int, int, int], old_ladder: Sequenc
     """Yield the positions of the rungs that an opcode adds, each with the rung it replaces or an empty text."""
     kind, old_start, old_end, start, end = opcode
     if kind in {"insert", "replace"}:
-        # Rungs replace each other one by one only if their number is equal; else no pair is the obvious one.
+        # Rungs are paired with those that they replace only if both are equally many; otherwise pairs would be guesses.
         is_one_by_one = old_end - old_start == end - start
         replaced = old_ladder[old_start:old_end] if is_one_by_one else [""] * (end - start)
         yield from zip(range(start, end), replaced, strict=True)

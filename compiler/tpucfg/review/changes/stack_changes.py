@@ -1,4 +1,4 @@
-"""Changes to the stack program, its Pulumi project and the specs that stacks read, which no resource shows."""
+"""Changes to the stack program, its Pulumi project and the specs of stacks, which are not changes to resources."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -14,15 +14,15 @@ class StackSetup(NamedTuple):
 
     program: StackProgram
     other_specs: Mapping[str, str]
-    """By environment, the spec that its stack reads if that is not the one under review."""
+    """By environment, the spec that its stack reads, if it is another one than the spec under review."""
 
 
 def stack_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedStatement]:
-    """Yield the changes to program, project and specs, all of them destructive: their effects are not in the review."""
+    """Yield the changes to program, project and specs. All are destructive, as the review cannot show their effects."""
     old, new = before.program, after.program
     if old.is_own and not new.is_own:
         yield LocatedStatement("", _program_removed(old))
-    # Without a Pulumi.yaml the namespace is a default and not a name that a project gave up.
+    # Without a Pulumi.yaml, the namespace is a default, so a different name is not a renamed project.
     if old.has_project and new.has_project and old.namespace != new.namespace:
         yield LocatedStatement("", _project_renamed(old, new))
     for environment in sorted({*before.other_specs, *after.other_specs}):

@@ -11,25 +11,25 @@ from tpucfg.text_format import format_value, listed
 _MAX_VALUE_LENGTH: Final = 200
 """Characters of a value: names of images and buckets are shorter."""
 _MAX_NAMES: Final = 8
-"""Environments that are named; the others are counted."""
+"""Limit for names of environments; if there are more, the total is added."""
 _MAX_VARIANTS: Final = 3
-"""Texts that differ only in the name of their environment, before one general text replaces them."""
+"""Limit for texts that differ only in the name of their environment; more are replaced by one general text."""
 
 
 class Statement(NamedTuple):
     """A sentence about one environment, one config or the whole project, without naming it."""
 
     template: str
-    """The sentence, with `{}` in the place of each value."""
+    """The sentence, with `{}` for each value."""
     # Kept apart from the sentence: Markdown shows values as code, so no text from a spec can act as markup.
     values: tuple[str, ...] = ()
     destructive: bool = False
     """True if data, or the protection of data, is lost."""
     headline: str = ""
-    """A short form for the headline, for changes that its counts of resources and configs do not include."""
+    """A short form for the headline of the review; empty if its counts of resources and configs include the change."""
 
     def with_env_placeholder(self, environment: str) -> "Statement":
-        """Return the statement with `<env>` in the place of the environment's name."""
+        """Return the statement with `<env>` instead of the environment's name."""
         own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
         return self._replace(values=tuple(own_name.sub("<env>", value) for value in self.values))
 
@@ -65,7 +65,7 @@ def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
 
 
 def _short(value: str) -> str:
-    return format_value(redact(value), quoted=False, longest=_MAX_VALUE_LENGTH)
+    return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH)
 
 
 _Owner = TypeVar("_Owner")
@@ -93,7 +93,7 @@ def group_statements(
 
 
 def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
-    """Yield the exact texts with their owners while there are few, else the general text with all owners."""
+    """Yield the exact texts with their owners if there are few, otherwise the general text with all owners."""
     exact: dict[_Text, list[_Owner]] = {}
     for text, owner in owned:
         exact.setdefault(text, []).append(owner)

@@ -28,7 +28,7 @@ _CODE: Final = re.compile(r"`[^`]+`")
 def cautions(review: Review) -> list[str]:
     """Return each risk as a line of Markdown; environments with the same risk share a line."""
     unprotected = {*_unprotected_environments(review)}
-    # By the line with a placeholder for the environment's name: each exact line, and its environment.
+    # The key is the line with a placeholder; the values are the exact lines with their environments.
     lines: dict[str, list[tuple[str, str]]] = {}
     for environment in review.environments:
         name = environment.environment
@@ -85,7 +85,7 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
 
 
 def _shared_caution(changes: Sequence[ResourceChange], text: str) -> Iterator[str]:
-    """Yield one line for all changes, which names one resource, if possible one with data."""
+    """Yield one line for all changes; it names one resource, preferably one that contains data."""
     if changes:
         first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
@@ -130,7 +130,7 @@ def _bucket_name(change: ResourceChange) -> str:
 
 
 def _without_environment(environment: str, message: str) -> str:
-    """Return a finding's message without the environment's name, which begins the line already."""
+    """Return a finding's message without the environment's name, which already starts the line."""
     return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
 
 

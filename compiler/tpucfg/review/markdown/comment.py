@@ -87,7 +87,7 @@ def _long_table(review: Review) -> list[Section]:
 
 
 def _rows_to_show(review: Review) -> tuple[ScalingRow, ...]:
-    """Return the rungs, unless none has a figure to show: a rung may replace one with equal figures."""
+    """Return the rungs; none if no figure differs, as when a rung replaces one with equal figures."""
     return review.impact.rows if scaling_columns(review.impact.rows) else ()
 
 

@@ -8,7 +8,7 @@ from tpucfg.markdown import code
 
 _SHORT_ID_LENGTH: Final = 12
 """Fixed, as git's own choice depends on the number of objects in a clone."""
-# Git abbreviates ids to 7 digits or more; a full SHA-256 id has 64.
+# Git abbreviates ids to at least 7 digits; a full SHA-256 id has 64.
 _ID: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -38,7 +38,7 @@ def _format_head(head: Snapshot) -> str:
         return code(head.title) if head.exported_to else head.title
     name, commit = _given_name(head), _short_id(head.commit.id)
     if head.commit.merges:
-        # Readers know the commit that they pushed, and not the merge that GitHub made of it.
+        # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.
         return f"{name or commit}, which merges {_short_id(head.commit.merges)} into the base"
     return f"{name} ({commit})" if name else commit
 

@@ -23,7 +23,7 @@ def _source_sentences(review: Review) -> Iterator[str]:
     previewed, compared, declared = (_names(review, source) for source in ("preview", "program", "head"))
     if previewed:
         yield f"Resources of {_listed(previewed)}: from Pulumi's preview."
-    # Environments are named only where there are several sources.
+    # Environments are named only if there are several sources.
     others = f" of {_listed(compared or declared)}" if previewed else ""
     if compared:
         yield f"Resources{others}: from {_programs(review)}, run without credentials; drift is not detected."
@@ -40,17 +40,17 @@ def _names(review: Review, source: Source) -> list[str]:
 
 def _programs(review: Review) -> str:
     """Return which stack programs were run."""
-    if not review.uses_bundled_program:
+    if not review.revisions_with_bundled_program:
         return "the stack programs of both revisions"
-    if len(review.uses_bundled_program) > 1:
+    if len(review.revisions_with_bundled_program) > 1:
         return "the stack program bundled with tpucfg, as neither revision has its own"
-    title = code(review.uses_bundled_program[0])
+    title = code(review.revisions_with_bundled_program[0])
     return f"the stack programs of both revisions ({title} has none: the one bundled with tpucfg)"
 
 
 def _program_of_head(review: Review) -> str:
     head = review.after.snapshot.title
-    if head in review.uses_bundled_program:
+    if head in review.revisions_with_bundled_program:
         return f"the stack program bundled with tpucfg, as {code(head)} has none"
     return f"the stack program of {code(head)}"
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 MAX_COMMENT_BYTES: Final = 65_535
 """GitHub's limit is 65,536 characters. Bytes are counted, as a character has at least one."""
 _MAX_OMISSION_BYTES: Final = 8_000
-"""For the lines that name omitted sections; further sections are only counted."""
+"""Limit for the lines that name omitted sections; further sections are only counted."""
 
 
 class Section(NamedTuple):

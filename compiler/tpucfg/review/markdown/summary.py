@@ -14,7 +14,7 @@ _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
 _RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "IAM widened")
 _PLAIN_COLUMNS: Final = 2
-"""The columns before those whose counts are a risk, and are set in bold."""
+"""Number of columns before those that count risks, which are set in bold."""
 
 
 def headline(review: Review) -> str:
@@ -47,7 +47,7 @@ def _with_phrases(counts: str, review: Review) -> str:
     """Add the changes that no count includes, such as a lifted protection, the destructive ones first."""
     located = [item for item in review.impact.statements if item.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
-        # Counted as resources that are no longer protected.
+        # Already counted as resources that are no longer protected.
         located = [item for item in located if item.statement.headline != LIFTED]
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
@@ -82,7 +82,7 @@ def _resource_cells(environment: EnvironmentReview | None) -> list[str]:
         counts.lifted,
         counts.widened,
     ]
-    # Without any count a problem means that nothing was found out, and 0 would look like an answer.
+    # A problem without any count means that nothing is known, and 0 would be misleading.
     if environment.source == "none" or (environment.problem and not any(numbers)):
         return [_UNKNOWN] * len(_RESOURCE_COLUMNS)
     cells = [f"{number:,}" for number in numbers]

@@ -61,8 +61,8 @@ class _Urn(NamedTuple):
 def resource_steps(events: Sequence[Event]) -> tuple[list[Step], list[str]]:
     """Return the step of each resource that a provider manages, and a warning for each unknown operation.
 
-    The engine emits a replacement as `replace` and as its parts. The `replace` is the step, with the reasons of
-    whichever event contains them; a stream that was cut off may have the parts alone.
+    The engine emits a replacement as a `replace` event and an event for each of its parts. They become one step, with
+    the reasons from any of these events. A stream that was cut off may contain only the parts.
     """
     complete: list[tuple[Op, Mapping[str, Any]]] = []
     parts: dict[str, dict[str, Any]] = {}

@@ -18,16 +18,16 @@ HOST_WARNINGS: Final = re.compile(
 NO_STACK: Final = "the stack does not exist yet: its first pulumi up creates everything"
 """The reason for a preview without a stack, which is no error: there is nothing to compare with yet."""
 _MAX_LINES: Final = 40
-"""Lines of a failure, twice as many as one finding of the compiler has."""
+"""Lines of a failure: twice the limit for a finding of the compiler."""
 _MAX_MESSAGE_LENGTH: Final = 100_000
-"""Characters of a message; the regular expressions below never run over more."""
+"""Characters of a message; the regular expressions below are never applied to longer texts."""
 _URN: Final = re.compile(r"urn:pulumi:[^:\s'\"`]+::[^:\s'\"`]+::[^\s'\"`]*?::(?P<name>[^\s'\"`]+)")
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
 """Escape sequences of a terminal, and Pulumi's own color tags, which it leaves in messages of policies."""
 _PREFIX: Final = re.compile(r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?")
 _STACK_NOT_FOUND: Final = re.compile(r"no stack named '[^']*' found")
 _GENERIC_ERRORS: Final = ("preview failed", "update failed")
-"""The engine's last error, which repeats that there was one."""
+"""Messages of the engine's last error, which add nothing to the errors before it."""
 _MANDATORY: Final = "mandatory"
 """The enforcement level that stops an update: https://www.pulumi.com/docs/insights/policy/."""
 
@@ -74,7 +74,7 @@ def diagnostic_message(event: Event) -> str:
 
 
 def message_lines(text: str) -> list[str]:
-    """Return the lines of a message of Pulumi: redacted, without colors, and with names in the place of URNs."""
+    """Return the lines of a message of Pulumi: redacted, without colors, and with names instead of URNs."""
     return [_line(line) for line in redact(_COLORS.sub("", text[:_MAX_MESSAGE_LENGTH])).splitlines() if line.strip()]
 
 
@@ -116,7 +116,7 @@ def _no_events(content: _Content) -> Failure | None:
 
 
 def _error_lines(content: _Content) -> Failure | None:
-    """Return a failure for an error that was printed beside the events, as a lost connection is."""
+    """Return a failure for an error that was printed between the events, such as a lost connection."""
     first = next((piece.line for piece in content.text_lines if piece.text.startswith("error:")), None)
     if first is None:
         return None

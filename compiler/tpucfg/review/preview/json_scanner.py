@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 _MAX_DEPTH: Final = 64
 """Levels of a value; deeper ones are dropped. Properties of resources have a dozen levels at most."""
 _MAX_BROKEN: Final = 20
-"""Objects with errors: JSONDecodeError counts lines from the start of the text, so many would take quadratic time."""
+"""Limit for objects with errors: each JSONDecodeError counts lines from the start of the text, in quadratic time."""
 _MAX_OBJECTS: Final = 200_000
 """Enough for a stack of 50,000 resources, each with two relevant events and two others."""
 _MAX_TEXT_LINES: Final = 10_000
-"""Lines of other text; further ones are skipped."""
+"""Limit for lines of other text; further lines are skipped."""
 _PRUNED: Final = "[…]"
 _SPACES: Final = re.compile(r"[ \t\r\f\v]*")
 # NaN and Infinity are no JSON: they become text, as the JSON of a review cannot contain them.
@@ -62,14 +62,14 @@ def scan_json(text: str) -> Iterator[JsonPiece]:
 
 
 def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece, int]:
-    """Return the object that starts there, and the index of the last character to skip."""
+    """Return the object that begins at `start`, and the index of the last character to skip."""
     try:
         value, object_end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         is_cut = error.pos >= end or error.msg.startswith("Unterminated string")
         reason = "it ends in the middle of an object" if is_cut else f"{error.msg} in column {error.colno}"
         error_line = line + text.count("\n", start, error.pos)
-        # After a cut object nothing is tried again, as each attempt would read to the end: quadratic time.
+        # Scanning ends after a truncated object: each further attempt would read to the end, in quadratic time.
         return JsonPiece(error_line, None, reason, broken=True), len(text) if is_cut else _line_end(text, error.pos)
     except (RecursionError, ValueError) as error:  # ValueError: an integer with more digits than Python converts
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -78,7 +78,7 @@ def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece
 
 
 def _skip_spaces(text: str, position: int) -> int:
-    """Return the index of the line's first character that is no space, or of its line break."""
+    """Return the index of the first character that is not a space, which may be the line break."""
     match = _SPACES.match(text, position)
     return match.end() if match else position
 
@@ -89,7 +89,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _prune(value: Any, levels: int) -> Any:
-    """Return the value with a placeholder for what is nested more deeply than that many levels."""
+    """Return the value with a placeholder for each value that is nested deeper than this number of levels."""
     if isinstance(value, dict):
         return {key: _prune(item, levels - 1) for key, item in value.items()} if levels else _PRUNED
     if isinstance(value, list):

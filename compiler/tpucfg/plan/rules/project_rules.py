@@ -16,14 +16,14 @@ from tpucfg.yamldoc.document import KeyPath
 
 
 def project_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield the findings that stop every command."""
+    """Yield the findings about the whole spec, which every command reports."""
     for rule, sections in _RULES.items():
         if not project.broken & sections:
             yield from rule(project, catalog)
 
 
 def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
-    """Return each ladder once, by its path: environments without one of their own share the one at the top."""
+    """Return each ladder once, by its path: environments without a ladder share the one at the top level."""
     return {environment.sizes_path: environment.sizes for environment in project.environments.values()}
 
 
@@ -42,7 +42,7 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 def _sizes_like(catalog: Catalog, near: Slice) -> str:
     generation = catalog.generation(near.generation)
-    # By ratio, so that both the smaller and the larger neighbors of a number are among the eight.
+    # Sorted by ratio, so that both smaller and larger sizes are among the eight.
     nearest_sizes = sorted(generation.slices, key=lambda slice_: abs(math.log(slice_.number / near.number)))[:8]
     names = listed([slice_.size for slice_ in sorted(nearest_sizes, key=lambda slice_: slice_.number)])
     return f"{generation.title} is offered as: {names}" + (
@@ -50,21 +50,23 @@ def _sizes_like(catalog: Catalog, near: Slice) -> str:
     )
 
 
-def _order(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield, for each ladder, its repeated sizes; if it has none, sizes of equal cores; if none, the first descent."""
+def _unordered_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield, for each ladder, its repeated sizes or, if there are none, sizes with equal cores or the first descent."""
     for path, sizes in _ladders(project).items():
         rungs = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
-        # Reversed, so that of several rungs the first one remains.
+        # Reversed, so that the first of several rungs is kept.
         by_size = {rung[1].size: rung for rung in reversed(rungs)}
         by_cores = {rung[1].cores: rung for rung in reversed(rungs)}
         repeated = [(by_size[rung[1].size], rung) for rung in rungs if by_size[rung[1].size][0] != rung[0]]
-        equal = [(by_cores[rung[1].cores], rung) for rung in rungs if by_cores[rung[1].cores][1].size != rung[1].size]
+        equal_cores = [
+            (by_cores[rung[1].cores], rung) for rung in rungs if by_cores[rung[1].cores][1].size != rung[1].size
+        ]
         descending = [(lower, upper) for lower, upper in pairwise(rungs) if upper[1].cores < lower[1].cores]
-        for lower, upper in repeated or equal or descending[:1]:
-            yield _disorder(project, path, lower, upper, [slice_ for _, slice_ in rungs])
+        for lower, upper in repeated or equal_cores or descending[:1]:
+            yield _order_finding(project, path, lower, upper, [slice_ for _, slice_ in rungs])
 
 
-def _disorder(
+def _order_finding(
     project: Project, path: KeyPath, lower: tuple[int, Slice], upper: tuple[int, Slice], ladder: Sequence[Slice]
 ) -> Finding:
     size, other = upper[1], lower[1]
@@ -90,8 +92,8 @@ def _disorder(
 
 def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each override and each zone of a size that is in no ladder: it would have no effect."""
-    everywhere = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
-    mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), everywhere) for size in project.overrides]
+    all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
+    mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), all_sizes) for size in project.overrides]
     for environment in project.environments.values():
         mentioned += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
     for path, sizes in mentioned:
@@ -107,9 +109,9 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
-def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
+def _uneven_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each batch that does not divide over the cores of its size."""
-    # The batch per core is kept, so a batch that divides on the size it was tuned on divides on every rung.
+    # The batch per core is constant, so a batch that divides on tuned_on divides on every rung.
     batches: list[tuple[KeyPath, str, int]] = [
         (("training", "batch_size"), project.training.tuned_on, project.training.batch_size)
     ]
@@ -119,10 +121,10 @@ def _batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
     for path, size, batch in batches:
         slice_ = catalog.find(size)
         if slice_ and batch % slice_.cores:
-            yield _uneven(project, path, slice_, batch)
+            yield _uneven_batch_finding(project, path, slice_, batch)
 
 
-def _uneven(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Finding:
+def _uneven_batch_finding(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Finding:
     below, above = batch // slice_.cores * slice_.cores, (batch // slice_.cores + 1) * slice_.cores
     return Finding.of(
         "TPU040",
@@ -133,7 +135,7 @@ def _uneven(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Findi
     )
 
 
-def _flags(project: Project, _: Catalog) -> Iterator[Finding]:
+def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each flag that the program would get twice."""
     yield from _flags_of_two_figures(project)
     yield from _flags_of_argument_and_figure(project)
@@ -167,7 +169,7 @@ def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
 
 def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
     figure_of_flag = {flag: figure for figure, flag in _figure_flags(project).items()}
-    # The size "" has no overrides, so its arguments are those of the trainer.
+    # The size "" has no overrides, so its arguments are the trainer's.
     args = {arg.path: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
     for path, arg in args.items():
         if figure := figure_of_flag.get(arg.key):
@@ -190,22 +192,27 @@ def _figure_location(project: Project, key: str) -> Location:
 
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each environment whose bucket an earlier one uses."""
-    first: dict[str, Environment] = {}
+    first_users: dict[str, Environment] = {}
     for environment in project.environments.values():
         bucket = bucket_of(project, environment)
-        other = first.setdefault(bucket, environment)
-        if other is environment:
+        first_user = first_users.setdefault(bucket, environment)
+        if first_user is environment:
             continue
-        own: KeyPath = (*environment.path, "bucket")
+        bucket_path: KeyPath = (*environment.path, "bucket")
         default = bucket_of(project, environment._replace(bucket=None))
-        hint = f"delete {dotted(own)}, which makes it {default}" if environment.bucket and default not in first else ""
+        hint = (
+            f"delete {dotted(bucket_path)}, which makes it {default}"
+            if environment.bucket and default not in first_users
+            else ""
+        )
         location = project.document.value_location
         yield Finding.of(
             "TPU029",
-            f"{environment.name} and {other.name} share the bucket {bucket}: each would overwrite the other's jobs",
-            location(own),
-            help=hint or f"set {dotted(own)} to a name of its own",
-            related=((location((*other.path, "bucket")), f"the bucket of {other.name}"),),
+            f"{environment.name} and {first_user.name} share the bucket {bucket}: "
+            "each would overwrite the other's jobs",
+            location(bucket_path),
+            help=hint or f"set {dotted(bucket_path)} to a name of its own",
+            related=((location((*first_user.path, "bucket")), f"the bucket of {first_user.name}"),),
         )
 
 
@@ -223,8 +230,6 @@ def _unknown_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-# Keys that have no effect. Only a check of every environment, each on the target that the spec names, can find them.
-
 _READ_BY_ONE_TARGET: Final = {
     ("trainer", "worker_image"): "ai-platform",
     ("trainer", "runtime"): "ai-platform",
@@ -237,20 +242,25 @@ _FOUND_BY_INFRA: Final = ("TPU094",)
 
 
 def unused_settings(project: Project) -> Iterator[Finding]:
-    """Yield a warning for each setting of a target that no environment has."""
+    """Yield a warning for each setting of a target that no environment uses.
+
+    The result is valid only for a check of every environment, each on the target that the spec sets.
+    """
     used = {environment.target for environment in project.environments.values()}
     settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.targets]
     settings += _READ_BY_ONE_TARGET.items()
     for path, target in settings:
         if target not in used and project.document.node(path):
-            yield _unused(project, path, f"only {target} reads it, and no environment has that target")
+            yield _unused_finding(project, path, f"only {target} reads it, and no environment has that target")
     for environment in project.environments.values():
         if environment.kube_context and environment.target != "gke":
             path = (*environment.path, "kube_context")
-            yield _unused(project, path, f"only gke reads it, and {environment.name} is on {environment.target}")
+            yield _unused_finding(
+                project, path, f"only gke reads it, and {environment.name} is on {environment.target}"
+            )
 
 
-def _unused(project: Project, path: KeyPath, reason: str) -> Finding:
+def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
     message = f"{dotted(path)} has no effect: {reason}"
     return Finding.of("TPU061", message, project.document.key_location(path), help=f"delete {dotted(path)}")
 
@@ -265,10 +275,10 @@ def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[F
 
 _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
     _unknown_sizes: frozenset(),
-    _order: frozenset(),
+    _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
-    _batches: frozenset(),
-    _flags: frozenset(("trainer", "training", "overrides")),
+    _uneven_batches: frozenset(),
+    _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),
 }
