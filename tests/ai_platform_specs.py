@@ -1,4 +1,4 @@
-"""Specs for ai-platform, changed in one place or another, and what becomes of them."""
+"""Specs for ai-platform with changes, and their compiled form."""
 
 import json
 from typing import Any
@@ -52,17 +52,17 @@ OF_MACHINE: dict[str, dict[str, Any]] = {
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    """Return SPEC with other values at the top: a mapping is merged into the one there, None takes its key away."""
+    """Return SPEC with changed top-level keys: a mapping is merged into the existing one, and None removes its key."""
     return merged(SPEC, changes)
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Return both in one; a key whose value above is None is in neither."""
-    both = {
+    """Return `below` updated with `above`, recursively; a value of None in `above` removes the key."""
+    updates = {
         key: merged(below[key], value) if isinstance(value, dict) and key in below else value
         for key, value in above.items()
     }
-    return {key: value for key, value in {**below, **both}.items() if value is not None or key not in above}
+    return {key: value for key, value in {**below, **updates}.items() if value is not None or key not in above}
 
 
 def container(**changes: Any) -> dict[str, Any]:
@@ -71,14 +71,14 @@ def container(**changes: Any) -> dict[str, Any]:
 
 
 def compiled(data: dict[str, Any], run: str | None = None) -> CompiledSpec:
-    """Return what a spec compiles to; JSON is YAML."""
-    project, found = project_from_document(read_text(json.dumps(data, indent=1), "tpucfg.yaml"))
-    assert project is not None, found
+    """Return the compiled form of a spec, written as JSON, which is YAML."""
+    project, findings = project_from_document(read_text(json.dumps(data, indent=1), "tpucfg.yaml"))
+    assert project is not None, findings
     return compile_project(project, Catalog(), Selection(run=run))
 
 
-def at(finding: Finding, data: dict[str, Any]) -> str:
-    """Return what stands at the place of a finding, of a list the bracket that opens it."""
+def located_text(finding: Finding, data: dict[str, Any]) -> str:
+    """Return the text at the location of a finding; for a list, its opening bracket."""
     location = finding.location
     line = json.dumps(data, indent=1).splitlines()[location.line - 1]
     return line[location.column - 1 : location.end_column - 1 if location.line == location.end_line else None]

@@ -1,4 +1,4 @@
-"""What a browser says of a page: what it asked for, what it complained about, and where things stand on it."""
+"""Observations of a page in a browser: its requests, its console messages, and overlapping or overflowing elements."""
 
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,70 +17,71 @@ BOXES = """() => {
     marks: [...svg.querySelectorAll("circle, .bar")].map(box),
   }));
 }"""
-"""For each chart that is shown: its frame, its labels, and its dots and bars, all in the window's pixels."""
+"""JavaScript that returns the frame, labels, dots and bars of each visible chart, in pixels of the window."""
 
 
-class Viewed(NamedTuple):
-    """A page that was opened."""
+class OpenedPage(NamedTuple):
+    """A page that was opened, and what it requested and logged."""
 
     page: Page
-    asked: list[str]
-    """The addresses of all requests."""
-    said: list[str]
-    """What stands in the console, and errors that nobody caught."""
+    requests: list[str]
+    """The URLs of all requests."""
+    messages: list[str]
+    """Console messages and uncaught errors."""
 
     @classmethod
-    def of(cls, page: Page, file: Path) -> "Viewed":
-        """Opens a file."""
-        asked: list[str] = []
-        said: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+    def of(cls, page: Page, file: Path) -> "OpenedPage":
+        """Open a file, and record its requests and messages from the start."""
+        requests: list[str] = []
+        messages: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.goto(file.as_uri(), wait_until="load")
-        return cls(page, asked, said)
+        return cls(page, requests, messages)
 
     def overlaps(self) -> list[str]:
-        """Labels that touch another label, a mark or the chart's edge."""
-        found = []
+        """Return a description of each label that touches another label, a mark or the chart's edge."""
+        overlaps = []
         for chart in self.page.evaluate(BOXES):
-            texts = chart["texts"]
-            found += [f"{one['text']!r} leaves the chart" for one in texts if not _inside(one, chart["frame"])]
-            found += [
-                f"{one['text']!r} touches {other['text'] or 'a mark'!r}"
-                for at, one in enumerate(texts)
-                for other in (*texts[at + 1 :], *chart["marks"])
-                if _touch(one, other)
+            labels = chart["texts"]
+            overlaps += [f"{box['text']!r} leaves the chart" for box in labels if not _is_inside(box, chart["frame"])]
+            overlaps += [
+                f"{box['text']!r} touches {other['text'] or 'a mark'!r}"
+                for index, box in enumerate(labels)
+                for other in (*labels[index + 1 :], *chart["marks"])
+                if _touch(box, other)
             ]
-        return found
+        return overlaps
 
     def overflow(self) -> int:
-        """Pixels by which the page is wider than the window."""
-        wider: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        return max(0, wider)
+        """Return by how many pixels the page is wider than the window."""
+        excess: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        return max(0, excess)
 
 
 class Browse(Protocol):
-    """The fixture `browse`."""
+    """Type of the fixture `browse`."""
 
-    def __call__(self, name: str, text: str, *, width: int = 1280, scheme: str = "light") -> Viewed:
-        """Opens a text as a file with that name, whose ending says what it is."""
+    def __call__(self, name: str, text: str, *, width: int = 1280, scheme: str = "light") -> OpenedPage:
+        """Open a text as a file with that name, whose extension determines its type."""
         ...
 
 
-def _touch(one: dict[str, Any], other: dict[str, Any], apart: float = 0.5) -> bool:
+# Boxes may share half a pixel, as browsers place text at fractions of a pixel.
+def _touch(box: dict[str, Any], other: dict[str, Any], tolerance: float = 0.5) -> bool:
     return bool(
-        one["left"] < other["right"] - apart
-        and other["left"] < one["right"] - apart
-        and one["top"] < other["bottom"] - apart
-        and other["top"] < one["bottom"] - apart
+        box["left"] < other["right"] - tolerance
+        and other["left"] < box["right"] - tolerance
+        and box["top"] < other["bottom"] - tolerance
+        and other["top"] < box["bottom"] - tolerance
     )
 
 
-def _inside(one: dict[str, Any], frame: dict[str, Any]) -> bool:
+def _is_inside(box: dict[str, Any], frame: dict[str, Any]) -> bool:
     return bool(
-        one["left"] >= frame["left"] - 1
-        and one["right"] <= frame["right"] + 1
-        and one["top"] >= frame["top"] - 1
-        and one["bottom"] <= frame["bottom"] + 1
+        box["left"] >= frame["left"] - 1
+        and box["right"] <= frame["right"] + 1
+        and box["top"] >= frame["top"] - 1
+        and box["bottom"] <= frame["bottom"] + 1
     )

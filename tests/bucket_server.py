@@ -1,7 +1,7 @@
-"""Buckets of the tests' own: as much of Cloud Storage's JSON API as its client uses for whole objects.
+"""A stand-in for Cloud Storage: the part of its JSON API that its client uses for whole objects.
 
-https://cloud.google.com/storage/docs/json_api/v1/objects. What asks for a bucket itself is refused: the jobs' account
-may read and write objects and nothing else.
+https://cloud.google.com/storage/docs/json_api/v1/objects. Requests about a bucket itself are refused, because the
+jobs' account may only read and write objects.
 """
 
 import json
@@ -19,19 +19,20 @@ _OBJECTS = re.compile(r"/(?P<kind>upload/|download/)?storage/v1/b/(?P<bucket>[^/
 
 
 class Buckets(ThreadingHTTPServer):
-    """All buckets of a server, and the environment that leads Google's client to it."""
+    """A server of buckets, and the environment variables that direct Google's client to it."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.objects: dict[str, bytes] = {}
-        """By address, as `gs://bucket/name`."""
+        """Content by URL, such as `gs://bucket/name`."""
         self.environment = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{self.server_port}"}
 
     def below(self, folder: str) -> dict[str, bytes]:
-        """The objects in the folder, by their names inside it."""
-        return {key.removeprefix(f"{folder}/"): it for key, it in self.objects.items() if key.startswith(f"{folder}/")}
+        """Return the objects in a folder, by their names inside it."""
+        prefix = f"{folder}/"
+        return {url.removeprefix(prefix): data for url, data in self.objects.items() if url.startswith(prefix)}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -39,26 +40,26 @@ class _Handler(BaseHTTPRequestHandler):
     server: Buckets
 
     def do_GET(self) -> None:
-        self._answer()
+        self._respond()
 
-    do_POST = do_DELETE = do_GET  # noqa: N815 - the names that the server's library looks for
+    do_POST = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 
     def log_message(self, *_: Any) -> None:
-        """Nothing on the terminal."""
+        """Log nothing."""
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         address = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        found = _OBJECTS.fullmatch(address.path)
-        if found is None:
+        match = _OBJECTS.fullmatch(address.path)
+        if match is None:
             self._send(HTTPStatus.FORBIDDEN, {"error": {"code": 403, "message": "no access to the bucket itself"}})
             return
-        folder = f"gs://{found['bucket']}/"
-        name = folder + unquote(found["name"] or "")
+        folder = f"gs://{match['bucket']}/"
+        name = folder + unquote(match["name"] or "")
         if self.command == "POST":
-            self._written(folder, body)
-        elif found["name"] is None:
-            self._listed(folder, parse_qs(address.query).get("prefix", [""])[0])
+            self._store(folder, body)
+        elif match["name"] is None:
+            self._list(folder, parse_qs(address.query).get("prefix", [""])[0])
         elif name not in self.server.objects:
             self._send(HTTPStatus.NOT_FOUND, {"error": {"code": 404, "message": "no such object"}})
         elif self.command == "DELETE":
@@ -67,16 +68,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, self.server.objects[name])
 
-    def _written(self, folder: str, body: bytes) -> None:
+    def _store(self, folder: str, body: bytes) -> None:
         boundary = b"--" + self.headers["Content-Type"].partition('boundary="')[2].rstrip('"').encode()
-        _, described, content, _ = body.split(boundary)
-        name = json.loads(_part(described))["name"]
-        data = _part(content)
+        _, metadata_part, content_part, _ = body.split(boundary)
+        name = json.loads(_content_of_part(metadata_part))["name"]
+        data = _content_of_part(content_part)
         self.server.objects[folder + name] = data
         self._send(HTTPStatus.OK, {"name": name, "size": str(len(data))})
 
-    def _listed(self, folder: str, prefix: str) -> None:
-        """The objects right below the prefix, as with the delimiter `/`."""
+    def _list(self, folder: str, prefix: str) -> None:
+        """Send the names of the objects directly below the prefix, as with the delimiter `/`."""
         names = [key.removeprefix(folder) for key in sorted(self.server.objects) if key.startswith(folder + prefix)]
         items = [{"name": name} for name in names if "/" not in name.removeprefix(prefix)]
         self._send(HTTPStatus.OK, {"kind": "storage#objects", "items": items})
@@ -92,13 +93,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _part(text: bytes) -> bytes:
-    """What stands below the headers of a part of a message."""
-    return text.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+def _content_of_part(part: bytes) -> bytes:
+    """Return a part of a multipart body without its headers."""
+    return part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
 
 
 @contextmanager
 def buckets() -> Iterator[Buckets]:
-    """A server, until the end."""
+    """Run a server of buckets until the block ends."""
     with serving(Buckets()) as server:
         yield server

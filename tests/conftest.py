@@ -1,4 +1,4 @@
-"""What every test has in common."""
+"""Settings, marks and fixtures for all tests."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 REQUIRE: Final = "TPUCFG_REQUIRE_BROWSER"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
-# A slow machine is no mistake of the code under test.
+# No deadline: a slow machine must not fail a test.
 settings.register_profile("tpucfg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tpucfg")
 
@@ -26,7 +26,7 @@ settings.load_profile("tpucfg")
 KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system"))
 """The marks of slow tests; pyproject.toml describes each."""
 FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser", "tensorflow": "trainer"}
-"""Fixtures whose tests are of a slow kind, by the fixture's name."""
+"""The mark of the tests that use a fixture, by the fixture's name."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by mark
@@ -58,9 +58,11 @@ def repository(
     return created
 
 
-@pytest.fixture(scope="module")  # not longer: while it lasts, its event loop is the thread's
+@pytest.fixture(
+    scope="module"
+)  # not session: Playwright's event loop occupies the thread, and other tests need their own
 def chromium() -> "Iterator[Browser]":
-    """A headless browser; the test is skipped where there is none."""
+    """Start a headless browser; skip the test if none is installed."""
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, NAMES)), None)

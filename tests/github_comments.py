@@ -12,7 +12,7 @@ from email.message import Message
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from loopback import answering
+from loopback import serving_json
 
 BOT: Final = "github-actions[bot]"
 NONE: Final = """\
@@ -99,5 +99,5 @@ class Comments:
 @contextlib.contextmanager
 def serving(comments: Comments) -> Iterator[Comments]:
     """Serve the comments until the context ends; `comments.url` is the address."""
-    with answering(comments.answer) as comments.url:
+    with serving_json(comments.answer) as comments.url:
         yield comments

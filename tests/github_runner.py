@@ -81,20 +81,20 @@ class Runner:
 
     def _run_step(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
         values = {**inputs, "runner.temp": str(self._temp_folder(workspace))}
-        given = {key: self._text(value, values) for key, value in step.get("with", {}).items()}
+        arguments = {key: self._text(value, values) for key, value in step.get("with", {}).items()}
         uses = step.get("uses")
         if uses is None:
-            done = self._command(job, step, workspace, inputs)
+            has_passed = self._command(job, step, workspace, inputs)
         elif uses.startswith("./"):
-            done = self._action(job, workspace / uses, given, workspace)
+            has_passed = self._action(job, workspace / uses, arguments, workspace)
         else:
             name = uses.partition("@")[0]
-            done = name != self.failing and _ACTIONS[name](self, workspace, given)
-        if not done and step.get("continue-on-error"):
+            has_passed = name != self.failing and _ACTIONS[name](self, workspace, arguments)
+        if not has_passed and step.get("continue-on-error"):
             return True
-        if not done:
+        if not has_passed:
             job.result = "failure"
-        return done
+        return has_passed
 
     def _command(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
         text = self.replacements.get(step.get("name", ""), step["run"])
@@ -113,7 +113,7 @@ class Runner:
             **({"GITHUB_ACTION_PATH": inputs["path of the action"]} if inputs else {}),
             **own,
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             [*SHELLS[step.get("shell")], str(script)],
             cwd=workspace,
             env=environment,
@@ -122,8 +122,8 @@ class Runner:
             text=True,
             check=False,
         )
-        job.output += done.stdout
-        return done.returncode == 0
+        job.output += completed.stdout
+        return completed.returncode == 0
 
     def _temp_folder(self, workspace: Path) -> Path:
         """Return a folder that is empty when a job starts."""
@@ -131,12 +131,12 @@ class Runner:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _action(self, job: Job, folder: Path, given: Mapping[str, str], workspace: Path) -> bool:
+    def _action(self, job: Job, folder: Path, arguments: Mapping[str, str], workspace: Path) -> bool:
         action = yaml.safe_load((folder / "action.yml").read_text())
         assert action["runs"]["using"] == "composite"
-        assert given.keys() <= action["inputs"].keys()
+        assert arguments.keys() <= action["inputs"].keys()
         defaults = {key: self._text(value.get("default", ""), {}) for key, value in action["inputs"].items()}
-        inputs = {f"inputs.{key}": value for key, value in {**defaults, **given}.items()}
+        inputs = {f"inputs.{key}": value for key, value in {**defaults, **arguments}.items()}
         inputs["path of the action"] = str(folder)
         assert all("shell" in step for step in action["runs"]["steps"]), "each step of an action names its shell"
         return self._run_steps(job, action["runs"]["steps"], workspace, inputs)
@@ -154,14 +154,18 @@ class Runner:
         text = _EXPRESSION.sub(r"\1", " ".join(str(condition).split()))
         return text == "!cancelled()" or (succeeded and self.context[text] == "true")
 
-    def checkout(self, workspace: Path, given: Mapping[str, str]) -> bool:
+    def checkout(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Check out the pull request, merged into its base."""
-        assert given["persist-credentials"] == "false"
-        depth = given.get("fetch-depth", "1")
+        assert arguments["persist-credentials"] == "false"
+        depth = arguments.get("fetch-depth", "1")
         git = ["git", "-C", str(workspace)]
         commands = [
             ["init", "--quiet"],
-            *([["sparse-checkout", "set", "--", given["sparse-checkout"]]] if "sparse-checkout" in given else []),
+            *(
+                [["sparse-checkout", "set", "--", arguments["sparse-checkout"]]]
+                if "sparse-checkout" in arguments
+                else []
+            ),
             [
                 "fetch",
                 "--quiet",
@@ -173,9 +177,9 @@ class Runner:
         ]
         return all(subprocess.run([*git, *command], check=False).returncode == 0 for command in commands)
 
-    def upload(self, workspace: Path, given: Mapping[str, str]) -> bool:
+    def upload(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Store a file or folder for later jobs."""
-        source, artifact = workspace / given["path"], self.folder / "artifacts" / given["name"]
+        source, artifact = workspace / arguments["path"], self.folder / "artifacts" / arguments["name"]
         if source.is_dir():
             shutil.copytree(source, artifact)
         elif source.is_file():
@@ -183,11 +187,11 @@ class Runner:
             shutil.copy(source, artifact)
         return source.exists()
 
-    def download(self, workspace: Path, given: Mapping[str, str]) -> bool:
+    def download(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Copy a stored file or folder to the workspace."""
-        artifact = self.folder / "artifacts" / given["name"]
+        artifact = self.folder / "artifacts" / arguments["name"]
         if artifact.is_dir():
-            shutil.copytree(artifact, workspace / given.get("path", "."), dirs_exist_ok=True)
+            shutil.copytree(artifact, workspace / arguments.get("path", "."), dirs_exist_ok=True)
         return artifact.is_dir()
 
     def is_installed(self, _workspace: Path, _given: Mapping[str, str]) -> bool:

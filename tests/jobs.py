@@ -1,4 +1,4 @@
-"""Jobs of one size for tests of targets, by the way that a spec takes."""
+"""Make jobs of one size for tests of targets, by compiling a spec."""
 
 import json
 import os
@@ -23,13 +23,13 @@ CATALOG: Final = Catalog()
 IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 
 
-def project(target: str, *sizes: str, **more: Any) -> Project:
-    """A project `mnist` with one environment `dev`; `environment`, `options` and `trainer` add to theirs."""
+def project(target: str, *sizes: str, **changes: Any) -> Project:
+    """Return a project `mnist` with an environment `dev`; `environment`, `options`, `trainer` extend the defaults."""
     environment = {
         "project": "my-project",
         "region": "us-central1",
         "bucket": "my-bucket",
-        **more.pop("environment", {}),
+        **changes.pop("environment", {}),
     }
     tuned_on = CATALOG.find(sizes[0])
     spec = {
@@ -38,30 +38,30 @@ def project(target: str, *sizes: str, **more: Any) -> Project:
         "target": target,
         "sizes": list(sizes),
         "environments": {"dev": environment},
-        "trainer": {"image": IMAGE, **more.pop("trainer", {})},
+        "trainer": {"image": IMAGE, **changes.pop("trainer", {})},
         "training": {"tuned_on": sizes[0], "batch_size": 8 * (tuned_on.cores if tuned_on else 1), "train_steps": 1000},
-        "targets": {target: more.pop("options", {})},
-        **more,
+        "targets": {target: changes.pop("options", {})},
+        **changes,
     }
-    made, found = project_from_document(read_text(json.dumps(spec, indent=1), "tpucfg.yaml"))
-    assert made is not None, found
-    return made
+    project, findings = project_from_document(read_text(json.dumps(spec, indent=1), "tpucfg.yaml"))
+    assert project is not None, findings
+    return project
 
 
-def job(target: str, size: str, *, run: str | None = None, **more: Any) -> Job:
-    """The one job of such a project."""
-    (made,) = plan(project(target, size, **more), CATALOG, Selection(run=run)).jobs
-    return made
+def job(target: str, size: str, *, run: str | None = None, **changes: Any) -> Job:
+    """Return the only job of such a project."""
+    (only_job,) = plan(project(target, size, **changes), CATALOG, Selection(run=run)).jobs
+    return only_job
 
 
-def compiled(target: str, *sizes: str, run: str | None = None, **more: Any) -> CompiledSpec:
-    """The whole project with its findings."""
-    return compile_project(project(target, *sizes, **more), CATALOG, Selection(run=run))
+def compiled(target: str, *sizes: str, run: str | None = None, **changes: Any) -> CompiledSpec:
+    """Return the compiled project with its findings."""
+    return compile_project(project(target, *sizes, **changes), CATALOG, Selection(run=run))
 
 
-def leaves(message: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The path of every value that has no parts."""
-    items = message.items() if isinstance(message, dict) else enumerate(message)
+def leaves(body: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of every scalar and every empty list or mapping."""
+    items = body.items() if isinstance(body, dict) else enumerate(body)
     for key, value in items:
         if isinstance(value, dict | list) and value:
             yield from leaves(value, (*path, key))
@@ -70,25 +70,28 @@ def leaves(message: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -
 
 
 def parts(jobset: RequestBody) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The one job of a JobSet, and its pod."""
+    """Return the specs of a JobSet's only job and of its pod."""
     (replicated,) = jobset["spec"]["replicatedJobs"]
-    work = replicated["template"]["spec"]
-    return work, work["template"]["spec"]
+    job_spec = replicated["template"]["spec"]
+    return job_spec, job_spec["template"]["spec"]
 
 
 def program(folder: Path, name: str, script: str) -> None:
-    """A program for the PATH: a bash script."""
+    """Write a program for the PATH, as a bash script."""
     file = folder / name
     file.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
     file.chmod(0o755)
 
 
 def gcloud_refusal(argv: Sequence[str], folder: Path) -> str | None:
-    """What gcloud's own parser has against a command line; it runs nothing. Skips the test where gcloud is missing."""
+    """Return the error of gcloud's own parser for a command line, which is not run.
+
+    Skips the calling test if gcloud is missing.
+    """
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is missing")
     lint = ["gcloud", "meta", "lint-gcloud-commands", f"--command-string={shlex.join(argv)}"]
     settings = os.environ | {"CLOUDSDK_CONFIG": str(folder), "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "1"}
     (answer,) = json.loads(subprocess.run(lint, env=settings, check=True, capture_output=True).stdout)
-    said: str | None = answer["error_message"]
-    return said
+    error: str | None = answer["error_message"]
+    return error

@@ -1,4 +1,4 @@
-"""HTTP servers on the loopback, for stand-ins of services: any, and one that answers JSON by a function."""
+"""HTTP servers on the loopback interface, for stand-ins of services."""
 
 import contextlib
 import json
@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 _Server = TypeVar("_Server", bound=HTTPServer)
 
-Answer = Callable[[str, str, Message, Any], tuple[int, Any]]
-"""From method, path with query, headers and the body as data: the status and the body of the answer."""
+Handle = Callable[[str, str, Message, Any], tuple[int, Any]]
+"""Returns a response's status and JSON body for a request: method, path with query, headers and parsed body."""
 
 
 @contextlib.contextmanager
 def serving(server: _Server) -> Iterator[_Server]:
-    """Let a server serve in a thread of its own for as long as the block lasts."""
+    """Run a server in its own thread until the block ends."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
@@ -28,18 +28,18 @@ def serving(server: _Server) -> Iterator[_Server]:
 
 
 def address(server: HTTPServer) -> str:
-    """Where it serves, without a path."""
+    """Return the server's URL, without a path."""
     return f"http://127.0.0.1:{server.server_port}"
 
 
 @contextlib.contextmanager
-def answering(answer: Answer) -> Iterator[str]:
-    """Serve for as long as the block lasts, at this address."""
+def serving_json(handle: Handle) -> Iterator[str]:
+    """Serve JSON on the loopback until the block ends; yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = answer(self.command, self.path, self.headers, json.loads(sent) if sent else None)
+        def _respond(self) -> None:
+            request = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, body = handle(self.command, self.path, self.headers, json.loads(request) if request else None)
             data = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")
@@ -47,10 +47,10 @@ def answering(answer: Answer) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the library's names
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _respond  # noqa: N815 - the names that http.server calls
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield address(server)

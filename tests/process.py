@@ -1,4 +1,4 @@
-"""How the tests run the command."""
+"""The command line and the environment for running tpucfg in a subprocess."""
 
 import os
 import sys

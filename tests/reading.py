@@ -1,4 +1,4 @@
-"""Three readers of YAML, and what it means that two of them read the same."""
+"""Three readers of YAML, and a canonical form to compare what they return."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from tpucfg.yamldoc.reader import read_text
 
 
 def by_pyyaml(text: str) -> Any:
-    """What YAML 1.1 makes of a text, as most trainers read it."""
+    """Return the data by YAML 1.1, as most trainers read it."""
     return yaml.safe_load(text)
 
 
 def by_ruamel(text: str) -> Any:
-    """What YAML 1.2 makes of a text."""
+    """Return the data by YAML 1.2."""
     return YAML(typ="safe", pure=True).load(text)
 
 
 def by_tpucfg(text: str) -> Any:
-    """What this project's own reader makes of a text, without a word of complaint."""
+    """Return the data by this project's own reader, which must have no findings."""
     document = read_text(text, "config.yaml")
     assert document.findings == ()
     return document.data
@@ -32,12 +32,12 @@ READERS = {"PyYAML, 1.1": by_pyyaml, "ruamel.yaml, 1.2": by_ruamel, "tpucfg": by
 
 
 def canonical(value: Any) -> str:
-    """Equal only for values of equal content, type and order: Python itself holds 1, 1.0 and True for equal."""
+    """Return a text that is equal only for values of equal content, type and order: in Python, 1 == 1.0 == True."""
     return json.dumps(value)
 
 
 def below(path: KeyPath, node: Node | None) -> Iterator[tuple[KeyPath, Node]]:
-    """The node and all nodes below it, with their paths."""
+    """Yield the node and all nodes below it, with their paths."""
     assert node is not None
     yield path, node
     children: Any = node.children

@@ -82,7 +82,7 @@ def ids(findings: tuple[Finding, ...]) -> list[str]:
     return [finding.id for finding in findings]
 
 
-def the(id_: str, findings: tuple[Finding, ...]) -> Finding:
+def finding_with_id(id_: str, findings: tuple[Finding, ...]) -> Finding:
     """Return the only finding with an id."""
     (match,) = [finding for finding in findings if finding.id == id_]
     return match

@@ -33,7 +33,7 @@ def test_every_input_is_handled(batch: int) -> None:
 
 
 def test_input_depends_only_on_seed_and_number() -> None:
-    """Parts again, of any kind, and read back from its file, it is the same to the byte."""
+    """Made a second time, or read back from its file, an input of any kind is identical."""
     for number, kind in enumerate(KINDS):
         case = make(3, number, kind)
         assert case == make(3, number, kind)

@@ -17,7 +17,7 @@ PAIR_COUNT: Final = 1200
 
 
 def changed_sections() -> dict[str, dict[str, Any]]:
-    """Return the sections in which each case differs from the base spec; None is a section that is left out."""
+    """Return the sections in which each case differs from the base spec; None is an omitted section."""
     changes = {}
     for folder in cases():
         file = file_of(folder)

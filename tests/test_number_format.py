@@ -58,12 +58,12 @@ def test_a_metric_keeps_its_digits() -> None:
 @pytest.mark.parametrize(
     ("ratio", "text"), [(Fraction(1, 3), "0.333×"), (Fraction(4), "4×"), (Fraction(1500), "1,500×")]
 )
-def test_factors(ratio: Fraction, text: str) -> None:
+def test_a_factor_has_three_digits_below_a_thousand(ratio: Fraction, text: str) -> None:
     """A factor has three digits below a thousand, and is a whole number from there on."""
     assert format_factor(ratio) == text
 
 
-def test_rates_hours_and_dollars() -> None:
+def test_rates_hours_and_dollars_have_few_digits() -> None:
     """Large values have no fraction, amounts below a cent keep a digit, and unknown values are a dash."""
     values = [Fraction(12345, 10), Fraction(123456, 1000), Fraction(12, 10_000), None]
     assert [format_rate(value) for value in values] == ["1,234", "123.5", "0.0012", "–"]

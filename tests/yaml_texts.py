@@ -1,4 +1,4 @@
-"""Texts for the reader: what it reads, what it refuses, and data that others may have written."""
+"""Texts that the reader accepts, texts that it refuses, and random data for other YAML writers."""
 
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ CONSTRUCTS: Final[dict[str, Any]] = {
     '{"a": "\\ud83d\\ude00", "\\uD83D\\uDE00": "\\\\ud83d"}': {"a": "😀", "😀": "\\ud83d"},
     "{a: \"x\ty\", b: 'x'}": {"a": "x\ty", "b": "x"},
 }
-"""Every construct of YAML that a spec may use, with what it says."""
+"""Every construct of YAML that a spec may use, with its data."""
 
 REFUSED: Final = {
     "a: [1\n": ("TPU002", 1, 6),
@@ -97,4 +97,4 @@ REFUSED: Final = {
     '"\\x7f": 1\n': ("TPU011", 1, 1),
     '{"a": "\\u0080"}': ("TPU011", 1, 7),
 }
-"""What is refused, with its id and its place."""
+"""Refused texts, each with the id, line and column of its finding."""

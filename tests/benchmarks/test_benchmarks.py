@@ -78,20 +78,20 @@ def test_growth_is_the_cost_of_an_additional_config() -> None:
 
 @pytest.fixture
 def variants(tmp_path: Path) -> Path:
-    """A folder with the inputs of ten configs."""
+    """Create a folder with the inputs of ten configs."""
     list(throughput.write_specs(tmp_path))
     (tmp_path / "variants.json").write_text(json.dumps({"variants": list(peers.variants(10))}))
     return tmp_path
 
 
-def configs_of(tool: peers.Tool, here: Path) -> list[Any]:
+def configs_of(tool: peers.Tool, folder: Path) -> list[Any]:
     """Return the configs that a tool generates, from files or stdout."""
     own = {"tpucfg": Path(sys.executable).with_name("tpucfg"), "script": Path(sys.executable)}
     program = own.get(tool.name.partition(" ")[0]) or shutil.which(tool.name)
     if program is None:
         pytest.skip(f"{tool.name} is not on the PATH")
-    process = subprocess.run(tool.command(str(program), 10), cwd=here, check=True, capture_output=True, text=True)
-    texts = [path.read_text() for path in sorted((here / "out").rglob("*.*")) if path.is_file()] or [process.stdout]
+    process = subprocess.run(tool.command(str(program), 10), cwd=folder, check=True, capture_output=True, text=True)
+    texts = [path.read_text() for path in sorted((folder / "out").rglob("*.*")) if path.is_file()] or [process.stdout]
     documents = [document for text in texts for document in yaml.safe_load_all(text)]
     return documents[0] if tool.name == "cue" else documents
 

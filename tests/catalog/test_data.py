@@ -24,8 +24,8 @@ def test_a_source_is_public_and_dated() -> None:
 
 
 @each_generation
-def test_the_rows_are_in_order_of_their_numbers(generation: Generation) -> None:
-    """The sizes of a generation come in ascending order, each once."""
+def test_sizes_are_in_ascending_order(generation: Generation) -> None:
+    """The sizes of a generation are in ascending order, without duplicates."""
     numbers = [slice_.number for slice_ in generation.slices]
     assert numbers == sorted(set(numbers))
 
@@ -50,7 +50,7 @@ def test_chips_follow_from_the_name_and_from_the_topology(slice_: Slice) -> None
 
 
 @each_size
-def test_hosts_come_out_whole_on_every_machine(slice_: Slice) -> None:
+def test_hosts_have_all_chips_on_every_machine(slice_: Slice) -> None:
     """On each machine type the hosts have the slice's chips, and the machine's name has their number per host."""
     assert slice_.hosts * slice_.chips_per_host == slice_.chips
     for machine in slice_.machines:
@@ -68,14 +68,14 @@ def test_the_default_machine_has_the_fewest_hosts(slice_: Slice) -> None:
 
 @each_size
 def test_every_target_supports_a_size_or_has_a_reason(slice_: Slice) -> None:
-    """The targets are split between those that take the size and those with a reason."""
+    """Each target either supports the size or has a reason why not."""
     assert {*slice_.targets, *slice_.refusals} == {*TARGETS}
     assert not {*slice_.targets} & {*slice_.refusals}
 
 
 @each_size
 def test_a_supported_size_has_the_values_that_its_target_needs(slice_: Slice) -> None:
-    """For gke label and topology, for vertex-ai a name or machine and topology, for cloud-tpu name and runtime."""
+    """Gke needs label and topology, vertex-ai a name or machine and topology, and cloud-tpu name and runtime."""
     if "gke" in slice_.targets:
         assert slice_.machine
         assert slice_.topology
@@ -98,14 +98,14 @@ def test_every_size_has_an_official_zone(slice_: Slice) -> None:
 
 @each_size
 def test_googles_own_lists_come_first(slice_: Slice) -> None:
-    """The zones are ordered from Google's current list down to other people's."""
+    """The zones are ordered from Google's current list to other sources."""
     kinds = ["official", "single-tenant", "older-docs", "third-party"]
     ranks = [kinds.index(zone.kind) for zone in slice_.zones]
     assert ranks == sorted(ranks)
 
 
 def test_a_region_is_the_zone_without_its_last_part() -> None:
-    """Every region in the data looks like one, those of the AI zones too."""
+    """Every region in the data looks like one, including those of the AI zones."""
     regions = {zone.region for slice_ in CATALOG.all() for zone in slice_.zones}
     assert [region for region in regions if not re.fullmatch(r"[a-z]+-[a-z]+[0-9]+", region)] == []
     assert {"us-south1", "us-central1"} <= regions

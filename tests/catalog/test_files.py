@@ -1,6 +1,6 @@
 """Invariants of the data files that the loader relies on without checking.
 
-No test here loads the catalog, so a broken file fails with its own mistake.
+No test here loads the catalog, so a broken file fails with its own error.
 """
 
 import json
@@ -22,7 +22,7 @@ each_file = pytest.mark.parametrize("name", INDEX)
 
 
 def test_every_data_file_is_in_the_index() -> None:
-    """A generation's file that the index does not name would be dead data."""
+    """The index names the file of every generation; any other file would be unused."""
     assert {path.stem for path in DATA.glob("*.yaml")} == {*INDEX, "index", "sources"}
 
 
@@ -42,8 +42,8 @@ def test_a_file_fits_the_schema(name: str) -> None:
 
 
 @each_file
-def test_a_file_holds_no_key_twice(name: str) -> None:
-    """No mapping of a data file repeats a key: YAML would keep the last without a word."""
+def test_a_file_has_no_duplicate_key(name: str) -> None:
+    """No mapping of a data file repeats a key: YAML parsers keep the last value without an error."""
     document = yaml.compose((DATA / f"{name}.yaml").read_text())
     assert document is not None
     assert list(_repeated(document)) == []
@@ -61,8 +61,8 @@ def _repeated(node: yaml.Node) -> Iterator[str]:
 
 
 @each_file
-def test_a_file_speaks_only_of_its_own_sizes_and_machines(name: str) -> None:
-    """Every list of sizes or machines in a file names what the file itself defines."""
+def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
+    """Every list of sizes or machines in a file names only those that the file defines."""
     data = FILES[name]
     entries = [*data["targets"].values(), *data["zones"]]
     named = {size for entry in entries for key in ("sizes", "except") for size in entry.get(key, ())}
@@ -73,7 +73,7 @@ def test_a_file_speaks_only_of_its_own_sizes_and_machines(name: str) -> None:
 
 
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
-    """`sources.yaml` and the ids in the data files are the same set."""
+    """The sources in `sources.yaml` are exactly those that the data files cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))
 
@@ -93,7 +93,7 @@ def _cited(value: Any) -> Iterator[str]:
 
 
 def test_no_alias_is_a_real_prefix() -> None:
-    """An alias that were a prefix, or stood for two generations, would give the wrong hint."""
+    """An alias that equals a prefix, or belongs to two generations, would give a wrong suggestion."""
     prefixes = [entry["prefix"] for entry in INDEX.values()]
     aliases = [alias for entry in INDEX.values() for alias in entry["aliases"]]
     assert len({*prefixes, *aliases}) == len(prefixes) + len(aliases)

@@ -1,4 +1,4 @@
-"""Finding sizes: what the loader answers, and what it reads for it."""
+"""Look-ups of sizes, their results, and the files that they read."""
 
 import shutil
 from pathlib import Path
@@ -23,22 +23,22 @@ def test_v3_32_is_sixteen_chips_on_four_hosts() -> None:
     assert slice_.vertex_machine_type == "cloud-tpu"
 
 
-def test_ai_platform_takes_eight_cores_only() -> None:
-    """AI Platform Training takes v2-8 and v3-8, and every other size has its reason."""
-    taken = [slice_.size for slice_ in CATALOG.all() if "ai-platform" in slice_.targets]
-    assert taken == ["v2-8", "v3-8"]
+def test_ai_platform_supports_eight_cores_only() -> None:
+    """AI Platform Training supports v2-8 and v3-8, and every other size has a reason."""
+    supported = [slice_.size for slice_ in CATALOG.all() if "ai-platform" in slice_.targets]
+    assert supported == ["v2-8", "v3-8"]
     larger = CATALOG.find("v3-32")
     assert larger is not None
     assert "8 TPU cores" in larger.refusals["ai-platform"].reason
 
 
-def test_each_other_target_leaves_out_what_its_sources_leave_out() -> None:
-    """vertex-ai takes no v4 and v5p and nine of TPU7x, cloud-tpu no TPU7x, gke no v2 and no v4 without a shape."""
+def test_each_target_omits_the_sizes_that_its_sources_omit() -> None:
+    """vertex-ai has no v4 and v5p and nine sizes of TPU7x, cloud-tpu no TPU7x, gke no v2 and no v4 without a shape."""
     by_target = {
         target: [slice_ for slice_ in CATALOG.all() if target in slice_.targets]
         for target in ("vertex-ai", "cloud-tpu", "gke")
     }
-    generations = {target: {slice_.generation for slice_ in those} for target, those in by_target.items()}
+    generations = {target: {slice_.generation for slice_ in slices} for target, slices in by_target.items()}
     assert generations["vertex-ai"] >= {"v2", "v3", "v5e", "v6e", "tpu7x"}
     assert generations["vertex-ai"].isdisjoint({"v4", "v5p"})
     assert [slice_.topology for slice_ in by_target["vertex-ai"] if slice_.generation == "tpu7x"] == [
@@ -51,12 +51,12 @@ def test_each_other_target_leaves_out_what_its_sources_leave_out() -> None:
 
 @pytest.mark.parametrize("size", ["v3-16", "v3", "v3-", "-8", "", "v3-032", "V3-32", "v5e-32", "v3-32 ", "v9-8"])
 def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
-    """A size that does not exist, or is written otherwise, is not found."""
+    """A size that does not exist, or has another spelling, is not found."""
     assert CATALOG.find(size) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "size"),
     [
         ("v5e-32", "v5litepod-32"),
         ("v5lite-16", "v5litepod-16"),
@@ -74,14 +74,14 @@ def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
         ("v3-32", "v3-32"),
     ],
 )
-def test_a_misspelt_size_finds_the_one_meant(text: str, meant: str) -> None:
-    """Names of other tools, absent numbers and slips of the finger lead to the nearest real size."""
-    assert CATALOG.nearest(text) == meant
+def test_a_misspelt_size_has_a_suggestion(text: str, size: str) -> None:
+    """For names of other tools, absent numbers and typing errors, the suggestion is the nearest real size."""
+    assert CATALOG.nearest(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "a100-8", "n1-standard-8", "europe-west4", "v3-\N{SUPERSCRIPT TWO}"])
-def test_what_is_near_no_size_finds_none_or_a_real_one(text: str) -> None:
-    """Text of any kind is answered with a size that exists or with nothing, never with an error."""
+def test_any_text_has_a_real_suggestion_or_none(text: str) -> None:
+    """For any text, the suggestion is an existing size or None, and there is no error."""
     nearest = CATALOG.nearest(text)
     assert nearest is None or CATALOG.find(nearest)
 
@@ -97,16 +97,16 @@ def test_a_two_by_four_slice_is_one_host_unless_the_small_machine_is_chosen() ->
     assert small.on_machine("ct6e-standard-8t") == default
 
 
-def test_a_machine_that_does_not_carry_the_size_is_refused_by_name() -> None:
-    """The refusal names the size, the machine asked for and the ones there are."""
+def test_a_machine_that_does_not_offer_the_size_is_refused() -> None:
+    """The error names the size, the refused machine and the offered ones."""
     slice_ = CATALOG.find("v6e-16")
     assert slice_ is not None
     with pytest.raises(ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"):
         slice_.on_machine("ct6e-standard-8t")
 
 
-def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
-    """TPU v2 has no public machine type: the machine is not known, the hosts are."""
+def test_a_size_without_machine_types_has_hosts() -> None:
+    """TPU v2 has no public machine type, so its machine is None, but its number of hosts is known."""
     slice_ = CATALOG.find("v2-32")
     assert slice_ is not None
     assert (slice_.machine, slice_.machines, slice_.hosts) == (None, (), 4)
@@ -115,7 +115,7 @@ def test_a_size_without_machine_types_has_hosts_all_the_same() -> None:
 
 
 def test_a_value_without_a_source_is_none() -> None:
-    """v4-640 is listed by the API without a shape: chips and hosts follow from the name, the topology is not known."""
+    """v4-640 is listed by the API without a shape: chips and hosts follow from the name, and the topology is None."""
     slice_ = CATALOG.find("v4-640")
     assert slice_ is not None
     assert slice_.topology is None
@@ -123,8 +123,8 @@ def test_a_value_without_a_source_is_none() -> None:
     assert slice_.targets == ("cloud-tpu",)
 
 
-def test_a_derived_value_has_its_derivation() -> None:
-    """The topology of v2 and its peak say that no primary source states them; v3's have nothing to say."""
+def test_a_derived_value_has_a_derivation() -> None:
+    """Topology and peak of v2, which no primary source states, have a derivation; those of v3 have none."""
     older, newer = CATALOG.find("v2-8"), CATALOG.find("v3-8")
     assert older is not None
     assert newer is not None
@@ -139,8 +139,8 @@ def test_regions_can_be_restricted_to_googles_own_list() -> None:
     assert CATALOG.regions("v3-16") == ()
 
 
-def test_the_zones_of_one_region() -> None:
-    """A region has those zones of a size that lie in it, AI zones included."""
+def test_a_region_has_its_zones_of_a_size() -> None:
+    """The zones of a size in a region include AI zones; an unknown region has none."""
     slice_ = CATALOG.find("v6e-8")
     assert slice_ is not None
     assert {zone.name: zone.official for zone in slice_.zones_in("us-south1")} == {
@@ -151,8 +151,8 @@ def test_the_zones_of_one_region() -> None:
     assert slice_.zones_in("mars-north1") == ()
 
 
-def test_all_sizes_come_by_generation_and_number() -> None:
-    """The whole catalog is in the order of the generations and of the numbers within."""
+def test_all_sizes_are_sorted_by_generation_and_number() -> None:
+    """`all` has the order of the generations, and of the numbers within each generation."""
     order = [generation.name for generation in tuple(CATALOG.generations())]
     keys = [(order.index(slice_.generation), slice_.number) for slice_ in CATALOG.all()]
     assert keys == sorted(keys)
@@ -166,16 +166,16 @@ def test_an_unknown_generation_is_a_key_error() -> None:
 
 
 def test_a_slice_is_a_value() -> None:
-    """Two readings of a size are equal, and neither can be changed."""
-    one, other = CATALOG.find("v3-8"), Catalog().find("v3-8")
-    assert one is not None
-    assert one == other
+    """Slices of one size from two catalogs are equal, and immutable."""
+    slice_, other = CATALOG.find("v3-8"), Catalog().find("v3-8")
+    assert slice_ is not None
+    assert slice_ == other
     with pytest.raises(AttributeError):
-        one.chips = 8  # type: ignore[misc]
+        slice_.chips = 8  # type: ignore[misc]
 
 
 def test_a_run_reads_only_the_generation_it_uses(tmp_path: Path) -> None:
-    """With only the index and v3.yaml on disk, v3's sizes are found: no other file is opened for them."""
+    """With only the index and v3.yaml on disk, v3's sizes are found, so no other file is read."""
     for name in ("index.yaml", "v3.yaml"):
         shutil.copy(DATA / name, tmp_path)
     catalog = Catalog(tmp_path)
@@ -186,8 +186,8 @@ def test_a_run_reads_only_the_generation_it_uses(tmp_path: Path) -> None:
         catalog.find("v2-8")
 
 
-def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
-    """A file and a line in the index are all that a new generation takes."""
+def test_a_new_generation_needs_only_data(tmp_path: Path) -> None:
+    """A new generation is a file and a line in the index, without code."""
     shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
     text = (DATA / "v6e.yaml").read_text().replace("generation: v6e", "generation: v9").replace("v6e-", "v9-")
     (tmp_path / "v9.yaml").write_text(text)
@@ -201,8 +201,8 @@ def test_a_new_generation_is_an_edit_of_data(tmp_path: Path) -> None:
     assert catalog.all()[-1].generation == "v9"
 
 
-def test_a_source_has_its_address() -> None:
-    """The ids that a size cites lead to public addresses."""
+def test_a_source_has_a_url() -> None:
+    """The source ids of a size have public URLs."""
     slice_ = CATALOG.find("v3-32")
     assert slice_ is not None
     assert [CATALOG.sources[source].url for source in slice_.sources] == [
@@ -212,6 +212,6 @@ def test_a_source_has_its_address() -> None:
 
 
 @pytest.mark.parametrize("size", ["v2-" + "9" * 5000, "v2-0", "v2-²", "9" * 5000])
-def test_a_number_that_no_size_has_is_nothing_to_count_with(size: str) -> None:
-    """Python turns no text of thousands of digits into a number; what is near is still found, or nothing."""
+def test_a_huge_number_is_no_error(size: str) -> None:
+    """Python refuses to parse thousands of digits, but the look-up returns an existing size or None."""
     assert Catalog().nearest(size) in (None, *(slice_.size for slice_ in Catalog().all()))

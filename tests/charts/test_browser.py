@@ -21,13 +21,13 @@ WIDTHS = (400, 700, 1280)
 def test_the_example_page_fits_every_width_and_scheme(browse: Browse, width: int, scheme: str) -> None:
     """The page requests only itself, logs nothing to the console, and fits a phone as well as a screen."""
     plan = planned(EXAMPLE)
-    seen = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width, scheme=scheme)
+    opened = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width, scheme=scheme)
 
-    assert seen.asked == [seen.page.url]
-    assert seen.said == []
-    assert seen.overflow() == 0
-    assert seen.overlaps() == []
-    background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert opened.requests == [opened.page.url]
+    assert opened.messages == []
+    assert opened.overflow() == 0
+    assert opened.overlaps() == []
+    background = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == {"light": "rgb(253, 252, 249)", "dark": "rgb(21, 24, 29)"}[scheme]
 
 
@@ -38,19 +38,19 @@ def test_no_label_touches_another(browse: Browse, seed: int) -> None:
     measured = random_measured(plan, seed) if seed % 3 else {}
 
     for width in WIDTHS:
-        seen = browse("ladder.html", html_of(plan, measured), width=width)
-        assert seen.overlaps() == [], f"{width} px"
-        assert seen.overflow() == 0, f"{width} px"
+        opened = browse("ladder.html", html_of(plan, measured), width=width)
+        assert opened.overlaps() == [], f"{width} px"
+        assert opened.overflow() == 0, f"{width} px"
     assert browse("ladder.svg", svg_of(plan, measured)).overlaps() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_svg_opens_as_a_document(browse: Browse, scheme: str) -> None:
-    """The stand-file SVG requests nothing, and follows the reader's colour scheme."""
-    seen = browse("ladder.svg", svg_of(planned(EXAMPLE, environments=("prod",))), scheme=scheme)
+    """The standalone SVG requests nothing, and follows the reader's colour scheme."""
+    opened = browse("ladder.svg", svg_of(planned(EXAMPLE, environments=("prod",))), scheme=scheme)
 
-    assert (seen.asked, seen.said) == ([seen.page.url], [])
-    paper = seen.page.evaluate("getComputedStyle(document.querySelector('.paper')).fill")
+    assert (opened.requests, opened.messages) == ([opened.page.url], [])
+    paper = opened.page.evaluate("getComputedStyle(document.querySelector('.paper')).fill")
     assert paper == {"light": "rgb(253, 252, 249)", "dark": "rgb(21, 24, 29)"}[scheme]
 
 
@@ -58,23 +58,25 @@ def test_the_svg_opens_as_a_document(browse: Browse, scheme: str) -> None:
 def test_charts_are_accessible(browse: Browse, width: int) -> None:
     """Each visible chart is an image with a name and a description, and its figures are in a table too."""
     plan = planned(EXAMPLE, environments=("prod",))
-    seen = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width)
+    opened = browse("ladder.html", html_of(plan, random_measured(plan, 1)), width=width)
 
-    charts = seen.page.get_by_role("img")
+    charts = opened.page.get_by_role("img")
     assert [chart.locator("title").inner_html() for chart in charts.all()] == [
         chart.title for chart in narratives(plan, random_measured(plan, 1))[0].charts
     ]
-    assert seen.page.get_by_role("img", name="What changes with the cores v3-8, 8 cores: batch_size 1,024").count() == 1
-    table = seen.page.get_by_role("table")
+    assert (
+        opened.page.get_by_role("img", name="What changes with the cores v3-8, 8 cores: batch_size 1,024").count() == 1
+    )
+    table = opened.page.get_by_role("table")
     assert table.get_by_role("columnheader").all_inner_texts()[:3] == ["size", "chips", "cores"]
     assert table.get_by_role("rowheader").all_inner_texts() == ["v3-8", "v3-32", "v3-128"]
-    assert seen.page.get_by_role("heading").all_inner_texts()[:2] == ["mnist", "prod: from v3-8 to v3-128"]
+    assert opened.page.get_by_role("heading").all_inner_texts()[:2] == ["mnist", "prod: from v3-8 to v3-128"]
 
 
 def test_a_wide_table_scrolls_inside_its_box(browse: Browse) -> None:
     """On a phone, the table's box can be focused and scrolled, and the sizes stay visible."""
-    seen = browse("ladder.html", html_of(planned(EXAMPLE, environments=("prod",))), width=400)
-    box = seen.page.get_by_role("region", name="all figures")
+    opened = browse("ladder.html", html_of(planned(EXAMPLE, environments=("prod",))), width=400)
+    box = opened.page.get_by_role("region", name="all figures")
 
     box.focus()
     assert box.evaluate("box => box.scrollWidth > box.clientWidth")
@@ -86,21 +88,21 @@ def test_a_wide_table_scrolls_inside_its_box(browse: Browse) -> None:
 def test_a_printed_page_is_light_and_wide(browse: Browse) -> None:
     """Print uses the light colours and the wide charts, in the dark scheme too."""
     plan = random_plan(1)
-    seen = browse("ladder.html", html_of(plan), width=400, scheme="dark")
-    seen.page.emulate_media(media="print", color_scheme="dark")
+    opened = browse("ladder.html", html_of(plan), width=400, scheme="dark")
+    opened.page.emulate_media(media="print", color_scheme="dark")
 
-    assert seen.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 31, 36)"
-    assert seen.page.locator("svg.wide").first.is_visible()
-    assert not seen.page.locator("svg.narrow").first.is_visible()
-    assert seen.page.pdf().startswith(b"%PDF")
+    assert opened.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 31, 36)"
+    assert opened.page.locator("svg.wide").first.is_visible()
+    assert not opened.page.locator("svg.narrow").first.is_visible()
+    assert opened.page.pdf().startswith(b"%PDF")
 
 
 def test_the_printed_table_fits_the_sheet(browse: Browse) -> None:
     """The table, which cannot be scrolled on paper, fits an A4 sheet without its margins."""
-    seen = browse("ladder.html", html_of(planned(EXAMPLE)), width=716)
-    seen.page.emulate_media(media="print")
+    opened = browse("ladder.html", html_of(planned(EXAMPLE)), width=716)
+    opened.page.emulate_media(media="print")
 
-    table = seen.page.get_by_role("table").first.bounding_box()
+    table = opened.page.get_by_role("table").first.bounding_box()
     assert table is not None
     assert table["x"] + table["width"] <= 716
 
@@ -126,14 +128,14 @@ def test_hostile_names_are_shown_as_text(browse: Browse) -> None:
     findings = [Finding.of("TPU041", HOSTILE, Location("tpucfg.yaml"), help=HOSTILE)]
     svg = render_svg([narrative], findings)
 
-    seen = browse("hostile.html", render_html(HOSTILE, [ChartSection(narrative, [HOSTILE], [[HOSTILE]])], findings))
-    assert (seen.asked, seen.said) == ([seen.page.url], [])
-    assert seen.page.title() == f"{ESCAPED}: the ladder"
-    assert seen.page.locator("h1").inner_text() == ESCAPED
-    assert seen.page.locator("td, tbody th").inner_text() == ESCAPED
-    assert seen.page.locator("script, img, h1 *").count() == 0
+    opened = browse("hostile.html", render_html(HOSTILE, [ChartSection(narrative, [HOSTILE], [[HOSTILE]])], findings))
+    assert (opened.requests, opened.messages) == ([opened.page.url], [])
+    assert opened.page.title() == f"{ESCAPED}: the ladder"
+    assert opened.page.locator("h1").inner_text() == ESCAPED
+    assert opened.page.locator("td, tbody th").inner_text() == ESCAPED
+    assert opened.page.locator("script, img, h1 *").count() == 0
     file = browse("hostile.svg", svg)
-    assert (file.asked, file.said) == ([file.page.url], [])
-    shown = "".join(file.page.locator("text.headline").all_text_contents())
-    assert shown.replace(" ", "") == ESCAPED.replace(" ", "")
+    assert (file.requests, file.messages) == ([file.page.url], [])
+    headline = "".join(file.page.locator("text.headline").all_text_contents())
+    assert headline.replace(" ", "") == ESCAPED.replace(" ", "")
     assert file.page.locator("script, img").count() == 0

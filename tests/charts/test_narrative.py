@@ -32,7 +32,7 @@ def labels(chart: Chart) -> dict[str, list[str]]:
     return {column.title: [cell.text for cell in column.cells] for column in chart.columns}
 
 
-def test_a_ladder_of_three_rungs() -> None:
+def test_the_words_of_a_ladder_of_three_rungs_are_exact() -> None:
     """The headline has the first and last size, the lead what stays, each column how its figure changes."""
     narrative = narrative_of(
         sizes=["v2-8", "v2-32", "v2-128"], training__learning_rate=0.1, training__learning_rate_rule="linear"
@@ -90,7 +90,7 @@ def test_an_override_is_a_ring() -> None:
     assert narrative.charts[0].notes == ("A ring: the spec sets this figure for this rung.",)
 
 
-def test_measured_throughput_against_linear() -> None:
+def test_measured_throughput_is_compared_with_linear_scaling() -> None:
     """Linear scaling starts from the first measured rung; rungs without a measurement have a note."""
     (chart,) = scaling_charts(None, 1000, 3600, None)
 
@@ -131,15 +131,15 @@ def test_each_environment_has_its_own_measurements() -> None:
     assert [chart.title.partition(":")[0] for chart in narrative.charts[1:]] == ["a", "c"]
 
 
-@pytest.mark.parametrize(("text", "shown"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
-def test_any_spelling_of_a_number(text: str, shown: str) -> None:
+@pytest.mark.parametrize(("text", "label"), [("0x1F", "0x1F"), ("0x0000000F", "15"), ("+.50", "+.50")])
+def test_any_spelling_of_a_number_is_drawn_at_its_value(text: str, label: str) -> None:
     """A number in any spelling of YAML is drawn at its value, and labelled as the trainer gets it."""
     text_of_spec = json.dumps(spec(training__learning_rate=1, training__tuned_on="v2-8")).replace(
         'rate": 1', f'rate": {text}'
     )
     (narrative,) = narratives(planned(text_of_spec))
 
-    assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [shown, shown]
+    assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [label, label]
 
 
 def test_long_numbers_are_rounded() -> None:

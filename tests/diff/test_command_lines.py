@@ -28,7 +28,7 @@ docker run --detach --name trainer \\
         (["--a="], {"--a": ""}),
     ],
 )
-def test_words_by_flag(words: list[str], expected: dict[str, Any]) -> None:
+def test_each_flag_has_its_value(words: list[str], expected: dict[str, Any]) -> None:
     """Each flag has its value: none, one, or a list for a repeated flag. Other words keep their order."""
     assert parse_command_lines({"any": words}) == {"any": expected}
 
@@ -39,7 +39,7 @@ def test_other_lists_are_not_changed() -> None:
 
 
 def test_flags_of_a_script_are_compared_by_name() -> None:
-    """A flag on a line of its own is compared by name, and every other line as a line."""
+    """A flag on its own line is compared by name, and every other line as a line."""
     before = {"script": SCRIPT % (1, 10, "")}
     after = {"script": (SCRIPT % (2, 20, " \\\n  --more=1")).replace("image:1", "image:2")}
 

@@ -49,7 +49,7 @@ def test_changes_that_differ_only_in_size_are_merged() -> None:
 
 
 def test_size_in_a_value_of_every_config_is_not_replaced() -> None:
-    """A value that all configs have exactly is printed as it is, even if it contains one of their sizes."""
+    """A value that all configs have exactly is printed unchanged, even if it contains one of their sizes."""
     before = {f"dev/{size}": {"x": "a"} for size in ("v2-8", "v2-32")}
     after = {f"dev/{size}": {"x": "gs://b/v2-8"} for size in ("v2-8", "v2-32")}
 
@@ -123,6 +123,6 @@ def test_added_mapping_is_split_into_its_values() -> None:
 
 def test_mapping_with_too_many_values_is_not_split() -> None:
     """An added mapping with a thousand values is one change."""
-    after = {"dev/v2-8": {"node": {f"k{at}": at for at in range(1000)}}}
+    after = {"dev/v2-8": {"node": {f"k{number}": number for number in range(1000)}}}
 
     assert len(difference_lines({"dev/v2-8": {}}, after)) == 4

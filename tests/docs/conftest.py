@@ -1,4 +1,4 @@
-"""The documentation's site, built as `make docs` builds it."""
+"""A fixture that builds the documentation site like `make docs`."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ import pytest
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built in strict mode and out of nothing."""
+    """Build the site in strict mode into an empty folder, and return the folder."""
     return build_site.build(tmp_path_factory.mktemp("site"))

@@ -1,4 +1,4 @@
-"""The pages that are made from the schema and the commands."""
+"""The reference pages, which are generated from the schema and the commands."""
 
 import re
 from pathlib import Path
@@ -21,13 +21,13 @@ SPEC = (reference.PAGES / "spec.md").read_text(encoding="utf-8")
 COMMANDS_PAGE = (reference.PAGES / "commands.md").read_text(encoding="utf-8")
 
 
-def test_the_pages_are_what_would_be_written() -> None:
-    """No page was written by hand, or forgotten after a change: `make pages` writes them."""
+def test_the_pages_are_up_to_date() -> None:
+    """Each page equals its generated text, which `make pages` writes."""
     assert [path.name for path, _ in reference.differing()] == []
 
 
-def test_the_check_says_what_differs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`--check` ends with 1 and writes nothing; without it the pages are written, and it ends with 0."""
+def test_the_check_fails_for_outdated_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`--check` exits with 1 and writes nothing; without it the pages are written, and the status is 0."""
     monkeypatch.setattr(reference, "ROOT", tmp_path)
     monkeypatch.setattr(reference, "PAGES", tmp_path / "reference")
     (tmp_path / "schema").symlink_to(ROOT / "schema")
@@ -40,7 +40,7 @@ def test_the_check_says_what_differs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.dotted)
 def test_every_key_has_its_entry(key: Key) -> None:
-    """Each key that the schema allows, also below what the writer names, stands there with a sentence and its type."""
+    """Each key that the schema allows, at any depth, has an entry with a sentence and its type."""
     entry = SPEC.partition(f"# `{key.dotted}`\n")[2].partition("\n#")[0]
 
     assert prose(key.schema["description"]) in entry
@@ -49,8 +49,8 @@ def test_every_key_has_its_entry(key: Key) -> None:
         assert prose(clause) in entry
 
 
-def test_the_examples_are_the_spec_that_they_say(tmp_path: Path) -> None:
-    """Every example is YAML with the key at its place, and has the value that the schema gives as an example."""
+def test_the_examples_are_those_of_the_schema(tmp_path: Path) -> None:
+    """Every example is YAML with the key at its path, and has the value of the schema's example."""
     blocks = re.findall(r"```yaml\n(.*?)```", SPEC, re.DOTALL)
 
     assert len(blocks) == len(KEYS)
@@ -61,21 +61,21 @@ def test_the_examples_are_the_spec_that_they_say(tmp_path: Path) -> None:
         assert value == key.schema["examples"][0]
         path = tmp_path / "tpucfg.yaml"
         path.write_text(block, encoding="utf-8")
-        wrong = [
-            it for it in parse_project(read_file(path)).findings if it.id in {"TPU002", "TPU004", "TPU006", "TPU007"}
-        ]
-        assert wrong == []
+        findings = parse_project(read_file(path)).findings
+        # An example is one key, so findings about missing keys are expected.
+        invalid = [finding for finding in findings if finding.id in {"TPU002", "TPU004", "TPU006", "TPU007"}]
+        assert invalid == []
 
 
 def test_every_command_has_its_section() -> None:
-    """Each command stands there with its usage."""
+    """Each command has a section with its usage."""
     for name in COMMANDS:
         assert f"## tpucfg {name}\n" in COMMANDS_PAGE
         assert re.search(rf"^tpucfg {name}( \[OPTIONS\])?", COMMANDS_PAGE, re.MULTILINE)
 
 
-def test_no_tag_gets_through() -> None:
-    """`<env>` of a help would be a tag that no browser shows."""
+def test_angle_brackets_are_escaped() -> None:
+    """A placeholder such as `<env>` in a help text would be an unknown tag, which no browser shows."""
     prose = re.sub(r"<!--.*?-->|```.*?```|`[^`]*`", "", SPEC + COMMANDS_PAGE, flags=re.DOTALL)
 
     assert "<" not in prose

@@ -1,4 +1,4 @@
-"""The documentation's site, built as `make docs` builds it."""
+"""The documentation site and the checker of its links."""
 
 import shutil
 from pathlib import Path
@@ -16,13 +16,13 @@ def _copy(built: Path, folder: Path) -> Path:
     return shutil.copytree(built, folder / "site")
 
 
-def test_nothing_leads_nowhere(built: Path) -> None:
-    """Every page of the nav is there; links, anchors and pictures lead somewhere; nothing is loaded from elsewhere."""
+def test_every_link_resolves(built: Path) -> None:
+    """All pages of the nav exist; links, anchors and images resolve; nothing is loaded from another host."""
     assert [*check_site.missing(built), *check_site.broken(built)] == []
 
 
 def test_every_document_is_a_page(built: Path) -> None:
-    """What lies in docs/ is in the site: a page for each finding, and the reference."""
+    """Every document in docs/ is a page of the site, and each finding has one."""
     pages = {path.relative_to(built).with_suffix(".md").as_posix() for path in built.rglob("*.html")}
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
 
@@ -31,7 +31,7 @@ def test_every_document_is_a_page(built: Path) -> None:
 
 
 def test_every_guide_is_in_the_nav() -> None:
-    """A page that nobody put into the nav is found by nobody; those of the findings are listed by their index."""
+    """Every document is in the nav, except the findings' pages, which their index lists."""
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     guides = {name for name in documents if not name.startswith("findings/TPU")}
 
@@ -39,7 +39,7 @@ def test_every_guide_is_in_the_nav() -> None:
 
 
 def test_a_session_is_marked_with_its_commands(built: Path) -> None:
-    """A block with `$ ` is copied without prompts and output; a script is copied as it stands."""
+    """A block with `$ ` is copied without prompts and output; a script is copied unchanged."""
     text = (built / "first-steps.html").read_text(encoding="utf-8")
 
     assert 'data-copy="tpucfg init my-model"' in text
@@ -48,7 +48,7 @@ def test_a_session_is_marked_with_its_commands(built: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("html", "problem"),
     [
         ('<a href="nowhere.html">', "nowhere.html: does not exist"),
         ('<a href="../outside.html">', "../outside.html: does not exist"),
@@ -59,30 +59,30 @@ def test_a_session_is_marked_with_its_commands(built: Path) -> None:
         ('<link rel="stylesheet" href="//example.com/a.css">', "//example.com/a.css: is loaded from another host"),
     ],
 )
-def test_the_checker_finds(built: Path, tmp_path: Path, written: str, said: str) -> None:
-    """Each kind of broken address is named with its page, and is the only thing that is said."""
+def test_a_broken_link_is_reported(built: Path, tmp_path: Path, html: str, problem: str) -> None:
+    """Each kind of broken link is reported with its page, and is the only problem."""
     site = _copy(built, tmp_path)
     (tmp_path / "outside.html").touch()
     with (site / "index.html").open("a", encoding="utf-8") as page:
-        page.write(written)
+        page.write(html)
 
-    assert [*check_site.broken(site)] == [f"index.html: {said}"]
+    assert [*check_site.broken(site)] == [f"index.html: {problem}"]
 
 
 @pytest.mark.parametrize(
-    "written", ['<a href="https://example.com/">', '<a href="design.html#words">', '<img src="data:,">']
+    "html", ['<a href="https://example.com/">', '<a href="design.html#words">', '<img src="data:,">']
 )
-def test_the_checker_lets_pass(built: Path, tmp_path: Path, written: str) -> None:
-    """A link that leaves the site is not followed, and a right one is right."""
+def test_a_valid_link_passes(built: Path, tmp_path: Path, html: str) -> None:
+    """An external link is not followed, and a valid link has no problem."""
     site = _copy(built, tmp_path)
     with (site / "index.html").open("a", encoding="utf-8") as page:
-        page.write(written)
+        page.write(html)
 
     assert [*check_site.broken(site)] == []
 
 
-def test_the_checker_misses_a_page_of_the_nav(built: Path, tmp_path: Path) -> None:
-    """A page that the nav names and nobody wrote is said, which zensical's strict mode does not."""
+def test_a_missing_page_of_the_nav_is_reported(built: Path, tmp_path: Path) -> None:
+    """A page that only the nav names is reported; zensical's strict mode ignores it."""
     site = _copy(built, tmp_path)
     (site / "arithmetic.html").unlink()
 

@@ -21,22 +21,22 @@ def test_the_help_has_one_line_for_each_command(tpucfg: Run) -> None:
 
 def test_render_prints_the_configs(tpucfg: Run) -> None:
     """Stdout has one YAML document for each job, and stderr is empty without findings."""
-    ended = tpucfg("render")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    documents = list(yaml.safe_load_all(ended.stdout))
+    completed = tpucfg("render")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    documents = list(yaml.safe_load_all(completed.stdout))
     counts = [document["workerPoolSpecs"][0]["machineSpec"]["acceleratorCount"] for document in documents]
     assert counts == [8, 32]
 
 
 def test_render_of_one_size_and_run(tpucfg: Run) -> None:
     """The run id is a part of the job's folder, and one size is one document."""
-    ended = tpucfg("render", "--size", "v2-32", "--run", "try-2")
-    assert ended.returncode == 0
-    folder = yaml.safe_load(ended.stdout)["baseOutputDirectory"]["outputUriPrefix"]
+    completed = tpucfg("render", "--size", "v2-32", "--run", "try-2")
+    assert completed.returncode == 0
+    folder = yaml.safe_load(completed.stdout)["baseOutputDirectory"]["outputUriPrefix"]
     assert folder == "gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-32/try-2"
 
 
-def test_render_as_json(tpucfg: Run) -> None:
+def test_render_as_json_equals_yaml(tpucfg: Run) -> None:
     """Each config is a JSON value equal to its YAML document."""
     text = tpucfg("render", "--format", "json").stdout
     decoder, configs = json.JSONDecoder(), []
@@ -49,38 +49,42 @@ def test_render_as_json(tpucfg: Run) -> None:
 
 def test_findings_of_render_go_to_stderr(tpucfg: Run) -> None:
     """With an error nothing is printed on stdout, and the status is 1."""
-    ended = tpucfg("render", "--spec", "wrong.yaml")
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert "wrong.yaml:6:" in ended.stderr
-    assert "error[TPU020]" in ended.stderr
+    completed = tpucfg("render", "--spec", "wrong.yaml")
+    assert (completed.returncode, completed.stdout) == (1, "")
+    assert "wrong.yaml:6:" in completed.stderr
+    assert "error[TPU020]" in completed.stderr
 
 
 def test_check_prints_its_result(tpucfg: Run) -> None:
     """The findings of `check` go to stdout, with a last line that counts them."""
-    ended = tpucfg("check")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "tpucfg.yaml, 2 configs: no findings\n", "")
-    ended = tpucfg("check", "--spec", "wrong.yaml")
-    assert (ended.returncode, ended.stderr) == (1, "")
-    assert ended.stdout.startswith("wrong.yaml:6:")
-    assert ended.stdout.endswith("wrong.yaml, 0 configs: 1 error\n")
+    completed = tpucfg("check")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        0,
+        "tpucfg.yaml, 2 configs: no findings\n",
+        "",
+    )
+    completed = tpucfg("check", "--spec", "wrong.yaml")
+    assert (completed.returncode, completed.stderr) == (1, "")
+    assert completed.stdout.startswith("wrong.yaml:6:")
+    assert completed.stdout.endswith("wrong.yaml, 0 configs: 1 error\n")
 
 
 @pytest.mark.parametrize("format_", ["json", "sarif"])
-def test_check_in_machine_readable_formats(tpucfg: Run, format_: str) -> None:
+def test_check_prints_one_json_value(tpucfg: Run, format_: str) -> None:
     """The output is one JSON value, also without findings, and nothing else."""
     for arguments, status in ((("check",), 0), (("check", "--spec", "wrong.yaml"), 1)):
-        ended = tpucfg(*arguments, "--format", format_)
-        found = json.loads(ended.stdout)
-        assert (ended.returncode, ended.stderr) == (status, "")
-        results = found if format_ == "json" else found["runs"][0]["results"]
+        completed = tpucfg(*arguments, "--format", format_)
+        output = json.loads(completed.stdout)
+        assert (completed.returncode, completed.stderr) == (status, "")
+        results = output if format_ == "json" else output["runs"][0]["results"]
         assert len(results) == status
 
 
-def test_check_as_github_annotations(tpucfg: Run) -> None:
+def test_check_prints_github_annotations(tpucfg: Run) -> None:
     """Each finding is one annotation line."""
-    ended = tpucfg("check", "--spec", "wrong.yaml", "--format", "github")
-    assert ended.returncode == 1
-    assert [line.partition(",line=")[0] for line in ended.stdout.splitlines()] == ["::error file=wrong.yaml"]
+    completed = tpucfg("check", "--spec", "wrong.yaml", "--format", "github")
+    assert completed.returncode == 1
+    assert [line.partition(",line=")[0] for line in completed.stdout.splitlines()] == ["::error file=wrong.yaml"]
 
 
 def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None:
@@ -89,35 +93,37 @@ def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None
     (tmp_path / "right.yaml").write_text(text)
     (tmp_path / "wrong-config.yaml").write_text(text.replace("replicaCount: 1", "replicaCount: 4"))
     assert tpucfg("check", "--config", "right.yaml", "--target", "vertex-ai").returncode == 0
-    ended = tpucfg("check", "--config", "wrong-config.yaml", "--target", "vertex-ai")
-    assert (ended.returncode, "error[TPU074]" in ended.stdout) == (1, True)
-    ended = tpucfg("check", "--config", "right.yaml")
-    assert (ended.returncode, "--target" in ended.stderr) == (2, True)
+    completed = tpucfg("check", "--config", "wrong-config.yaml", "--target", "vertex-ai")
+    assert (completed.returncode, "error[TPU074]" in completed.stdout) == (1, True)
+    completed = tpucfg("check", "--config", "right.yaml")
+    assert (completed.returncode, "--target" in completed.stderr) == (2, True)
 
 
-def test_several_specs(tpucfg: Run, tmp_path: Path) -> None:
+def test_several_specs_are_checked_and_rendered(tpucfg: Run, tmp_path: Path) -> None:
     """Each spec is checked and rendered; the output folder has a folder for each project."""
     both = ("--spec", "tpucfg.yaml", "--spec", "other.yaml")
     assert tpucfg("check", *both).stdout == "tpucfg.yaml, other.yaml, 3 configs: no findings\n"
     assert len(list(yaml.safe_load_all(tpucfg("render", *both).stdout))) == 3
-    assert tpucfg("render", *both, "--out", "made").returncode == 0
-    found = sorted(path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").rglob("config.yaml"))
-    assert found == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
-    ended = tpucfg("render", *both, "--spec", "wrong.yaml", "--out", "none")
-    assert (ended.returncode, (tmp_path / "none").exists()) == (1, False)
+    assert tpucfg("render", *both, "--out", "output").returncode == 0
+    files = sorted(
+        path.relative_to(tmp_path / "output").as_posix() for path in (tmp_path / "output").rglob("config.yaml")
+    )
+    assert files == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
+    completed = tpucfg("render", *both, "--spec", "wrong.yaml", "--out", "none")
+    assert (completed.returncode, (tmp_path / "none").exists()) == (1, False)
 
 
 def test_check_option_of_render_writes_nothing(tpucfg: Run, tmp_path: Path) -> None:
     """--check writes nothing, and exits with 3 if a file would change."""
-    assert tpucfg("render", "--out", "made", "--check").returncode == 3
-    assert not (tmp_path / "made").exists()
-    assert tpucfg("render", "--out", "made").returncode == 0
-    assert tpucfg("render", "--out", "made", "--check").returncode == 0
-    (tmp_path / "made" / "dev" / "v2-8" / "config.yaml").write_text("mine\n")
-    ended = tpucfg("render", "--out", "made", "--check")
-    assert ended.returncode == 3
-    assert "made/dev/v2-8/config.yaml" in ended.stdout
-    assert (tmp_path / "made" / "dev" / "v2-8" / "config.yaml").read_text() == "mine\n"
+    assert tpucfg("render", "--out", "output", "--check").returncode == 3
+    assert not (tmp_path / "output").exists()
+    assert tpucfg("render", "--out", "output").returncode == 0
+    assert tpucfg("render", "--out", "output", "--check").returncode == 0
+    (tmp_path / "output" / "dev" / "v2-8" / "config.yaml").write_text("mine\n")
+    completed = tpucfg("render", "--out", "output", "--check")
+    assert completed.returncode == 3
+    assert "output/dev/v2-8/config.yaml" in completed.stdout
+    assert (tmp_path / "output" / "dev" / "v2-8" / "config.yaml").read_text() == "mine\n"
 
 
 @pytest.mark.parametrize(
@@ -139,14 +145,14 @@ def test_check_option_of_render_writes_nothing(tpucfg: Run, tmp_path: Path) -> N
 )
 def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None:
     """An unknown option or value is an error on stderr without a traceback."""
-    ended = tpucfg(*arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.strip()
-    assert "Traceback" not in ended.stderr
+    completed = tpucfg(*arguments)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.strip()
+    assert "Traceback" not in completed.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("rendr",), "did you mean render?"),
         (("chekc",), "did you mean check?"),
@@ -158,11 +164,11 @@ def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None
         (("render", "--env", "devv"), "did you mean dev?"),
     ],
 )
-def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
     """The help for a misspelled command, target, format or environment names a similar one, or all."""
-    ended = tpucfg(*arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    completed = tpucfg(*arguments)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert message in completed.stderr
 
 
 @pytest.mark.parametrize("word", ["\x1b[2J", "\u202e", "\u2028", "\x9b2J"])
@@ -188,47 +194,47 @@ def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ..
 )
 def test_control_characters_are_escaped(tpucfg: Run, arguments: tuple[str, ...], word: str) -> None:
     """An argument that an error message quotes contains no control characters."""
-    ended = tpucfg(*(argument.replace("{}", word) for argument in arguments))
-    assert ended.returncode in (1, 2)
-    assert all(char.isprintable() or char == "\n" for char in ended.stdout + ended.stderr)
+    completed = tpucfg(*(argument.replace("{}", word) for argument in arguments))
+    assert completed.returncode in (1, 2)
+    assert all(char.isprintable() or char == "\n" for char in completed.stdout + completed.stderr)
 
 
-@pytest.mark.parametrize("asked", ["--q", "trainer", "workerPoolSpecs"])
-def test_why_escapes_values_of_the_spec(tpucfg: Run, tmp_path: Path, asked: str) -> None:
+@pytest.mark.parametrize("name", ["--q", "trainer", "workerPoolSpecs"])
+def test_why_escapes_values_of_the_spec(tpucfg: Run, tmp_path: Path, name: str) -> None:
     """A value of the spec is one printable line, whatever characters it contains."""
     text = (tmp_path / "tpucfg.yaml").read_text()
     args = r'"args": {"q": "a \u202e \u2028\nnext", "trainer": "${bucket}\u2028"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
-    ended = tpucfg("why", asked, "--size", "v2-8")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert (r": a \u202e \u2028\u000anext" in ended.stdout) or asked == "trainer"
-    assert all(char.isprintable() or char == "\n" for char in ended.stdout)
+    completed = tpucfg("why", name, "--size", "v2-8")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert (r": a \u202e \u2028\u000anext" in completed.stdout) or name == "trainer"
+    assert all(char.isprintable() or char == "\n" for char in completed.stdout)
 
 
 def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
     """Each value of a mapping is a line with its origin; for an argument that is the origin of its flag."""
-    ended = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
-    assert ended.returncode == 0
-    assert "  workerPoolSpecs contains 7 values; give the path of one for all details" in ended.stdout
-    assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in ended.stdout
-    assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in ended.stdout
+    completed = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
+    assert completed.returncode == 0
+    assert "  workerPoolSpecs contains 7 values; give the path of one for all details" in completed.stdout
+    assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in completed.stdout
+    assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in completed.stdout
     details = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
     assert "the cores of v2-8 in the catalog" in details
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("zzz", "help: it has: batch_size, train_steps, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
         ("trian_steps", "help: did you mean train_steps?\n"),
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
     ],
 )
-def test_why_of_an_unknown_path_suggests_names(tpucfg: Run, path: str, said: str) -> None:
+def test_why_of_an_unknown_path_suggests_names(tpucfg: Run, path: str, message: str) -> None:
     """The help for an unknown path names a similar one, or all figures and fields."""
-    ended = tpucfg("why", path, "--size", "v2-8")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.endswith(said)
+    completed = tpucfg("why", path, "--size", "v2-8")
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.endswith(message)
 
 
 def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
@@ -236,8 +242,8 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     text = (tmp_path / "tpucfg.yaml").read_text()
     args = '"args": {"data_dir": "${bucket}/data", "hosts": "${hosts}"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
-    ended = tpucfg("why", "zzz", "--size", "v2-8")
-    assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in ended.stderr
+    completed = tpucfg("why", "zzz", "--size", "v2-8")
+    assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in completed.stderr
     assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
@@ -250,7 +256,7 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("us-central1-a",), "no size is offered in us-central1-a\nhelp: did you mean us-central1?\n"),
         (("US-Central1",), "no size is offered in US-Central1\nhelp: did you mean us-central1?\n"),
@@ -259,11 +265,11 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
         (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
     ],
 )
-def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_sizes_of_an_unknown_region_suggests_regions(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
     """The help for a zone or a misspelled region names the region; for any other name it lists all regions."""
-    ended = tpucfg("sizes", "--region", *arguments)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert said in ended.stderr
+    completed = tpucfg("sizes", "--region", *arguments)
+    assert (completed.returncode, completed.stdout) == (1, "")
+    assert message in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -278,10 +284,10 @@ def test_sizes_of_an_unknown_region(tpucfg: Run, arguments: tuple[str, ...], sai
 )
 def test_a_second_spec_is_refused(tpucfg: Run, arguments: tuple[str, ...]) -> None:
     """A command that takes one spec refuses two instead of using the last."""
-    ended = tpucfg(*arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    said = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
-    assert ended.stderr == said
+    completed = tpucfg(*arguments)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    message = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
+    assert completed.stderr == message
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
@@ -294,9 +300,9 @@ def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Pa
     """YAML's octal and hexadecimal numbers are numbers in every format, also in charts and JSON."""
     text = (tmp_path / "tpucfg.yaml").read_text().replace('"train_steps": 4000', '"epochs": 0o12, "learning_rate": 0x1')
     (tmp_path / "tpucfg.yaml").write_text(text)
-    ended = tpucfg("ladder", "--format", format_)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout
+    completed = tpucfg("ladder", "--format", format_)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout
 
 
 @pytest.mark.parametrize("format_", ["svg", "html"])

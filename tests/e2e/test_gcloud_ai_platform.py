@@ -1,6 +1,6 @@
-"""The ai-platform command, run by the real gcloud against a server on this machine that keeps what it is sent.
+"""The ai-platform command, run by the real gcloud against a local server that records its requests.
 
-gcloud's own endpoint setting leads it there; nothing leaves the machine, and the token is no token.
+gcloud's own endpoint setting directs it to the server, so no request leaves the machine; the token is a dummy.
 """
 
 import json
@@ -71,22 +71,22 @@ class Service:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """Run the server for one test."""
-    made = Service()
-    with serving(made.server):
-        yield made
+    server = Service()
+    with serving(server.server):
+        yield server
 
 
 @pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])
 @pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
 def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
     """The job that the service receives is exactly the config, with the job id of the command."""
-    project, found = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
-    assert project is not None, found
+    project, findings = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
+    assert project is not None, findings
     (config,) = render_configs(compile_project(project, Catalog()))
     command = target_named("ai-platform").submission(config.job).start
     token = tmp_path / "token"
     token.write_text("no-token")
-    done = subprocess.run(
+    completed = subprocess.run(
         ["gcloud", f"--access-token-file={token}", "--quiet", *command.argv[1:]],
         input=config.text,
         env={
@@ -101,14 +101,14 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     (job,) = service.jobs
     assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body)}
 
 
-def _as_sent(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message as the client sends it: 64-bit numbers are text, and one field is always set."""
-    sent: dict[str, Any] = json.loads(json.dumps(message))
+def _as_sent(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request body as the client sends it: 64-bit numbers are text, and one field is always set."""
+    sent: dict[str, Any] = json.loads(json.dumps(body))
     training = sent["trainingInput"]
     if "workerCount" in training:
         training["workerCount"] = str(training["workerCount"])

@@ -93,7 +93,7 @@ def test_the_errors_of_all_specs_are_reported(tmp_path: Path) -> None:
 
 def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     """An interrupted run exits with the status of Ctrl-C, prints no traceback and writes no file."""
-    # A shell starts what runs in its background with Ctrl-C ignored, and a process passes that on to its children.
+    # A background process of a shell ignores Ctrl-C, and its children inherit that.
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = start(tmp_path, "render", "--out", "out", *write_specs(tmp_path))
     signal.signal(signal.SIGINT, previous)

@@ -25,9 +25,9 @@ def test_pipes_and_devices_are_refused(tpucfg: Run, tmp_path: Path, arguments: t
     """The command refuses the file at once, although the pipe never has a writer."""
     (tmp_path / "tpucfg.yaml").write_text(SPEC)
     os.mkfifo(tmp_path / "pipe.yaml")
-    ended = tpucfg(*arguments, name)
-    assert ended.returncode in (1, 2)
-    assert "it is a pipe or a device, not a file" in ended.stdout + ended.stderr
+    completed = tpucfg(*arguments, name)
+    assert completed.returncode in (1, 2)
+    assert "it is a pipe or a device, not a file" in completed.stdout + completed.stderr
 
 
 def test_diff_refuses_a_pipe_among_configs(tpucfg: Run, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_diff_refuses_a_pipe_among_configs(tpucfg: Run, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     os.mkfifo(tmp_path / "before" / "config.yaml")
     (tmp_path / "after" / "config.yaml").write_text("a: 1\n")
-    ended = tpucfg("diff", "before", "after")
-    assert ended.returncode == 1
-    assert "it is a pipe or a device" in ended.stderr
-    assert "added" not in ended.stdout
+    completed = tpucfg("diff", "before", "after")
+    assert completed.returncode == 1
+    assert "it is a pipe or a device" in completed.stderr
+    assert "added" not in completed.stdout

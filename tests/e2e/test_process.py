@@ -20,10 +20,10 @@ def test_no_file_causes_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes)
     """A file that is no spec and a missing file are findings."""
     (tmp_path / "bad.yaml").write_bytes(content)
     for name in ("bad.yaml", "missing.yaml", "."):
-        ended = tpucfg("check", "--spec", name)
-        assert ended.returncode == 1
-        assert "error[TPU0" in ended.stdout
-        assert ended.stderr == ""
+        completed = tpucfg("check", "--spec", name)
+        assert completed.returncode == 1
+        assert "error[TPU0" in completed.stdout
+        assert completed.stderr == ""
 
 
 def test_a_file_name_that_is_not_utf_8(tpucfg: Run, tmp_path: Path) -> None:
@@ -52,37 +52,37 @@ def test_color_is_only_for_terminals(tpucfg: Run) -> None:
     """There is no color in a pipe, on a dumb terminal or with NO_COLOR."""
     arguments = ("check", "--spec", "wrong.yaml")
     assert "\033" not in tpucfg(*arguments).stdout
-    for more, coloured in (
+    for variables, coloured in (
         ({"TERM": "xterm"}, True),
         ({"TERM": "dumb"}, False),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
     ):
-        ours, theirs = pty.openpty()
-        tpucfg(*arguments, env={**ENVIRONMENT, **more}, capture_output=False, stdout=theirs)
-        os.close(theirs)
-        shown = os.read(ours, 100_000).decode()
-        os.close(ours)
-        assert "TPU020" in shown
-        assert ("\033[" in shown) == coloured
+        read_end, write_end = pty.openpty()
+        tpucfg(*arguments, env={**ENVIRONMENT, **variables}, capture_output=False, stdout=write_end)
+        os.close(write_end)
+        output = os.read(read_end, 100_000).decode()
+        os.close(read_end)
+        assert "TPU020" in output
+        assert ("\033[" in output) == coloured
 
 
 def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
     """If the reader closes the pipe, the status is that of SIGPIPE and there is no message."""
     for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
-        ours, theirs = os.pipe()
-        os.close(ours)
-        ended = tpucfg(*arguments, capture_output=False, stdout=theirs, stderr=subprocess.PIPE)
-        os.close(theirs)
-        assert ended.returncode == 141
-        assert "TPU041" in ended.stderr or ended.stderr == ""
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        completed = tpucfg(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
+        os.close(write_end)
+        assert completed.returncode == 141
+        assert "TPU041" in completed.stderr or completed.stderr == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
     """Output that could not be written is an error message and status 1."""
     with Path("/dev/full").open("w") as full:
-        ended = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: No space left on device\n")
+        completed = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: No space left on device\n")
 
 
 BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
@@ -98,42 +98,42 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
     limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
     with (tmp_path / "out").open("w") as out:
-        ended = subprocess.run(
+        completed = subprocess.run(
             limited, cwd=tmp_path, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (ended.returncode, ended.stderr) == (1, "tpucfg: the output: File too large\n")
+    assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: File too large\n")
 
 
 @EITHER_WAY
-def test_a_pipe_closed_in_the_middle(environment: dict[str, str]) -> None:
+def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str]) -> None:
     """The status is that of SIGPIPE also if the reader has read a part of the output."""
-    ours, theirs = os.pipe()
+    read_end, write_end = os.pipe()
     process = subprocess.Popen(
-        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=theirs
+        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=write_end
     )
-    os.close(theirs)
-    assert os.read(ours, 10)
-    os.close(ours)
+    os.close(write_end)
+    assert os.read(read_end, 10)
+    os.close(read_end)
     assert process.wait() == 141
 
 
 def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()
-    # A shell starts what runs in its background with Ctrl-C ignored, and a process hands that on to those it starts.
-    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A background process of a shell ignores Ctrl-C, and its children inherit that.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [*COMMAND, "check", "--spec", "/dev/stdin"]
     process = subprocess.Popen(
         command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
     )
-    signal.signal(signal.SIGINT, ours)
-    os.write(write_end, b"#" * 100_000)  # more than a pipe holds: returns when the command reads, and waits for more
+    signal.signal(signal.SIGINT, handler)
+    os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command is reading
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=30)
     os.close(write_end)
     os.close(read_end)
-    assert (process.returncode, said) == (130, "")
+    assert (process.returncode, errors) == (130, "")
 
 
 MACHINE = ("machineType", "acceleratorType", "acceleratorCount")
@@ -172,7 +172,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("render", "--spec", "missing.yaml", "--size", ""), [""]),
     ],
 )
-def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
+def test_completion_works_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
     """A real bash completes commands, options, environments and sizes of the spec; a broken spec is no error."""
     prod = {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v3-8", "v3-32"]}
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(environments__prod=prod)))
@@ -182,7 +182,7 @@ def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: li
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m tpucfg "$@"\n')
     shim.chmod(0o755)
-    ended = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", COMPLETE, "bash", "tpucfg", *words],
         cwd=tmp_path,
         env={**ENVIRONMENT, "PATH": f"{shim.parent}:{os.environ['PATH']}"},
@@ -190,5 +190,5 @@ def test_completion_in_bash(tmp_path: Path, words: tuple[str, ...], expected: li
         text=True,
         check=False,
     )
-    assert ended.stderr == ""
-    assert ended.stdout.split("\n")[:-1] == expected
+    assert completed.stderr == ""
+    assert completed.stdout.split("\n")[:-1] == expected

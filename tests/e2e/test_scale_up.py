@@ -59,7 +59,7 @@ def record_metrics(tpucfg: Run, size: str, throughput: float, accuracy: float) -
     return result.stdout
 
 
-def test_the_whole_ladder(scale_up: Run, tmp_path: Path) -> None:
+def test_the_whole_ladder_can_be_scaled_up(scale_up: Run, tmp_path: Path) -> None:
     """Each rung is refused until the one below has passed; `status` prints the next step each time, and it works."""
     for size, lower, throughput in (("v2-8", None, 1000), ("v2-32", "v2-8", 3600), ("v2-128", "v2-32", 13000)):
         if lower:
@@ -77,14 +77,14 @@ def test_the_whole_ladder(scale_up: Run, tmp_path: Path) -> None:
     assert [row["size"] for row in records_of(tmp_path)] == SIZES
 
 
-def test_status_as_text(scale_up: Run) -> None:
+def test_status_prints_a_table(scale_up: Run) -> None:
     """The table has one line per rung, measured or forecast, and a note why a rung has not passed."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     record_metrics(scale_up, "v2-32", 2480, 0.93)
     assert scale_up("status").stdout == STATUS
 
 
-def test_status_as_json(scale_up: Run) -> None:
+def test_status_prints_the_data_as_json(scale_up: Run) -> None:
     """The JSON has the data of the table, with null for unknown values."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     document = json.loads(scale_up("status", "--format", "json").stdout)
@@ -111,7 +111,7 @@ def test_a_failed_rung_closes_the_next(scale_up: Run) -> None:
     assert scale_up("submit", "--size", "v2-128").returncode == 1
 
 
-def test_all_refusals_at_once(scale_up: Run) -> None:
+def test_all_refusals_are_printed_at_once(scale_up: Run) -> None:
     """Of several jobs, those that may be started are printed, each refusal is a finding, and the exit status is 1."""
     result = scale_up("submit")
     assert result.returncode == 1
@@ -165,11 +165,12 @@ def test_execute_respects_the_gate(scale_up: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scale_up")
-def test_record_from_a_pipe(tmp_path: Path) -> None:
+def test_record_reads_a_pipe(tmp_path: Path) -> None:
     """From a trainer's output through a real pipe, the last of many measurements is recorded."""
     lines = "".join(
-        f'step {at}: loss 0.{at}\n2026-01-01T00:00:00Z worker-0 {{"examples_per_second": {at}.5, "accuracy": 0.{at}}}\n'
-        for at in range(1, 2000)
+        f"step {step}: loss 0.{step}\n2026-01-01T00:00:00Z worker-0 "
+        f'{{"examples_per_second": {step}.5, "accuracy": 0.{step}}}\n'
+        for step in range(1, 2000)
     )
     (tmp_path / "train.log").write_text(lines)
     piped = f"cat train.log | {shlex.join(COMMAND)} record --size v2-8 --from - --run a1"
@@ -182,7 +183,7 @@ def test_record_from_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scale_up")
-def test_record_from_gcloud_output(tmp_path: Path) -> None:
+def test_record_reads_gcloud_output(tmp_path: Path) -> None:
     """From log entries through a real pipe, newest first, the latest measurement is recorded."""
     entries = [
         {
@@ -202,14 +203,14 @@ def test_record_from_gcloud_output(tmp_path: Path) -> None:
     assert row["metrics"] == {"accuracy": 0.9, "examples_per_second": 59}
 
 
-def test_record_from_closed_standard_input(scale_up: Run) -> None:
+def test_record_reports_a_closed_standard_input(scale_up: Run) -> None:
     """A closed standard input is an error, like a missing log."""
     result = scale_up("record", "--size", "v2-8", "--from", "-", preexec_fn=lambda: os.close(0))
     assert (result.returncode, result.stdout) == (1, "")
     assert "- cannot be read" in result.stderr
 
 
-def test_record_from_a_file(scale_up: Run, tmp_path: Path) -> None:
+def test_record_reads_a_file(scale_up: Run, tmp_path: Path) -> None:
     """A given value replaces the log's, and given names replace the default ones."""
     (tmp_path / "train.log").write_text('{"examples_per_second": 10, "accuracy": 0.9, "loss": 0.2}\n')
     assert scale_up("record", "--size", "v2-8", "--from", "train.log").returncode == 0
@@ -223,7 +224,7 @@ def test_record_from_a_file(scale_up: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["-5", "0", "1e16"])
-def test_record_from_a_line_with_an_invalid_value(scale_up: Run, tmp_path: Path, value: str) -> None:
+def test_record_refuses_an_invalid_value_in_the_log(scale_up: Run, tmp_path: Path, value: str) -> None:
     """A value in the log that no record may have is an error with file and line."""
     (tmp_path / "train.log").write_text(f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n')
     result = scale_up("record", "--size", "v2-8", "--from", "train.log")
@@ -382,7 +383,7 @@ def test_recorded_environments_have_their_own_ladders(scale_up: Run, tmp_path: P
     assert scale_up("ladder").stdout.startswith("dev: ")
 
 
-def test_a_spec_in_another_folder(scale_up: Run, tmp_path: Path) -> None:
+def test_a_spec_in_another_folder_has_its_own_results(scale_up: Run, tmp_path: Path) -> None:
     """Results are next to the spec, wherever the command runs, and printed commands can be pasted."""
     folder = tmp_path / "it's here"
     folder.mkdir()
@@ -443,7 +444,7 @@ def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     assert scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
 
 
-def test_two_specs_in_one_folder(scale_up: Run, tmp_path: Path) -> None:
+def test_two_specs_in_one_folder_share_the_file_only(scale_up: Run, tmp_path: Path) -> None:
     """Two specs share the file but not the records, and an invalid line is one finding."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     (tmp_path / "tpucfg.yaml").rename(tmp_path / "first.yaml")
@@ -519,7 +520,7 @@ def test_the_first_rung_is_compared_with_nothing(scale_up: Run) -> None:
     assert note in scale_up("status").stdout.splitlines()
 
 
-def test_an_unreadable_file(scale_up: Run, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_one_error(scale_up: Run, tmp_path: Path) -> None:
     """An unreadable file is one error, with its path once."""
     (tmp_path / "results" / "dev.jsonl").mkdir(parents=True)
     result = scale_up("status")

@@ -57,7 +57,7 @@ def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def hostile_spec(target: str) -> dict[str, Any]:
-    """Return a spec with hostile texts wherever a target takes a text."""
+    """Return a spec with hostile texts wherever the target accepts any text."""
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
     env = {} if target == "ai-platform" else {"env": {f"E{number}": text for number, text in enumerate(HOSTILE)}}
     return spec(
@@ -68,12 +68,17 @@ def hostile_spec(target: str) -> dict[str, Any]:
             "region": REGIONS.get(target, "europe-west4"),
             **({"kube_context": "arn:aws/x@y_z"} if target == "gke" else {}),
         },
-        trainer={"image": "r/i:1", "args": {f"a{at}": text for at, text in enumerate(HOSTILE)}, **runtime, **env},
+        trainer={
+            "image": "r/i:1",
+            "args": {f"a{number}": text for number, text in enumerate(HOSTILE)},
+            **runtime,
+            **env,
+        },
         training={"tuned_on": SIZES[target], "batch_size": 1024, "train_steps": 4000},
     )
 
 
-def noted(notes: Path) -> tuple[str, list[str], str]:
+def recorded_call(notes: Path) -> tuple[str, list[str], str]:
     """Return the started program, its arguments and its input."""
     (argv,) = notes.glob("*.argv")
     words = argv.read_bytes().decode().split("\0")[:-1]
@@ -90,22 +95,24 @@ def test_the_pasted_command_equals_execute(tmp_path: Path, notes: Path, target: 
     assert printed.returncode == 0, printed.stderr
     pasted = run(tmp_path, "bash", "-euo", "pipefail", "-c", printed.stdout)
     assert pasted.returncode == 0, pasted.stderr
-    by_line = noted(notes)
+    pasted_call = recorded_call(notes)
     assert not (tmp_path / "pwned").exists()
     for path in notes.iterdir():
         path.unlink()
     executed = run(tmp_path, *COMMAND, "submit", "--run", "a1", "--execute", *chosen)
     assert executed.returncode == 0, executed.stderr
-    by_execute = noted(notes)
+    executed_call = recorded_call(notes)
     assert not (tmp_path / "pwned").exists()
-    assert without_descriptor(by_line[1]) == without_descriptor(by_execute[1])
-    assert by_line[0] == by_execute[0]
-    if by_line[0] == "curl":
-        assert json.loads(by_line[2]) == json.loads(by_execute[2])
+    assert without_descriptor(pasted_call[1]) == without_descriptor(executed_call[1])
+    assert pasted_call[0] == executed_call[0]
+    if pasted_call[0] == "curl":
+        assert json.loads(pasted_call[2]) == json.loads(executed_call[2])
     else:
-        assert by_line[2] == by_execute[2]
+        assert pasted_call[2] == executed_call[2]
     if target == "ai-platform":
-        assert [f"--a{at}={text}" for at, text in enumerate(HOSTILE)] == [it for it in by_line[1] if it[:3] == "--a"]
+        assert [f"--a{number}={text}" for number, text in enumerate(HOSTILE)] == [
+            word for word in pasted_call[1] if word[:3] == "--a"
+        ]
 
 
 def without_descriptor(words: list[str]) -> list[str]:
@@ -125,18 +132,18 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
     for name in ("gcloud", "kubectl", "curl"):
         path = tmp_path / "bin" / name
         path.write_text(shell_free + path.read_text().partition("\n")[2])
-    ended = run(tmp_path, *COMMAND, "submit", "--execute")
-    assert ended.returncode == 0, ended.stderr
+    completed = run(tmp_path, *COMMAND, "submit", "--execute")
+    assert completed.returncode == 0, completed.stderr
     assert not (notes / "shell").exists()
-    (running,) = [line for line in ended.stderr.splitlines() if line.startswith("running: ")]
+    (running,) = [line for line in completed.stderr.splitlines() if line.startswith("running: ")]
     assert running.removeprefix("running: ") == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
     log = ["read its log with"] if target == "vertex-ai" else []
-    said = [line.partition(":")[0] for line in ended.stderr.splitlines()[-2 - len(log) :]]
-    assert said == ["watch it with", *log, "delete it with"]
+    hints = [line.partition(":")[0] for line in completed.stderr.splitlines()[-2 - len(log) :]]
+    assert hints == ["watch it with", *log, "delete it with"]
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         (None, "gcloud is not on the PATH, and nothing was started"),
         ("exit 3", "gcloud exited with status 3"),
@@ -144,7 +151,7 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
         ("exec <&-; exit 0", "delete it with"),
     ],
 )
-def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, said: str) -> None:
+def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, message: str) -> None:
     """The error names the exit status, and a program that does not read its input is no error."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec("vertex-ai")))
     (tmp_path / "bin").mkdir()
@@ -152,10 +159,10 @@ def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, said:
         program(tmp_path / "bin", "gcloud", script)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert ended.returncode == (0 if "delete" in said else 1)
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert message in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert completed.returncode == (0 if "delete" in message else 1)
 
 
 def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
@@ -166,7 +173,7 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin" / "gcloud").chmod(0o755)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
-    assert ended.stderr.splitlines()[-1].startswith("help: ")
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
+    assert completed.stderr.splitlines()[-1].startswith("help: ")

@@ -49,12 +49,12 @@ def _events(folder: Path, *command: str) -> str:
 
 def test_events_are_logged(tmp_path: Path) -> None:
     """A program that looks up a host and starts a subprocess is logged, so an empty log is significant."""
-    seen = _events(
+    events = _events(
         tmp_path, sys.executable, "-c", "import os, socket; os.system(':'); socket.gethostbyname('localhost')"
     )
 
-    assert "os.system" in seen
-    assert "socket.gethostbyname" in seen
+    assert "os.system" in events
+    assert "socket.gethostbyname" in events
 
 
 @pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)
@@ -73,10 +73,10 @@ def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
 
 def test_diff_starts_only_git(tmp_path: Path) -> None:
     """`diff` reads the other revision with git, and starts no other program."""
-    seen = _events(tmp_path, *COMMAND, "diff", "HEAD").splitlines()
+    events = _events(tmp_path, *COMMAND, "diff", "HEAD").splitlines()
 
-    assert seen
-    assert [line for line in seen if not line.startswith("subprocess.Popen 'git'")] == []
+    assert events
+    assert [line for line in events if not line.startswith("subprocess.Popen 'git'")] == []
 
 
 def test_infra_uses_no_network(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ def _build(source: Path, kind: str, folder: Path) -> Path:
     """Build a package offline, with the locked backend."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (made,) = folder.iterdir()
-    return made
+    (package,) = folder.iterdir()
+    return package
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Pat
 def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
     """`twine check` finds no problem in the metadata and the README."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
 
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("PASSED") == 2
+    assert completed.returncode == 0, completed.stdout
+    assert completed.stdout.count("PASSED") == 2
 
 
 @pytest.mark.parametrize("repository", [None, "https://example.com/owner/tpucfg"])
@@ -76,13 +76,15 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
     if repository is None:
         assert description == text
     inline = [token for block in MarkdownIt().parse(text) for token in block.children or ()]
-    aims = [
-        str(it.attrs["src" if it.type == "image" else "href"]) for it in inline if it.type in {"image", "link_open"}
+    urls = [
+        str(token.attrs["src" if token.type == "image" else "href"])
+        for token in inline
+        if token.type in {"image", "link_open"}
     ]
 
-    assert aims
-    assert all(aim.startswith("https://") for aim in aims)
-    assert sum(aim.startswith(f"{repository}/raw/v1.2.3/docs/images/") for aim in aims) == int(repository is not None)
+    assert urls
+    assert all(url.startswith("https://") for url in urls)
+    assert sum(url.startswith(f"{repository}/raw/v1.2.3/docs/images/") for url in urls) == int(repository is not None)
     assert all(block in text for block in re.findall(r"^```.*?^```$", README, re.DOTALL | re.MULTILINE))
 
 
@@ -110,9 +112,9 @@ def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
 
 def _pythons(minor: int) -> Iterator[str]:
     """Yield the interpreters of one version, on the PATH or from pyenv, whose shims may not work."""
-    found = shutil.which(f"python3.{minor}")
-    ours = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
-    for candidate in [*([found] if found else []), *map(str, sorted(ours))]:
+    on_path = shutil.which(f"python3.{minor}")
+    from_pyenv = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
+    for candidate in [*([on_path] if on_path else []), *map(str, sorted(from_pyenv))]:
         if subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0:
             yield candidate
 
@@ -129,20 +131,20 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     pip = [str(location / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
     subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
-    here = location / "project"
-    here.mkdir()
-    shutil.copy(ROOT / "tpucfg.yaml", here)
+    project = location / "project"
+    project.mkdir()
+    shutil.copy(ROOT / "tpucfg.yaml", project)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(location / "venv/bin" / program), *arguments]
-        return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
     return run_there
 
 
 def test_commands_work_outside_the_checkout(run: Run) -> None:
-    """The commands find the schemas, the templates, the catalogue and the findings' pages inside the package."""
+    """The commands find the schemas, the templates, the catalog and the findings' pages inside the package."""
     version = run("tpucfg", "--version")
     assert version.returncode == 0, version.stderr
     assert version.stdout.startswith("tpucfg ")
@@ -192,10 +194,10 @@ def test_compiled_templates_render_equal_configs(run: Run) -> None:
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:
     """A project that `init` creates passes `check`."""
-    for name, more in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
-        made = run("tpucfg", "init", name, *more)
-        assert made.returncode == 0, made.stderr
-        assert ("trainer/Dockerfile" in made.stdout) == bool(more)
+    for name, options in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
+        created = run("tpucfg", "init", name, *options)
+        assert created.returncode == 0, created.stderr
+        assert ("trainer/Dockerfile" in created.stdout) == bool(options)
 
         checked = run("tpucfg", "check", "--spec", f"{name}/tpucfg.yaml")
         assert checked.returncode == 0, checked.stdout

@@ -21,11 +21,12 @@ pytestmark = pytest.mark.system
 KILLS: Final = 200
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
 MEGABYTES: Final = 200
-AS_A_SHELL_STARTS_IT: Final = """
+WITH_DEFAULT_SIGINT: Final = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
+"""Runs a command with the default action for Ctrl-C, which a process in the background of a shell ignores."""
 HAS_NAMESPACES: Final = bool(shutil.which("unshare")) and not subprocess.call(
     ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL
 )
@@ -35,8 +36,8 @@ IN_A_NAMESPACE: Final = pytest.mark.skipif(not HAS_NAMESPACES, reason="the syste
 def many(batch: int) -> dict[str, Any]:
     """Return a spec with forty environments of five rungs each: two hundred configs."""
     environment = {"project": "my-project-dev", "region": "us-central1"}
-    named = {f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)}
-    return spec(environments=named, sizes=list(SIZES), training__batch_size=batch)
+    environments = {f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)}
+    return spec(environments=environments, sizes=list(SIZES), training__batch_size=batch)
 
 
 def tpucfg(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -51,23 +52,23 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def killing(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
+def kill_repeatedly(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
     """Kill the commands at random moments, and return the counts of what was observed."""
     words = [sys.executable, "-m", "crash_runner", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'compiler'}:{ROOT / 'tests'}"}
-    ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    seen: dict[str, int] = json.loads(ended.stdout)
-    return seen
+    result = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    counts: dict[str, int] = json.loads(result.stdout)
+    return counts
 
 
 def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
     """After Ctrl-C at any moment of writing there is no staged file and no empty folder."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
-    whole = 0
+    completed = 0
     for moment in range(40):
         process = subprocess.Popen(
-            [sys.executable, "-c", AS_A_SHELL_STARTS_IT, *COMMAND, "render", "--out", "out"],
+            [sys.executable, "-c", WITH_DEFAULT_SIGINT, *COMMAND, "render", "--out", "out"],
             cwd=tmp_path,
             env=ENVIRONMENT,
             stdout=subprocess.DEVNULL,
@@ -77,57 +78,57 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
             time.sleep(0.0002)
         time.sleep(moment * 0.001)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
-        assert process.returncode in (0, 130), said
-        assert b"Traceback" not in said
+        _, errors = process.communicate()
+        assert process.returncode in (0, 130), errors
+        assert b"Traceback" not in errors
         assert all(Path(name).name == "config.yaml" for name in files(tmp_path / "out"))
         assert not [folder for folder in (tmp_path / "out").rglob("*") if folder.is_dir() and not any(folder.iterdir())]
-        whole += process.returncode == 0
+        completed += process.returncode == 0
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
-    assert whole < 40
+    assert completed < 40
 
 
 def test_a_killed_render_leaves_whole_files(tmp_path: Path) -> None:
     """After each of 200 kills every file is the old or the new one, and the next run removes leftovers."""
     for number, batch in enumerate((1024, 2048)):
         (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
-        tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"whole/{number}")
-    renders = [["render", "--spec", f"{number}.yaml", "--out", "made"] for number in range(2)]
-    seen = killing(tmp_path, *renders, fresh=False)
-    assert seen["killed"] >= KILLS // 4, seen
+        tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"complete/{number}")
+    renders = [["render", "--spec", f"{number}.yaml", "--out", "output"] for number in range(2)]
+    counts = kill_repeatedly(tmp_path, *renders, fresh=False)
+    assert counts["killed"] >= KILLS // 4, counts
     for number in (0, 1):
         assert tpucfg(tmp_path, *renders[number]).returncode == 0
-        left = {path for path in files(tmp_path / "made") if "staged" in path}
-        assert files(tmp_path / "made") == files(tmp_path / "whole" / str(number)), left
+        left = {path for path in files(tmp_path / "output") if "staged" in path}
+        assert files(tmp_path / "output") == files(tmp_path / "complete" / str(number)), left
 
 
 def test_a_killed_init_leaves_whole_files(tmp_path: Path) -> None:
     """Each file is complete or missing."""
     init = ["init", "--name", "mnist"]
-    tpucfg(tmp_path, *init, "whole/0")
-    seen = killing(tmp_path, [*init, "made"], fresh=True)
-    assert seen["killed"] >= KILLS // 4, seen
+    tpucfg(tmp_path, *init, "complete/0")
+    counts = kill_repeatedly(tmp_path, [*init, "output"], fresh=True)
+    assert counts["killed"] >= KILLS // 4, counts
 
 
 def test_concurrent_renders_succeed(tmp_path: Path) -> None:
     """Four concurrent renders of two specs into one folder succeed, and each file is that of one of the specs."""
     for number, batch in enumerate((1024, 2048)):
         (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
-        tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"whole/{number}")
+        tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"complete/{number}")
     for _ in range(3):
-        commands = [[*COMMAND, "render", "--spec", f"{number % 2}.yaml", "--out", "made"] for number in range(4)]
+        commands = [[*COMMAND, "render", "--spec", f"{number % 2}.yaml", "--out", "output"] for number in range(4)]
         started = [
             subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for command in commands
         ]
-        ended = [(process.communicate()[1], process.returncode) for process in started]
-        assert [status for _, status in ended] == [0] * 4, ended
-        whole = [files(tmp_path / "whole" / str(number)) for number in (0, 1)]
-        found = files(tmp_path / "made")
-        assert set(found) == set(whole[0])
-        assert all(content in (whole[0][path], whole[1][path]) for path, content in found.items())
-    assert tpucfg(tmp_path, "render", "--spec", "0.yaml", "--out", "made").returncode == 0
-    assert files(tmp_path / "made") == files(tmp_path / "whole" / "0")
+        result = [(process.communicate()[1], process.returncode) for process in started]
+        assert [status for _, status in result] == [0] * 4, result
+        complete = [files(tmp_path / "complete" / str(number)) for number in (0, 1)]
+        written = files(tmp_path / "output")
+        assert set(written) == set(complete[0])
+        assert all(content in (complete[0][path], complete[1][path]) for path, content in written.items())
+    assert tpucfg(tmp_path, "render", "--spec", "0.yaml", "--out", "output").returncode == 0
+    assert files(tmp_path / "output") == files(tmp_path / "complete" / "0")
 
 
 def mounted(folder: Path, size: str, *lines: str) -> "subprocess.CompletedProcess[str]":
@@ -152,57 +153,57 @@ UNCHANGED: Final = ('test "$before" = "$(sums)" || { echo changed; sums; }', 'ec
 @IN_A_NAMESPACE
 @pytest.mark.parametrize(
     ("arguments", "folder"),
-    [("render --spec new.yaml --out disk/made", "disk/made"), ("init disk/project --name mnist", "disk/project")],
+    [("render --spec new.yaml --out disk/output", "disk/output"), ("init disk/project --name mnist", "disk/project")],
 )
 def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str) -> None:
     """A full disk is one error; existing files stay unchanged, and there is no partial file."""
     (tmp_path / "old.yaml").write_text(json.dumps(spec()))
     (tmp_path / "new.yaml").write_text(json.dumps(many(2048)))
-    ended = mounted(
+    result = mounted(
         tmp_path,
         "96k",
-        "tpucfg render --spec old.yaml --out disk/made",
+        "tpucfg render --spec old.yaml --out disk/output",
         "before=$(sums)",
         f"tpucfg {arguments} >out 2>err && status=0 || status=$?",
         *UNCHANGED,
     )
-    assert ended.stdout.endswith("status 1\n"), ended
-    assert "changed" not in ended.stdout
+    assert result.stdout.endswith("status 1\n"), result
+    assert "changed" not in result.stdout
     assert (tmp_path / "out").read_text() == ""
-    *_, said, hint = (tmp_path / "err").read_text().splitlines()
-    assert (said[:8], folder in said, said.rpartition(": ")[2]) == ("tpucfg: ", True, "the disk is full")
+    *_, error, hint = (tmp_path / "err").read_text().splitlines()
+    assert (error[:8], folder in error, error.rpartition(": ")[2]) == ("tpucfg: ", True, "the disk is full")
     assert hint == "help: make room and run it again"
 
 
 @IN_A_NAMESPACE
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
-        ("render --spec new.yaml --out disk/made", "the file system is read-only"),
-        ("render --spec new.yaml --out disk/made --prune", "the file system is read-only"),
+        ("render --spec new.yaml --out disk/output", "the file system is read-only"),
+        ("render --spec new.yaml --out disk/output --prune", "the file system is read-only"),
         ("render --spec new.yaml --out disk/other", "the file system is read-only"),
-        ("render --spec new.yaml --out disk/made --check", ""),
+        ("render --spec new.yaml --out disk/output --check", ""),
         ("init disk/project --name mnist", "the file system is read-only"),
     ],
 )
-def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, said: str) -> None:
+def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: str) -> None:
     """Writing to a read-only folder is one error with a help, and --check works."""
     for name, batch in (("old.yaml", 1024), ("new.yaml", 2048)):
         (tmp_path / name).write_text(json.dumps(spec(training__batch_size=batch)))
-    ended = mounted(
+    result = mounted(
         tmp_path,
         "4m",
-        "tpucfg render --spec old.yaml --out disk/made",
+        "tpucfg render --spec old.yaml --out disk/output",
         "mount -o remount,ro disk",
         "before=$(sums)",
         f"tpucfg {arguments} >out 2>err && status=0 || status=$?",
         *UNCHANGED,
     )
-    assert ended.stdout.endswith(f"status {1 if said else 3}\n"), ended
-    assert "changed" not in ended.stdout
+    assert result.stdout.endswith(f"status {1 if error else 3}\n"), result
+    assert "changed" not in result.stdout
     lines = [line for line in (tmp_path / "err").read_text().splitlines() if line.startswith("tpucfg: ")]
-    assert len(lines) == bool(said)
-    assert all(line.endswith(said) for line in lines)
+    assert len(lines) == bool(error)
+    assert all(line.endswith(error) for line in lines)
     assert "help: " in (tmp_path / "err").read_text()
 
 
@@ -214,7 +215,7 @@ RUNS: Final = {
     "why": ("why", "batch_size", "--size", "v2-8"),
     "explain": ("explain",),
     "infra": ("infra",),
-    "diff": ("diff", "whole", "other"),
+    "diff": ("diff", "tuned", "other"),
     "review": ("review", "--base", "HEAD"),
     "submit": ("submit",),
     "status": ("status",),
@@ -231,7 +232,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "tpucfg.yaml").write_text(json.dumps(spec(training__batch_size=1024), indent=1))
     (folder / "other.yaml").write_text(json.dumps(spec(training__batch_size=2048), indent=1))
-    for spec_, out in (("tpucfg.yaml", "whole"), ("other.yaml", "other")):
+    for spec_, out in (("tpucfg.yaml", "tuned"), ("other.yaml", "other")):
         tpucfg(folder, "render", "--spec", spec_, "--out", out)
     identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     for words in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
@@ -249,7 +250,7 @@ def test_every_command_has_arguments() -> None:
 def test_a_full_output_is_one_error_line(project: Path, name: str) -> None:
     """For every command, an output that cannot be written is one line on stderr and status 1."""
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, *RUNS[name]],
             cwd=project,
             env=ENVIRONMENT,
@@ -258,15 +259,15 @@ def test_a_full_output_is_one_error_line(project: Path, name: str) -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1] == "tpucfg: the output: No space left on device"
-    assert "Traceback" not in ended.stderr
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "tpucfg: the output: No space left on device"
+    assert "Traceback" not in result.stderr
 
 
 def nested(depth: int) -> str:
     """Return YAML aliases that expand to many values."""
     return "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-        f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, depth)
+        f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, depth)
     )
 
 
@@ -289,11 +290,11 @@ LARGE: Final = {
 def test_no_command_needs_much_memory(tmp_path: Path, name: str) -> None:
     """No command that reads a large spec uses more than 200 MB."""
     (tmp_path / "tpucfg.yaml").write_text(LARGE[name])
-    reading = [("check", "--config", "tpucfg.yaml", "--target", "gke"), ("check", "--format", "sarif"), ("render",)]
+    commands = [("check", "--config", "tpucfg.yaml", "--target", "gke"), ("check", "--format", "sarif"), ("render",)]
     if name == "configs":
-        reading += [RUNS[it] for it in ("check", "ladder", "why", "submit", "status", "infra", "record")]
-        reading += [("render", "--out", "made"), ("check", "--stack-outputs", "tpucfg.yaml")]
-    for words in reading:
+        commands += [RUNS[command] for command in ("check", "ladder", "why", "submit", "status", "infra", "record")]
+        commands += [("render", "--out", "output"), ("check", "--stack-outputs", "tpucfg.yaml")]
+    for words in commands:
         status, peak = measured(tmp_path, *words)
         assert status in (0, 1, 2), words
         assert peak < MEGABYTES, words
@@ -313,6 +314,6 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 def measured(folder: Path, *words: str) -> tuple[int, float]:
     """Return the status and the peak memory in megabytes of a command with a memory limit."""
     command = [sys.executable, "-c", _MEASURE, str(MEGABYTES << 20), *COMMAND, *words]
-    ended = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
-    status, peak = map(int, ended.stdout.split())
+    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    status, peak = map(int, result.stdout.split())
     return status, peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

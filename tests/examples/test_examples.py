@@ -1,4 +1,4 @@
-"""The examples: each does what its README says."""
+"""The examples have no errors and agree with their READMEs."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tpucfg.targets import target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECS = sorted(path for path in EXAMPLES.rglob("tpucfg.yaml") if path.parent.name != "mistakes")
-"""The mistakes are there to be found."""
+"""The specs of all examples except `mistakes`, whose errors are intended."""
 PYTHON = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent / "compiler")}
 PUBLISHED = [
     *("gcloud", "ai-platform", "jobs", "submit", "training", "mnist_dev_v2_8"),
@@ -36,21 +36,21 @@ PUBLISHED = [
     "--data_dir=gs://tfds-data/datasets",
     "--model_dir=gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-8",
 ]
-"""The guide's command with this project's names, and with the config, which the guide does without."""
+"""The command of Google's guide, with this project's names and with a config, which the guide does not use."""
 
 
 def compiled(path: Path) -> CompiledSpec:
-    """Return what an example compiles to where it lies."""
-    project, found = load_project(path)
-    assert project is not None, found
-    assert found == ()
+    """Return the compiled form of an example, checked in its own folder."""
+    project, findings = load_project(path)
+    assert project is not None, findings
+    assert findings == ()
     return compile_project(project, Catalog(), earlier_findings=package_findings(project, path.parent))
 
 
 def planned(path: Path) -> tuple[Job, ...]:
     """Return an example's jobs."""
-    project, found = load_project(path)
-    assert project is not None, found
+    project, findings = load_project(path)
+    assert project is not None, findings
     return plan(project, Catalog()).jobs
 
 
@@ -61,25 +61,25 @@ def readme(name: str) -> str:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.parent.name)
 def test_an_example_checks_clean(path: Path) -> None:
-    """No finding is left but notes with a reason, and the package that the MNIST guide clones later."""
+    """The only findings are notes with a reason, and the package that the MNIST guide clones later."""
     result = compiled(path)
-    left = [(it.id, it.message) for it in result.findings if it.level != "note"]
+    problems = [(finding.id, finding.message) for finding in result.findings if finding.level != "note"]
     missing = "trainer.package is official, and there is no such folder beside the spec"
-    assert left == ([("TPU053", missing)] if path.parent.name == "ai-platform-mnist" else [])
+    assert problems == ([("TPU053", missing)] if path.parent.name == "ai-platform-mnist" else [])
     assert len(list(render_configs(result))) == len(result.request_bodies)
 
 
 def test_there_are_specs_for_every_target() -> None:
-    """The examples leave no target out."""
+    """Each target has an example."""
     targets = {job.target for path in SPECS for job in planned(path)}
     assert targets == {"ai-platform", "vertex-ai", "cloud-tpu", "gke"}
 
 
 def test_the_published_mnist_job_is_submitted_as_published() -> None:
     """The command is the guide's: bucket, package, module, versions, tier, region, and three flags for the program."""
-    ((job, message),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").request_bodies
+    ((job, body),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").request_bodies
     assert list(target_named(job.target).submission(job).start.argv) == PUBLISHED
-    assert message == {
+    assert body == {
         "trainingInput": {
             "scaleTier": "BASIC_TPU",
             "region": "us-central1",
@@ -92,43 +92,43 @@ def test_the_published_mnist_job_is_submitted_as_published() -> None:
 
 
 def test_the_mnist_readme_shows_what_submit_prints() -> None:
-    """The command in the README is the line that submit prints there, and so is the one that watches the job."""
+    """The README has the commands that `submit` prints to start and to watch the job."""
     folder = EXAMPLES / "ai-platform-mnist"
     submit = [sys.executable, "-m", "tpucfg", "submit"]
     printed = subprocess.run(submit, cwd=folder, env=PYTHON, check=True, capture_output=True, text=True).stdout
     start, watch, *_ = printed.splitlines()[1:]
     assert shlex.split(start)[-len(PUBLISHED) :] == PUBLISHED
-    found = re.findall(r"```sh\n(.*?)```", readme(folder.name).replace("\\\n", ""), re.DOTALL)
-    blocks = [shlex.split(block) for block in found]
+    scripts = re.findall(r"```sh\n(.*?)```", readme(folder.name).replace("\\\n", ""), re.DOTALL)
+    blocks = [shlex.split(block) for block in scripts]
     assert shlex.split(start) in blocks
     assert shlex.split(watch.removeprefix("# watch:")) in blocks
 
 
-def test_the_mnist_package_is_right_after_the_readmes_steps(tmp_path: Path) -> None:
-    """With the clone's package and the setup.py of step 2 beside the spec, no warning is left."""
+def test_the_mnist_spec_has_no_warning_after_the_readmes_steps(tmp_path: Path) -> None:
+    """With the clone's package and the setup.py of step 2 beside the spec, there is no warning."""
     spec = tmp_path / "tpucfg.yaml"
     spec.write_bytes((EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").read_bytes())
     (tmp_path / "official").mkdir()
     (tmp_path / "setup.py").touch()
-    assert {it.level for it in compiled(spec).findings} == {"note"}
+    assert {finding.level for finding in compiled(spec).findings} == {"note"}
 
 
 def test_the_jax_ladder_is_that_of_its_readme() -> None:
-    """Each rung's hosts and figures are the rows of the README's table, and every rung sees the same examples."""
+    """Each rung's hosts and figures are the rows of the README's table, and every rung sees equally many examples."""
     rungs = [job.rung for job in planned(EXAMPLES / "cloud-tpu-jax" / "tpucfg.yaml")]
     rows = [
-        f"| {it.size} | {it.slice.hosts} | {it.batch_size:,} | {it.steps['train_steps']:,} | {it.learning_rate} "
-        f"| {it.steps['warmup_steps']:,} |"
-        for it in rungs
+        f"| {rung.size} | {rung.slice.hosts} | {rung.batch_size:,} | {rung.steps['train_steps']:,} "
+        f"| {rung.learning_rate} | {rung.steps['warmup_steps']:,} |"
+        for rung in rungs
     ]
     assert len(rows) == 3
     assert all(row in readme("cloud-tpu-jax") for row in rows)
-    assert {it.examples for it in rungs} == {114_688_000}
+    assert {rung.examples for rung in rungs} == {114_688_000}
     assert "114,688,000 examples" in readme("cloud-tpu-jax")
 
 
 def test_the_v6e_rungs_run_on_one_machine_type() -> None:
-    """As the README says: hosts of 4 chips on every rung, and a learning rate that follows the batch's root."""
+    """As in the README, each rung has hosts of 4 chips, and the learning rate grows with the root of the batch."""
     jobs = planned(EXAMPLES / "gke-v6e" / "tpucfg.yaml")
     assert [(job.slice.hosts, job.slice.chips_per_host) for job in jobs] == [(2, 4), (4, 4), (8, 4)]
     rates = ", ".join(str(job.rung.learning_rate) for job in jobs)
@@ -136,7 +136,7 @@ def test_the_v6e_rungs_run_on_one_machine_type() -> None:
 
 
 def test_the_monorepo_has_three_projects_on_three_targets() -> None:
-    """Three specs with names and targets of their own, and as many configs as the README counts."""
+    """The three specs have different names and targets, and as many configs as the README counts."""
     paths = [path for path in SPECS if path.parent.parent.name == "monorepo"]
     jobs = [job for path in paths for job in planned(path)]
     assert {(job.project, job.target) for job in jobs} == {

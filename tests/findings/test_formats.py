@@ -95,7 +95,7 @@ def test_the_margin_fits_the_widest_line_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "start", "end", "shown"),
+    ("line", "start", "end", "underlined"),
     [
         ("a: データ/x", 8, 9, "a: データ/x\n          ^"),
         ("データ: x", 1, 4, "データ: x\n^^^^^^"),
@@ -107,11 +107,11 @@ def test_the_margin_fits_the_widest_line_number() -> None:
     ],
     ids=["behind wide", "wide", "combining", "tab", "right to left", "behind the end", "empty"],
 )
-def test_the_underline_is_below_its_value(line: str, start: int, end: int, shown: str) -> None:
+def test_the_underline_is_below_its_value(line: str, start: int, end: int, underlined: str) -> None:
     """Wide and combining characters have the width that a terminal gives them; control characters count as a blank."""
     finding = NAME._replace(location=Location("a.yaml", 1, start, 1, end), help="")
     rows = text(finding, source=f"{line}\n").splitlines()[2:]
-    assert "\n".join(row[4:] for row in rows) == shown
+    assert "\n".join(row[4:] for row in rows) == underlined
 
 
 def test_a_long_line_is_cut_around_the_location() -> None:

@@ -22,7 +22,7 @@ def text_of(id_: str) -> str:
     return (finding_pages.PAGES / f"{id_}.md").read_text()
 
 
-def test_a_page_for_each_finding_and_a_finding_for_each_page() -> None:
+def test_pages_and_rules_have_equal_ids() -> None:
     """The pages and the rules have the same ids."""
     assert {path.stem for path in finding_pages.PAGES.iterdir()} == {*RULES, "index"}
 

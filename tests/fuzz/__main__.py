@@ -65,15 +65,15 @@ def _options() -> argparse.Namespace:
 def _run_chunks(inputs: int, seed: int, kind: str | None, processes: int) -> Iterator[Tally]:
     """Run each chunk in its own process, so that a crash affects no other chunk, and yield the tallies."""
     chunks = [range(start, min(start + _CHUNK, inputs)) for start in range(0, inputs, _CHUNK)]
-    done = failed = 0
+    completed = failed = 0
     with ThreadPoolExecutor(processes) as pool:
         for tally in pool.map(lambda numbers: _run_chunk_process(seed, numbers, kind), chunks):
             for failure in tally.failures:
                 print(
                     f"\n{failure.why}\nthis input failed; replay it with:\n  {_save_failure(failure)}", file=sys.stderr
                 )
-            done, failed = done + tally.inputs.total(), failed + len(tally.failures)
-            print(f"\r{done:,} of {inputs:,} inputs, {failed} failed", end="", file=sys.stderr, flush=True)
+            completed, failed = completed + tally.inputs.total(), failed + len(tally.failures)
+            print(f"\r{completed:,} of {inputs:,} inputs, {failed} failed", end="", file=sys.stderr, flush=True)
             yield tally
     print(file=sys.stderr)
 
@@ -90,8 +90,8 @@ def _run_chunk_process(seed: int, numbers: range, kind: str | None) -> Tally:
         except subprocess.SubprocessError as error:
             last = int(progress.read() or numbers.start)
             (case,) = cases_of(seed, [last], kind)
-            why = f"the process ended during this input: {error} {getattr(error, 'stderr', '')}"
-            return tally_of_failure(Failure(case, why))
+            reason = f"the process ended during this input: {error} {getattr(error, 'stderr', '')}"
+            return tally_of_failure(Failure(case, reason))
     return Tally.from_json(process.stdout)
 
 
@@ -117,8 +117,8 @@ def _save_failure(failure: Failure) -> str:
     path = FAILURES_FOLDER / f"{failure.case.kind.replace(' ', '-')}-{failure.case.seed}.json"
     path.write_text(text, encoding="utf-8")
     python = Path(sys.executable)
-    shown = python.relative_to(ROOT) if python.is_relative_to(ROOT) else python
-    return f"PYTHONPATH=tests {shown} -m fuzz --replay {path.relative_to(ROOT)}"
+    program = python.relative_to(ROOT) if python.is_relative_to(ROOT) else python
+    return f"PYTHONPATH=tests {program} -m fuzz --replay {path.relative_to(ROOT)}"
 
 
 def _replay(path: Path) -> int:

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, Self
 LARGE_FILE_BYTES: Final = 1 << 29
 """Size of a large file in bytes. The file is sparse and takes no disk space, but reading it completely takes memory."""
 _NESTED_FOLDER: Final = "1/2/3/4"
-"""One level more than any link or path in an input goes up."""
+"""Deeper than any `..` in a link or path of an input leads up."""
 EntryType = Literal["file", "folder", "link", "pipe", "large"]
 
 

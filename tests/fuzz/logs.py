@@ -41,11 +41,14 @@ _FORMATS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
 
 def make_log(rng: Random) -> Parts:
     """Return a valid spec, and a mutated log with the metrics of several steps in one of the formats."""
-    lines = ["starting", *(json.dumps({"examples_per_second": at, "accuracy": 0.9, "step": at}) for at in range(5))]
+    lines = [
+        "starting",
+        *(json.dumps({"examples_per_second": number, "accuracy": 0.9, "step": number}) for number in range(5)),
+    ]
     payload = rng.choice(_PAYLOADS)
     entries = [
-        {"insertId": f"i{at}", "timestamp": f"2026-03-01T12:00:{at:02}.{at}Z"} | payload(line)
-        for at, line in enumerate(lines)
+        {"insertId": f"i{number}", "timestamp": f"2026-03-01T12:00:{number:02}.{number}Z"} | payload(line)
+        for number, line in enumerate(lines)
     ]
     log = rng.choice(_FORMATS)(entries[:: rng.choice([1, -1])]).encode()
     broken = rng.choice([mutate, mutate_lines])(rng, log) if rng.random() < 0.9 else log

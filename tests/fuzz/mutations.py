@@ -90,15 +90,15 @@ def cut(rng: random.Random, content: bytes) -> bytes:
 
 def insert(rng: random.Random, content: bytes) -> bytes:
     """Insert bytes that are special or invalid in YAML."""
-    at = rng.randrange(len(content) + 1)
+    position = rng.randrange(len(content) + 1)
     put: bytes = rng.choice(BYTES) * rng.choice([1, 1, 1, 3, 50])
-    return content[:at] + put + content[at:]
+    return content[:position] + put + content[position:]
 
 
 def change(rng: random.Random, content: bytes) -> bytes:
     """Replace one byte."""
-    at = rng.randrange(len(content) + 1)
-    return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
+    position = rng.randrange(len(content) + 1)
+    return content[:position] + bytes([rng.randrange(256)]) + content[position + 1 :]
 
 
 def repeat(rng: random.Random, content: bytes) -> bytes:
@@ -127,12 +127,12 @@ def encode(rng: random.Random, content: bytes) -> bytes:
 def move_lines(rng: random.Random, content: bytes) -> bytes:
     """Duplicate, move, indent or remove a line."""
     lines = content.splitlines(keepends=True) or [b""]
-    at, to = rng.randrange(len(lines)), rng.randrange(len(lines) + 1)
-    line = lines[at]
+    source, destination = rng.randrange(len(lines)), rng.randrange(len(lines) + 1)
+    line = lines[source]
     moved = rng.choice([line, b" " * rng.randrange(6) + line.lstrip(), line.lstrip(b" -")])
     if rng.random() < 0.5:
-        del lines[at]
-    lines.insert(to, rng.choice([moved, b""]))
+        del lines[source]
+    lines.insert(destination, rng.choice([moved, b""]))
     return b"".join(lines)
 
 
@@ -161,8 +161,8 @@ def _change_node(rng: random.Random, data: Any) -> None:
         name = rng.choice([*KEYS, key.upper(), key[:-1], key * 3])
         container[name] = _copy(container[key])
     elif kind == 3 and isinstance(container[key], str):
-        at = rng.randrange(len(container[key]) + 1)
-        container[key] = container[key][:at] + rng.choice(HOSTILE) + container[key][at:]
+        position = rng.randrange(len(container[key]) + 1)
+        container[key] = container[key][:position] + rng.choice(HOSTILE) + container[key][position:]
     else:
         container[key] = _copy(rng.choice([*VALUES, *(value[location] for value, location in containers)]))
 
@@ -206,9 +206,9 @@ def mutate_lines(rng: random.Random, content: bytes) -> bytes:
     lines = content.splitlines(keepends=True)
     if not lines or rng.random() < 0.3:
         return mutate(rng, content)
-    at = rng.randrange(len(lines))
-    line = lines[at]
-    lines[at] = rng.choice([mutate(rng, line).rstrip(b"\n") + b"\n", line * 2, line[:-5]])
+    index = rng.randrange(len(lines))
+    line = lines[index]
+    lines[index] = rng.choice([mutate(rng, line).rstrip(b"\n") + b"\n", line * 2, line[:-5]])
     return b"".join(lines)
 
 

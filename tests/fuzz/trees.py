@@ -93,10 +93,10 @@ def snapshot(folder: Path) -> dict[str, tuple[str, bytes]]:
             path = Path(above, name)
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                what = ("link", os.fsencode(path.readlink()))
+                entry = ("link", os.fsencode(path.readlink()))
             elif stat.S_ISREG(mode):
-                what = ("file", path.read_bytes() if path.stat().st_size < 1 << 20 else b"large")
+                entry = ("file", path.read_bytes() if path.stat().st_size < 1 << 20 else b"large")
             else:
-                what = ("folder" if stat.S_ISDIR(mode) else "other", b"")
-            entries[path.as_posix()] = what
+                entry = ("folder" if stat.S_ISDIR(mode) else "other", b"")
+            entries[path.as_posix()] = entry
     return entries

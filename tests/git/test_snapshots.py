@@ -25,9 +25,9 @@ def snapshots(
 
 def refusal(base: str, head: str | None, spec: Path) -> str:
     """Return the error and the help for revisions that cannot be opened."""
-    with pytest.raises(RevisionError) as caught, snapshots(base, head, spec):
+    with pytest.raises(RevisionError) as excinfo, snapshots(base, head, spec):
         pass
-    return f"{caught.value}\n{caught.value.help}"
+    return f"{excinfo.value}\n{excinfo.value.help}"
 
 
 @pytest.fixture

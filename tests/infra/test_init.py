@@ -35,10 +35,10 @@ def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> N
     """Its Pulumi project has its name and this repository's config; its stack program is a copy of this one."""
     assert run(["init", str(tmp_path / "mnist")]) == 0
 
-    created, ours = (
+    created, original = (
         read_text((folder / "Pulumi.yaml").read_text(), "Pulumi.yaml").data for folder in (tmp_path / "mnist", ROOT)
     )
-    assert created == {**ours, "name": "mnist"}
+    assert created == {**original, "name": "mnist"}
     assert "mnist:spec: tpucfg.yaml" in (tmp_path / "mnist" / "stacks" / "Pulumi.dev.yaml").read_text()
     for module in (ROOT / "stacks").glob("*.py"):
         assert (tmp_path / "mnist" / "stacks" / module.name).read_text() == module.read_text()
@@ -46,7 +46,7 @@ def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> N
 
 @pytest.fixture
 def outer(tmp_path: Path) -> Path:
-    """A repository with one commit."""
+    """Create a repository with one commit."""
     repository = Repository(tmp_path / "outer")
     repository.commit()
     return repository.folder

@@ -27,9 +27,9 @@ def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
     _need_go()
     texts = [config if isinstance(config, str) else json.dumps(config) for config in configs]
     lines = "".join(json.dumps(text) + "\n" for text in texts)
-    done = subprocess.run([_program(), crd()], input=lines, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    completed = subprocess.run([_program(), crd()], input=lines, text=True, capture_output=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 @cache
@@ -54,9 +54,9 @@ def _program() -> Path:
 
 
 def _go(*arguments: str) -> str:
-    done = subprocess.run(["go", *arguments], cwd=SOURCES, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, f"go {' '.join(arguments)}: {done.stderr}"
-    return done.stdout.strip()
+    completed = subprocess.run(["go", *arguments], cwd=SOURCES, text=True, capture_output=True, check=False)
+    assert completed.returncode == 0, f"go {' '.join(arguments)}: {completed.stderr}"
+    return completed.stdout.strip()
 
 
 def _need_go() -> None:

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "samples"
 EXPECTED = "# refused: "
 
 
-def of(*kinds: str) -> list[tuple[str, Path]]:
+def of_kinds(*kinds: str) -> list[tuple[str, Path]]:
     """Return target and path of every sample of these kinds."""
     return [
         (target, path) for target in MODULES for kind in kinds for path in sorted((FOLDER / target / kind).iterdir())

@@ -73,25 +73,27 @@ class SchemaComparison:
 
     def crd(self, schema: dict[str, Any], published: dict[str, Any], location: str) -> Iterator[str]:
         """Yield the paths at which types, fields, required fields or enums differ from a CustomResourceDefinition."""
-        ours = self.resolved(schema)
+        definition = self.resolved(schema)
         kind = ["integer", "string"] if "x-kubernetes-int-or-string" in published else published["type"]
-        if ours.get("type", "string") != kind or ours.get("enum", []) != sorted(
-            published.get("enum", ours.get("enum", []))
+        if definition.get("type", "string") != kind or definition.get("enum", []) != sorted(
+            published.get("enum", definition.get("enum", []))
         ):
             yield f"{location}: {kind}"
         elif "items" in published:
-            yield from self.crd(ours["items"], published["items"], f"{location}[]")
+            yield from self.crd(definition["items"], published["items"], f"{location}[]")
         elif "additionalProperties" in published:
-            yield from self.crd(ours["additionalProperties"], published["additionalProperties"], f"{location}{{}}")
+            yield from self.crd(
+                definition["additionalProperties"], published["additionalProperties"], f"{location}{{}}"
+            )
         elif "properties" in published:
             fields: dict[str, Any] = published["properties"]
-            yield from (f"{location}.{name}" for name in fields.keys() ^ ours["properties"].keys())
+            yield from (f"{location}.{name}" for name in fields.keys() ^ definition["properties"].keys())
             yield from (
                 f"{location}.{name} required"
-                for name in set(published.get("required", [])) ^ set(ours.get("required", []))
+                for name in set(published.get("required", [])) ^ set(definition.get("required", []))
             )
-            for name in fields.keys() & ours["properties"].keys():
-                yield from self.crd(ours["properties"][name], fields[name], f"{location}.{name}")
+            for name in fields.keys() & definition["properties"].keys():
+                yield from self.crd(definition["properties"][name], fields[name], f"{location}.{name}")
 
 
 def _odd_values(schema: dict[str, Any], field: FieldDescriptor) -> set[str]:

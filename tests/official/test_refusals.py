@@ -9,13 +9,13 @@ from official import gke, samples
 pytestmark = pytest.mark.official
 
 
-@pytest.mark.parametrize(("target", "path"), samples.of("good", "missed"), ids=samples.name)
+@pytest.mark.parametrize(("target", "path"), samples.of_kinds("good", "missed"), ids=samples.name)
 def test_good_config_is_accepted(target: str, path: Path) -> None:
     """The official code accepts these configs; the schema's tests cover its omissions."""
     assert official.refusals(target, path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize(("target", "path"), samples.of("bad"), ids=samples.name)
+@pytest.mark.parametrize(("target", "path"), samples.of_kinds("bad"), ids=samples.name)
 def test_bad_config_is_rejected_by_name(target: str, path: Path) -> None:
     """The official code rejects a misspelt field, a wrong enum value and a wrong type, and names it."""
     refused = official.refusals(target, path.read_text(encoding="utf-8"))

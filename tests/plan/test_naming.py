@@ -1,4 +1,4 @@
-"""The names of what a job uses, as the compiler and the infrastructure both make them."""
+"""Names of a job and its resources, which the compiler and the stack program share."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from spec_factory import planned, spec
 from tpucfg.plan.naming import account_email, account_id, bucket_name, job_name
 
 
-def test_the_names_of_a_job() -> None:
-    """Job, bucket, folder and account of one rung, with and without the id of a run."""
-    for run, end in ((None, ""), ("r-2", "r-2")):
+def test_a_job_has_its_names() -> None:
+    """A rung has the documented names of job, bucket, folder and account, with and without a run id."""
+    for run, suffix in ((None, ""), ("r-2", "r-2")):
         (job,) = planned(spec(), sizes=("v2-32",), run=run).jobs
-        assert job.name == "-".join(filter(None, ["mnist-dev-v2-32", end]))
+        assert job.name == "-".join(filter(None, ["mnist-dev-v2-32", suffix]))
         assert job.bucket == "my-project-dev-mnist-dev-us-central1"
-        assert job.job_dir == "/".join(filter(None, [f"gs://{job.bucket}/jobs/mnist/v2-32", end]))
+        assert job.job_dir == "/".join(filter(None, [f"gs://{job.bucket}/jobs/mnist/v2-32", suffix]))
         assert job.account == "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"
         assert (job.run, job.target) == (run, "vertex-ai")
 
@@ -29,8 +29,8 @@ def test_an_explicit_bucket_replaces_the_default() -> None:
     )
 
 
-def test_another_target_than_the_spec_s() -> None:
-    """A selected target takes the place of the environment's, and its own settings come with it."""
+def test_a_selected_target_has_its_own_settings() -> None:
+    """A selected target replaces that of the environment, with its own settings."""
     settings = {"cloud-tpu": {"spot": True}, "vertex-ai": {"strategy": "SPOT"}}
     data = spec(environments__dev__target="gke", targets=settings)
     assert [planned(data).jobs[0].target, planned(data).jobs[0].options] == ["gke", {}]
@@ -39,18 +39,18 @@ def test_another_target_than_the_spec_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "address"),
+    ("project", "email"),
     [
         ("my-project", "tpu-mnist-dev@my-project.iam.gserviceaccount.com"),
         ("example.com:my-project", "tpu-mnist-dev@my-project.example.com.iam.gserviceaccount.com"),
     ],
 )
-def test_the_address_of_an_account(project: str, address: str) -> None:
-    """A project of a domain is turned around, as Google does it."""
-    assert account_email(project=project, name="mnist", environment="dev") == address
+def test_the_email_of_an_account_contains_the_project(project: str, email: str) -> None:
+    """A domain-scoped project is written in reverse order, as by Google."""
+    assert account_email(project=project, name="mnist", environment="dev") == email
 
 
-def test_names_by_themselves() -> None:
+def test_names_join_their_parts_in_order() -> None:
     """The functions that `stacks/` calls join their parts in the documented order."""
     assert bucket_name(project="p", name="n", environment="e", region="r") == "p-n-e-r"
     assert account_id(name="n", environment="e") == "tpu-n-e"

@@ -10,12 +10,12 @@ from spec_factory import CATALOG, configs, planned, project, spec
 from tpucfg.plan import Rung, ladder, plan
 from tpucfg.spec.project import Project
 
-SIZES = [found for found in CATALOG.all() if found.cores <= 4096]
+SIZES = [slice_ for slice_ in CATALOG.all() if slice_.cores <= 4096]
 
 
 @st.composite
 def trainings(draw: st.DrawFn) -> dict[str, Any]:
-    """A spec with figures that were tuned anywhere and a ladder of any sizes."""
+    """Draw a spec with figures tuned on any size, and a ladder of any sizes."""
     tuned_on = draw(st.sampled_from(SIZES))
     rungs = draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda slice_: slice_.cores))
     training: dict[str, Any] = {
@@ -38,7 +38,7 @@ def trainings(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def ladder_of(data: dict[str, Any]) -> tuple[Project, tuple[Rung, ...], Rung]:
-    """The project, its rungs, and the rung that it was tuned on."""
+    """Return the project, its rungs, and the rung of `tuned_on`."""
     project_ = project(data)
     (tuned,) = ladder(project_, CATALOG, [project_.training.tuned_on])
     return project_, ladder(project_, CATALOG, project_.environments["dev"].sizes), tuned
@@ -47,8 +47,8 @@ def ladder_of(data: dict[str, Any]) -> tuple[Project, tuple[Rung, ...], Rung]:
 @given(trainings())
 def test_examples_are_preserved(data: dict[str, Any]) -> None:
     """Every rung sees the examples that the run was tuned for, and less than one global batch more."""
-    _, found, tuned = ladder_of(data)
-    for rung in found:
+    _, rungs, tuned = ladder_of(data)
+    for rung in rungs:
         if rung.examples is None or tuned.examples is None:
             assert (rung.epochs, rung.examples) == (tuned.epochs, None)
         else:
@@ -57,24 +57,24 @@ def test_examples_are_preserved(data: dict[str, Any]) -> None:
 
 @given(trainings())
 def test_the_batch_per_core_is_constant(data: dict[str, Any]) -> None:
-    """It is a whole number, the same on every rung, and no count of steps is ever zero."""
-    made, found, tuned = ladder_of(data)
-    for rung in (tuned, *found):
+    """The batch per core is an equal whole number on every rung, and no number of steps is zero."""
+    project_, rungs, tuned = ladder_of(data)
+    for rung in (tuned, *rungs):
         assert rung.per_core == tuned.per_core
         assert rung.per_core.denominator == 1
         assert all(count >= 1 for count in rung.steps.values())
-        assert set(rung.steps) - {"train_steps"} == set(made.training.steps)
+        assert set(rung.steps) - {"train_steps"} == set(project_.training.steps)
 
 
 @given(trainings(), st.data())
 def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: st.DataObject) -> None:
-    """Whatever batch a rung is given, its steps follow from that batch."""
+    """The steps of a rung follow from its overridden batch."""
     assume("train_steps" in data["training"])
     size = draw.draw(st.sampled_from(data["sizes"]))
-    cores = next(found.cores for found in SIZES if found.size == size)
+    cores = next(slice_.cores for slice_ in SIZES if slice_.size == size)
     data["overrides"] = {size: {"batch_size": draw.draw(st.integers(1, 10_000)) * cores}}
-    _, found, _ = ladder_of(data)
-    (examples,) = [rung.examples for rung in found if rung.size == size]
+    _, rungs, _ = ladder_of(data)
+    (examples,) = [rung.examples for rung in rungs if rung.size == size]
     assert examples is not None
     tuned = data["training"]["batch_size"] * data["training"]["train_steps"]
     assert 0 <= examples - tuned < data["overrides"][size]["batch_size"]
@@ -83,10 +83,10 @@ def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: 
 @given(trainings())
 def test_a_plan_is_pure(data: dict[str, Any]) -> None:
     """Planning a project twice gives equal plans, and does not change the project."""
-    made, untouched = project(data), project(data)
-    first = plan(made, CATALOG)
-    assert plan(made, CATALOG) == first
-    assert (made.training, made.trainer, made.environments) == (
+    planned_project, untouched = project(data), project(data)
+    first = plan(planned_project, CATALOG)
+    assert plan(planned_project, CATALOG) == first
+    assert (planned_project.training, planned_project.trainer, planned_project.environments) == (
         untouched.training,
         untouched.trainer,
         untouched.environments,
@@ -102,9 +102,9 @@ EXTRA: dict[str, Any] = {
 
 
 def with_many_keys(target: str) -> dict[str, Any]:
-    """A spec with at least two keys in every mapping that the target has a use for."""
+    """Return a spec with at least two keys in every mapping that the target uses."""
     labels = {"b": "1", "a": "2"}
-    made = spec(
+    data = spec(
         target=target,
         sizes=["v3-8"],
         environments={
@@ -124,27 +124,27 @@ def with_many_keys(target: str) -> dict[str, Any]:
         targets={**{name: {} for name in EXTRA}, target: {"extra": EXTRA[target]}},
     )
     if target == "ai-platform":
-        made["trainer"]["runtime"] = "2.2"
-        del made["trainer"]["env"]
-    return made
+        data["trainer"]["runtime"] = "2.2"
+        del data["trainer"]["env"]
+    return data
 
 
 @pytest.mark.parametrize("target", EXTRA)
 @settings(max_examples=30)
 @given(draw=st.data())
-def test_the_order_of_keys_means_nothing(target: str, draw: st.DataObject) -> None:
-    """In whatever order a spec's keys stand, its configs are the same to the byte; args alone are an ordered list."""
+def test_the_order_of_keys_is_irrelevant(target: str, draw: st.DataObject) -> None:
+    """Configs do not depend on the order of any keys except those of args."""
     data = with_many_keys(target)
     before = [(config.job.name, config.text) for config in configs(data)]
     assert len(before) == 3
     assert [(config.job.name, config.text) for config in configs(shuffled(data, draw))] == before
 
 
-def test_the_order_of_args_means_something() -> None:
+def test_the_order_of_args_is_kept() -> None:
     """Flags reach the program in the order in which they are written."""
-    one, other = (planned(spec(trainer__args=args)).jobs[0].args for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
-    assert one[:2] == ("--a=1", "--b=2")
-    assert other[:2] == ("--b=2", "--a=1")
+    first, second = (planned(spec(trainer__args=args)).jobs[0].args for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    assert first[:2] == ("--a=1", "--b=2")
+    assert second[:2] == ("--b=2", "--a=1")
 
 
 def shuffled(value: Any, draw: st.DataObject, key: str = "") -> Any:

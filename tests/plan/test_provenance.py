@@ -20,7 +20,7 @@ SPEC = spec(
 
 
 def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
-    """The reasons for one figure."""
+    """Return the reasons for one figure."""
     project_ = project(data)
     tuned_on, rung = ladder(project_, CATALOG, [project_.training.tuned_on, size])
     return list(figure_reasons(project_, tuned_on.slice, rung, key))
@@ -39,14 +39,14 @@ def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
     ],
 )
 def test_a_derivation_has_its_numbers(size: str, key: str, words: list[str]) -> None:
-    """The line of the spec, the rows of the catalog, the rule and the result, each with its figures."""
+    """The reasons have the figures of the spec, the catalog, the rule and the result."""
     text = "\n".join(reason.text for reason in chain(size, key))
     assert [word for word in words if word not in text] == []
 
 
 @pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
 def test_every_figure_has_a_derivation(size: str) -> None:
-    """It begins where the spec writes the figure, and its last link holds what the program gets."""
+    """The first reason is located in the spec, and the last one has the value that the program gets."""
     project_ = project(SPEC)
     (rung,) = ladder(project_, CATALOG, [size])
     for key, value in rung_figures(rung):
@@ -55,8 +55,8 @@ def test_every_figure_has_a_derivation(size: str) -> None:
         assert value in reasons[-1].text
 
 
-def test_epochs_stay() -> None:
-    """They have a reason too."""
+def test_epochs_have_reasons() -> None:
+    """Epochs are equal on every rung, and the reason has a source."""
     (line, rule) = chain("v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5))
     assert "2.5" in line.text
     assert "the same on every rung" in rule.text
@@ -64,13 +64,13 @@ def test_epochs_stay() -> None:
 
 
 def test_rules_have_public_sources() -> None:
-    """Each reason about a rule has a public address, and each one about a size a source of the catalog."""
+    """The source of a reason is a public URL or a source of the catalog."""
     for reason in chain("v2-32", "learning_rate"):
         assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
 
 
-def test_an_argument_is_a_line_of_the_spec() -> None:
-    """That of the override where there is one, else that of the trainer."""
+def test_an_argument_is_located_in_the_spec() -> None:
+    """The reason is located at the override, or else at the trainer's argument."""
     project_ = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
         (reason,) = arg_reasons(project_, size, "data_dir")

@@ -1,4 +1,4 @@
-"""A size of the ladder becomes a rung: the published example, overrides, and what holds for every spec."""
+"""Figures of rungs: the published example, scaling up and down, and overrides."""
 
 from fractions import Fraction
 from typing import Any
@@ -8,13 +8,13 @@ from tpucfg.plan import Rung, ladder
 
 
 def rungs(*sizes: str, **changes: Any) -> list[Rung]:
-    """The rungs of a spec with these sizes."""
+    """Return the rungs of a spec with these sizes."""
     project_ = project(spec(sizes=list(sizes), **changes))
     return list(ladder(project_, CATALOG, sizes))
 
 
-def test_the_published_example() -> None:
-    """A batch of 1,024 on v2-8 is 4,096 on v2-32; 100 steps of 1,000 are 25 of 4,000; epochs stay as they are.
+def test_the_published_example_is_reproduced() -> None:
+    """A batch of 1,024 on v2-8 is 4,096 on v2-32; 100 steps of 1,000 are 25 of 4,000; epochs do not change.
 
     The figures of https://cloud.google.com/tpu/docs/training-on-tpu-pods.
     """
@@ -26,8 +26,8 @@ def test_the_published_example() -> None:
     assert (pod.epochs, pod.train_steps, pod.examples) == ("10", None, None)
 
 
-def test_a_ladder_up() -> None:
-    """Every figure of four rungs, with the linear rule."""
+def test_figures_scale_up() -> None:
+    """Four rungs have the figures of the linear rule."""
     steps = {"warmup_steps": 200, "save_checkpoints_steps": 500}
     training = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear", "training__steps": steps}
     ladder_rungs = rungs("v2-8", "v2-32", "v2-128", "v2-512", **training)
@@ -43,8 +43,8 @@ def test_a_ladder_up() -> None:
     assert [rung.examples for rung in ladder_rungs] == [4_096_000, 4_096_000, 4_096_000, 4_128_768]
 
 
-def test_a_ladder_down() -> None:
-    """Figures tuned on a large slice are as good for a small one: the batch shrinks and the steps grow."""
+def test_figures_scale_down() -> None:
+    """From a large slice to a small one, the batch shrinks and the steps grow."""
     (small,) = rungs(
         "v2-8",
         training__tuned_on="v2-32",
@@ -61,8 +61,8 @@ def test_a_ladder_down() -> None:
     )
 
 
-def test_a_scale_that_is_no_power_of_two() -> None:
-    """From 384 cores to 128 the scale is a third, and still whole where the batch is whole on a core."""
+def test_a_scale_may_be_a_third() -> None:
+    """From 384 cores to 128 the scale is a third; batch and steps are exact, and the learning rate is rounded."""
     (third,) = rungs(
         "v4-128",
         environments__dev__region="us-central2",
@@ -76,8 +76,8 @@ def test_a_scale_that_is_no_power_of_two() -> None:
     assert (third.batch_size, third.train_steps, third.learning_rate) == (1280, 3000, "0.0333333")
 
 
-def test_steps_that_do_not_divide() -> None:
-    """1,001 steps divided by 4 are 251: 3,072 examples more than on the first rung, less than one global batch."""
+def test_steps_that_do_not_divide_are_rounded_up() -> None:
+    """1,001 steps divided by 4 are 251, which see 3,072 more examples: less than one global batch."""
     first, second = rungs("v2-8", "v2-32", training__train_steps=1001)
     assert second.train_steps == 251
     assert first.examples is not None
@@ -85,8 +85,8 @@ def test_steps_that_do_not_divide() -> None:
     assert second.examples - first.examples == 3072
 
 
-def test_a_number_that_does_not_change_stays_as_it_was_written() -> None:
-    """On the size it was tuned on, and under the rule `keep`, a learning rate is the spec's own text."""
+def test_an_unchanged_learning_rate_keeps_its_text() -> None:
+    """On the tuned size, and with the rule `keep`, the learning rate is the text of the spec."""
     for rule in ("linear", "sqrt"):
         assert (
             rungs("v2-8", training__learning_rate=1e-05, training__learning_rate_rule=rule)[0].learning_rate == "1e-05"
@@ -95,8 +95,8 @@ def test_a_number_that_does_not_change_stays_as_it_was_written() -> None:
     assert rungs("v2-32")[0].learning_rate is None
 
 
-def test_a_batch_override_changes_what_follows_from_the_batch() -> None:
-    """Half the batch that the cores would give is half the scale, for steps and learning rate alike."""
+def test_an_overridden_batch_scales_the_other_figures() -> None:
+    """With half of the scaled batch, the scale of steps and learning rate is half too."""
     steps = {"warmup_steps": 200, "eval_steps": 7}
     training = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear", "training__steps": steps}
     (rung,) = rungs("v2-128", overrides={"v2-128": {"batch_size": 8192}}, **training)
@@ -107,8 +107,8 @@ def test_a_batch_override_changes_what_follows_from_the_batch() -> None:
     assert rung.overridden == {"batch_size"}
 
 
-def test_other_overrides_are_taken_as_they_are() -> None:
-    """A learning rate with its own digits, and any key of steps; what is not named follows the scale."""
+def test_other_overrides_are_used_unchanged() -> None:
+    """An overridden learning rate or step setting is used unchanged; all other figures are scaled."""
     override = {"learning_rate": 0.25, "warmup_steps": 10}
     (rung,) = rungs(
         "v2-32",
@@ -122,8 +122,8 @@ def test_other_overrides_are_taken_as_they_are() -> None:
     assert rung.overridden == {"learning_rate", "warmup_steps"}
 
 
-def test_an_override_of_args_takes_its_flag_s_place() -> None:
-    """A flag that the trainer has is replaced where it stands, a new one comes last, and the figures follow."""
+def test_an_override_of_args_replaces_the_flag_in_place() -> None:
+    """An existing flag is replaced at its position, a new one is appended, and the figures' flags follow."""
     args = {"a": 1, "b": [2, 3], "c": None}
     data = spec(trainer__args=args, overrides={"v2-32": {"args": {"z": "new", "b": "one", "c": False}}})
     first, second = planned(data).jobs
@@ -132,8 +132,8 @@ def test_an_override_of_args_takes_its_flag_s_place() -> None:
     assert second.args == ("--a=1", "--b=one", "--c=false", "--z=new", *figures[1])
 
 
-def test_the_order_and_the_names_of_the_flags() -> None:
-    """Batch, steps, learning rate, then the keys of steps; `flags` renames one, and null leaves it out."""
+def test_flags_have_a_fixed_order_and_configurable_names() -> None:
+    """The order is batch, steps, learning rate, keys of steps; `flags` renames a flag, and null omits it."""
     data = spec(
         trainer__args={"x": 1},
         training__learning_rate=0.5,
@@ -148,12 +148,14 @@ def test_the_order_and_the_names_of_the_flags() -> None:
     assert planned(epochs, sizes=("v2-8",)).jobs[0].args == ("--batch_size=1024", "--num_epochs=2.5")
 
 
-def test_another_machine_of_the_same_size() -> None:
-    """v6e-8 is one machine of eight chips, or two of four with an override."""
-    where = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
-    one = planned(spec(sizes=["v6e-8"], **where)).jobs[0]
-    two = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **where)).jobs[0]
-    assert [(job.slice.hosts, job.slice.chips_per_host, job.slice.cores) for job in (one, two)] == [
+def test_an_overridden_machine_changes_the_hosts() -> None:
+    """v6e-8 is one host of eight chips, or two hosts of four with an override of the machine."""
+    location = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
+    default = planned(spec(sizes=["v6e-8"], **location)).jobs[0]
+    overridden = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **location)).jobs[
+        0
+    ]
+    assert [(job.slice.hosts, job.slice.chips_per_host, job.slice.cores) for job in (default, overridden)] == [
         (1, 8, 8),
         (2, 4, 8),
     ]

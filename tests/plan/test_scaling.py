@@ -1,4 +1,4 @@
-"""The arithmetic of a rung, with numbers worked out by hand."""
+"""The arithmetic of a rung, compared with numbers calculated by hand."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -29,10 +29,10 @@ RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).
         ("1e-3", Fraction(4), "linear", "0.004"),
         ("3e-05", Fraction(2), "linear", "0.00006"),
         ("0.3", Fraction(1, 3), "linear", "0.1"),
-        ("0.1", Fraction(1, 3), "linear", "0.0333333"),  # without an end: six digits
+        ("0.1", Fraction(1, 3), "linear", "0.0333333"),  # no finite decimal: six digits
         ("2", Fraction(1, 3), "linear", "0.666667"),
         ("5", Fraction(20), "linear", "100"),
-        ("0.1", Fraction(16), "sqrt", "0.4"),  # a root that comes out even
+        ("0.1", Fraction(16), "sqrt", "0.4"),  # an exact root
         ("0.1", Fraction(9, 4), "sqrt", "0.15"),
         ("0.1", Fraction(2), "sqrt", "0.141421"),
         ("0.1", Fraction(8), "sqrt", "0.282843"),
@@ -42,8 +42,8 @@ RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).
         ("1e-3", Fraction(4), "keep", "0.001"),
     ],
 )
-def test_learning_rates(rate: str, scale: Fraction, rule: str, text: str) -> None:
-    """The exact product in plain digits, or six significant digits where it has no end."""
+def test_learning_rates_are_scaled(rate: str, scale: Fraction, rule: str, text: str) -> None:
+    """A rate is the exact product in plain digits, or has six significant digits if that is no finite decimal."""
     assert scale_learning_rate(Fraction(rate), scale, rule) == text
 
 
@@ -54,12 +54,12 @@ def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, 
     """A finite decimal is exact, any other rate is rounded to six digits, and no text has an exponent."""
     text = scale_learning_rate(Fraction(rate), scale, rule)
     assert set(text) <= set("0123456789.")
-    found, power = Fraction(text), 2 if rule == "sqrt" else 1
+    scaled, power = Fraction(text), 2 if rule == "sqrt" else 1
     exact = Fraction(rate) ** power * (1 if rule == "keep" else scale)
-    if found**power != exact:
+    if scaled**power != exact:
         assert len(text.replace(".", "").strip("0")) <= SIGNIFICANT_DIGITS
         half = Fraction(10) ** (Decimal(text).adjusted() - SIGNIFICANT_DIGITS + 1) / 2
-        assert (found - half) ** power <= exact <= (found + half) ** power
+        assert (scaled - half) ** power <= exact <= (scaled + half) ** power
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, 
         ("1/1024", "0.0009765625"),
     ],
 )
-def test_decimal_text(value: str, text: str) -> None:
-    """Digits and a point, no more of either than it takes."""
+def test_decimal_text_has_no_unnecessary_digits(value: str, text: str) -> None:
+    """The text is in plain digits, without trailing zeros or a trailing point."""
     assert decimal_text(Fraction(value)) == text
 
 
@@ -90,13 +90,13 @@ def test_decimal_text(value: str, text: str) -> None:
         (7, 1, 7),
     ],
 )
-def test_steps(steps: int, scale: int | Fraction, expected: int) -> None:
-    """Divided by the scale, rounded up, and never none."""
+def test_steps_are_divided_and_rounded_up(steps: int, scale: int | Fraction, expected: int) -> None:
+    """Steps are divided by the scale, rounded up, and at least one."""
     assert scale_steps(steps, Fraction(scale)) == expected
 
 
 @given(st.integers(1, 10**15), SCALES)
-def test_steps_show_at_least_the_same_examples(steps: int, scale: Fraction) -> None:
+def test_steps_are_the_fewest_with_enough_examples(steps: int, scale: Fraction) -> None:
     """With one step less, the run would see fewer examples than it was tuned for."""
     scaled = scale_steps(steps, scale)
     assert scaled >= 1
@@ -104,7 +104,7 @@ def test_steps_show_at_least_the_same_examples(steps: int, scale: Fraction) -> N
 
 
 @given(st.fractions(0, 1000, max_denominator=1000))
-def test_squares(root: Fraction) -> None:
-    """A square of a rational number is known as one, its neighbour is not."""
+def test_squares_are_recognized(root: Fraction) -> None:
+    """The square of a rational number is a square, and twice the square is not."""
     assert is_square(root * root)
     assert not is_square(root * root * 2) or root == 0

@@ -17,7 +17,7 @@ SPEC = spec(
 
 
 def selected(**chosen: Any) -> dict[str, tuple[str, ...]]:
-    """The selected sizes by environment."""
+    """Return the selected sizes by environment."""
     return {environment.name: sizes for environment, sizes in select_sizes(project(SPEC), Selection(**chosen))}
 
 
@@ -33,8 +33,8 @@ def selected(**chosen: Any) -> dict[str, tuple[str, ...]]:
         ({"environments": ("dev", "dev"), "sizes": ("v2-8", "v2-8")}, {"dev": ("v2-8",)}),
     ],
 )
-def test_selections(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]) -> None:
-    """A size takes the environments whose ladder has it; the order is the project's, whatever the command's is."""
+def test_a_selection_has_the_order_of_the_project(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]) -> None:
+    """A size selects the environments whose ladder has it; the order is the project's, not that of the options."""
     assert selected(**chosen) == expected
 
 
@@ -57,7 +57,7 @@ def test_selections(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]
     ],
 )
 def test_an_unknown_selection_is_an_error(chosen: dict[str, Any], expected: str) -> None:
-    """An unknown environment is named with the nearest, a size that is nowhere with all the ladders there are."""
-    with pytest.raises(SelectionError) as caught:
+    """The error about an environment names the most similar one, and that about a size lists all ladders."""
+    with pytest.raises(SelectionError) as excinfo:
         plan(project(SPEC), CATALOG, Selection(**chosen))
-    assert str(caught.value).startswith(expected)
+    assert str(excinfo.value).startswith(expected)

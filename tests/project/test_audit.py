@@ -7,7 +7,7 @@ from typing import Any
 import audit
 import pytest
 
-from loopback import answering
+from loopback import serving_json
 
 LOCK = "requirements.txt"
 VULNERABILITY = {
@@ -37,11 +37,11 @@ class Service:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A local service without a vulnerability; only one lock is audited."""
+    """Serve a local stand-in without vulnerabilities, and limit the audit to one lock."""
     monkeypatch.setattr(audit, "LOCKS", (LOCK,))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     osv = Service()
-    with answering(osv.answer) as osv.address:
+    with serving_json(osv.answer) as osv.address:
         yield osv
 
 
@@ -49,7 +49,7 @@ def _run_audit(service: Service, *options: str) -> int:
     return audit.main(["--service", f"{service.address}/v1/query", *options])
 
 
-def test_lock_without_vulnerabilities(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lock_without_vulnerabilities_passes(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Every package of the lock is audited and counted."""
     assert _run_audit(service) == 0
 
@@ -60,7 +60,7 @@ def test_lock_without_vulnerabilities(service: Service, capsys: pytest.CaptureFi
     assert 0 < int(output.split()[1]) <= packages
 
 
-def test_lock_with_a_vulnerability(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lock_with_a_vulnerability_fails(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """A vulnerability is printed with its package and the fixed version, and fails the audit with either option."""
     service.vulnerable_package = "jinja2"
 
@@ -71,11 +71,11 @@ def test_lock_with_a_vulnerability(service: Service, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--if-reachable",), 0)])
-def test_unavailable_service(
+def test_unavailable_service_is_reported(
     service: Service, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int
 ) -> None:
     """Without the service, the lock is reported as not audited, which only the option turns into a success."""
-    with answering(service.answer) as service.address:
+    with serving_json(service.answer) as service.address:
         pass  # the service ends with the block
 
     assert _run_audit(service, *options) == status

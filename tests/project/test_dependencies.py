@@ -39,7 +39,7 @@ def test_upper_bound_has_a_reason(requirement: str, reason: str | None) -> None:
     assert len(reason.split()) > 4
 
 
-def test_only_necessary_runtime_bounds() -> None:
+def test_only_necessary_runtime_bounds_exist() -> None:
     """Of the package's own dependencies, only these have an upper bound."""
     text = "\n".join(LINES)
     runtime = text.partition("\ndependencies = [")[2].partition("\n]")[0]

@@ -17,15 +17,15 @@ HOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _run(hook: str, here: Path, *files: str) -> subprocess.CompletedProcess[str]:
+def _run(hook: str, folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
     command = [*shlex.split(HOOKS[hook]["entry"]), *HOOKS[hook].get("args", ()), *files]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a valid and an invalid spec."""
+    """Create a folder with a valid and an invalid spec."""
     shutil.copy(ROOT / "tpucfg.yaml", tmp_path)
     (tmp_path / "wrong").mkdir()
     text = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ def test_changelog_has_the_expected_format() -> None:
         assert len(kinds) == len(set(kinds)) > 0
 
 
-def test_consistent_release(tmp_path: Path) -> None:
+def test_consistent_release_has_no_difference(tmp_path: Path) -> None:
     """A consistent release has no difference, and its notes are the section's text without the heading."""
     root = _project(
         tmp_path, "1.2.3", "## [1.2.3] - 2026-01-31\n\n### Added\n\n- This.\n\n## [1.2.2] - 2026-01-30\n\n- That."
@@ -64,14 +64,14 @@ def test_consistent_release(tmp_path: Path) -> None:
         ("v1.2.3", f"## [1.2.4] - 2026-02-01\n\n- That.\n\n{HEADING}\n\n- This.", "[1.2.3] is not the first section"),
     ],
 )
-def test_inconsistent_release(tmp_path: Path, tag: str, changelog: str, difference: str) -> None:
+def test_inconsistent_release_is_reported(tmp_path: Path, tag: str, changelog: str, difference: str) -> None:
     """Each difference is reported with its file and the edit, and without others."""
     differences = [*release.differences(tag, _project(tmp_path, "1.2.3", changelog))]
 
     assert [line.removeprefix(f"{release.CHANGELOG}: ") for line in differences] == [difference]
 
 
-def test_tag_of_another_version(tmp_path: Path) -> None:
+def test_tag_of_another_version_is_rejected(tmp_path: Path) -> None:
     """A tag that differs from the version is rejected before the build."""
     root = _project(tmp_path, "1.2.3", "## [1.2.4] - 2026-01-31\n\n- This.")
 
@@ -79,7 +79,7 @@ def test_tag_of_another_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("project", ["[project]", "[project.urls]\nHomepage = 'https://example.com'"])
-def test_release_without_a_repository_url(tmp_path: Path, project: str) -> None:
+def test_release_needs_a_repository_url(tmp_path: Path, project: str) -> None:
     """A package without the URL of its repository cannot be released."""
     root = _project(tmp_path, "1.2.3", f"{HEADING}\n\n- This.")
     (root / release.PROJECT).write_text(project, encoding="utf-8")

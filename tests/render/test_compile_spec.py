@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 
 from reading import READERS, canonical
-from spec_factory import CATALOG, compiled, configs, document, ids, loaded, spec, the
+from spec_factory import CATALOG, compiled, configs, document, finding_with_id, ids, loaded, spec
 from strategies import mutated
 from tpucfg.findings import errors
 from tpucfg.findings.formats import FORMATS, format_named
@@ -50,7 +50,7 @@ def test_an_allowed_finding_is_a_note_with_its_reason() -> None:
     invalid = spec(environments__dev__region="us-west1")
     assert errors(compiled(invalid).findings)
     result = compiled({**invalid, "allow": {"TPU021": "quota granted"}})
-    finding = the("TPU021", result.findings)
+    finding = finding_with_id("TPU021", result.findings)
     assert finding.level == "note"
     assert finding.details[-1] == "allowed by the spec: quota granted"
     assert len(result.request_bodies) == 2
@@ -59,7 +59,7 @@ def test_an_allowed_finding_is_a_note_with_its_reason() -> None:
 def test_an_allowance_without_a_finding_is_a_warning() -> None:
     """An allowance that no finding needs is a warning, but only if the whole spec was compiled."""
     unused = spec(allow={"TPU021": "quota granted"})
-    assert the("TPU013", compiled(unused).findings).help == "delete allow.TPU021"
+    assert finding_with_id("TPU013", compiled(unused).findings).help == "delete allow.TPU021"
     assert compiled(unused, sizes=("v2-8",)).findings == ()
 
 

@@ -1,4 +1,4 @@
-"""Config templates: they show the fields of their file, and lose none that `extra` adds."""
+"""Config templates: they contain the fields of their target, and write every field that `extra` adds."""
 
 import re
 from typing import Any, Final
@@ -15,15 +15,15 @@ from tpucfg.targets.interface import pattern_steps
 SIZES: Final = {"vertex-ai": "v2-32", "cloud-tpu": "v2-32", "gke": "v6e-16", "ai-platform": "v2-8"}
 
 
-def test_the_first_field_is_indented_by_the_template_and_the_others_by_the_writer() -> None:
-    """A template writes the margin of a mapping's first line, or the dash of a list's entry."""
+def test_the_template_indents_only_the_first_field() -> None:
+    """The template writes the indentation or dash before the first field, and the writer those of the others."""
     writer = FieldWriter({"a": 1, "b": {"c": [2]}, "d": "x"}, indent=2)
 
     assert [writer.field("a"), writer.field("b"), writer.others()] == ["a: 1\n", "  b:\n    c:\n    - 2\n", "  d: x\n"]
 
 
-def test_a_field_that_is_not_the_next_one_is_left_to_the_others() -> None:
-    """The order of the mapping is kept where it is not that of the template, and no field is written twice."""
+def test_fields_keep_the_order_of_the_mapping() -> None:
+    """A field that is not the next one is written later, and no field is written twice."""
     writer = FieldWriter({"b": 1, "a": 2})
 
     assert [writer.field("a"), writer.field("missing"), writer.field("b"), writer.others(), writer.others()] == [
@@ -33,12 +33,12 @@ def test_a_field_that_is_not_the_next_one_is_left_to_the_others() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None:
-    """Each field with an origin is in the template's own words, so the template shows the shape of its file."""
+    """Each field with an origin is named in the template, so the template shows the structure of its file."""
     template = (ROOT / "templates" / target / "config.yaml.j2").read_text()
     words = set(re.findall(r"[\w-]+", template))
-    named = {step for pattern in target_named(target).ORIGINS for step in pattern_steps(pattern)}
+    field_names = {step for pattern in target_named(target).ORIGINS for step in pattern_steps(pattern)}
 
-    assert {step for step in named if step.isalpha()} <= words
+    assert {step for step in field_names if step.isalpha()} <= words
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
         ("ai-platform", {"labels": {"a": "b"}, "trainingInput": {"masterConfig": {"imageUri": "i"}, "a": [1]}}),
     ],
 )
-def test_what_extra_adds_or_replaces_is_written_in_its_order(target: str, extra: dict[str, Any]) -> None:
-    """The text is the request body to the letter, also where `extra` has fields that no template names."""
-    made = job(target, SIZES[target], options={"extra": extra})
+def test_fields_of_extra_are_written_in_order(target: str, extra: dict[str, Any]) -> None:
+    """The text equals the request body, also with fields in `extra` that no template names."""
+    job_ = job(target, SIZES[target], options={"extra": extra})
 
-    assert round_trip_finding(render_config(made, build_request_body(made))) is None
+    assert round_trip_finding(render_config(job_, build_request_body(job_))) is None
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_size_is_written_to_the_letter(target: str) -> None:
-    """No size of the catalog and no target lacks a field of its request body in the text."""
+def test_every_size_is_written_completely(target: str) -> None:
+    """For every size and target, the text has all fields of the request body."""
     for slice_ in CATALOG.all():
         if target in slice_.targets:
-            for made, body in compiled(target, slice_.size).request_bodies:
-                assert round_trip_finding(render_config(made, body)) is None
+            for job_, body in compiled(target, slice_.size).request_bodies:
+                assert round_trip_finding(render_config(job_, body)) is None

@@ -77,9 +77,9 @@ def test_no_file_is_written_if_one_cannot_be_staged(tmp_path: Path) -> None:
     before = written(tmp_path)
     files = dict.fromkeys((*FILES, "prod/v2-8/config.yaml"), "new\n")
     changes = tuple(FileChange(path, "update") for path in files)
-    with pytest.raises(OutputError, match=r"prod.*expected a folder, found a file") as caught:
+    with pytest.raises(OutputError, match=r"prod.*expected a folder, found a file") as excinfo:
         apply_changes(tmp_path, changes, files)
-    assert caught.value.help
+    assert excinfo.value.help
     assert written(tmp_path) == before
 
 
@@ -151,12 +151,12 @@ def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
         compare_files(tmp_path, FILES)
 
 
-@pytest.mark.parametrize("at", [FIRST, "old/v2-8/config.yaml", "old/v2-8/config.json"])
-def test_a_pipe_does_not_block(tmp_path: Path, at: str) -> None:
+@pytest.mark.parametrize("name", [FIRST, "old/v2-8/config.yaml", "old/v2-8/config.json"])
+def test_a_pipe_does_not_block(tmp_path: Path, name: str) -> None:
     """A pipe at the path of a config is an error, and a pipe elsewhere is ignored."""
-    (tmp_path / at).parent.mkdir(parents=True)
-    os.mkfifo(tmp_path / at)
-    if at == FIRST:
+    (tmp_path / name).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / name)
+    if name == FIRST:
         with pytest.raises(OutputError, match="expected a file, found a pipe or a device"):
             compare_files(tmp_path, FILES)
     else:
@@ -195,7 +195,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_followed_is_an_error(tmp_path: Path, out: str) -> None:
     """A name that is too long, or a link to itself, is an OutputError with a help."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(OutputError) as caught:
+    with pytest.raises(OutputError) as excinfo:
         render(tmp_path / out, FILES)
-    assert caught.value.help
+    assert excinfo.value.help
     assert stale_files(tmp_path / out, [""], FILES) == ()

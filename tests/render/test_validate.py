@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from spec_factory import CATALOG, compiled, configs, document, ids, spec, the
+from spec_factory import CATALOG, compiled, configs, document, finding_with_id, ids, spec
 from strategies import mutated
 from tpucfg.findings import Location
 from tpucfg.render import pipeline
@@ -44,7 +44,7 @@ def test_a_template_with_every_field_passes(use_template: UseTemplate) -> None:
 
 
 def altered(old: str, new: str) -> str:
-    """Return the plain template with a replacement in the text of the fields."""
+    """Return the plain template with a text replaced in the rendered fields."""
     return FIELDS.replace("others", f"others | replace({old!r}, {new!r})")
 
 
@@ -65,9 +65,9 @@ def altered(old: str, new: str) -> str:
 def test_a_template_that_alters_a_field_is_an_error(use_template: UseTemplate, source: str) -> None:
     """A field dropped, added, moved, retyped or altered is an error at the template, and nothing is rendered."""
     use_template(source)
-    with pytest.raises(RenderError) as caught:
+    with pytest.raises(RenderError) as excinfo:
         configs(spec())
-    finding = the("TPU079", caught.value.findings)
+    finding = finding_with_id("TPU079", excinfo.value.findings)
     assert finding.location.file == "templates/vertex-ai/config.yaml.j2"
     assert "mnist-dev-v2-8" in finding.message
 
@@ -84,17 +84,17 @@ def test_a_template_that_alters_a_field_is_an_error(use_template: UseTemplate, s
 def test_a_template_that_renders_no_yaml_is_an_error(use_template: UseTemplate, source: str, id_: str) -> None:
     """A text that is no YAML document, or has a key twice, is reported with the error of the parser."""
     use_template(source)
-    with pytest.raises(RenderError) as caught:
+    with pytest.raises(RenderError) as excinfo:
         configs(spec())
-    assert ids(caught.value.findings) == [id_]
+    assert ids(excinfo.value.findings) == [id_]
 
 
 def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
     """Rendering a spec that did not compile raises its findings."""
     invalid = compiled(spec(sizes=["v2-8", "v9-8"]))
-    with pytest.raises(RenderError) as caught:
+    with pytest.raises(RenderError) as excinfo:
         list(render_configs(invalid))
-    assert ids(caught.value.findings) == ["TPU020"]
+    assert ids(excinfo.value.findings) == ["TPU020"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_handwritten_config_is_checked_at_its_own_lines() -> None:
     """A mistake in a config file is located in that file, and a correct file has no finding."""
     text = configs(spec())[0].text
     wrong = read_text(text.replace("replicaCount: 1", "replicaCounts: 1"), "config.yaml")
-    finding = the("TPU070", config_findings(wrong, "vertex-ai", CATALOG))
+    finding = finding_with_id("TPU070", config_findings(wrong, "vertex-ai", CATALOG))
     assert (finding.location.file, finding.location.line) == (
         "config.yaml",
         text[: text.index("replicaCount")].count("\n") + 1,

@@ -97,7 +97,7 @@ def test_the_longest_record_is_within_the_limit() -> None:
         name="n" * 30,
         run="r" * 20,
         size="v5litepod-256",
-        metrics={f"{at:x>63}": -1.2345678901234567e-300 for at in range(50)},
+        metrics={f"{number:x>63}": -1.2345678901234567e-300 for number in range(50)},
     )
     assert not record_problems(record)
     assert len(record_line(record)) <= MAX_LINE_LENGTH
@@ -119,7 +119,7 @@ def test_a_last_line_without_a_line_break_is_kept(tmp_path: Path, rest: str) -> 
     )
 
 
-def test_many_writers_and_a_reader_at_once(tmp_path: Path) -> None:
+def test_concurrent_writers_append_whole_lines(tmp_path: Path) -> None:
     """Four processes append hundreds of long lines: each is written once, in order, and a reader sees whole lines."""
     names = ["a", "b", "c", "d"]
     writers = [start_writer(tmp_path, name, 150) for name in names]
@@ -188,9 +188,9 @@ def test_a_read_only_path_is_an_error(read_only: str) -> None:
             append_record(folder, "dev", RECORD)
         (folder / read_only).chmod(0o555)
         before = sorted(folder.rglob("*"))
-        with without_root(), pytest.raises(RecordFileError, match="permission denied") as caught:
+        with without_root(), pytest.raises(RecordFileError, match="permission denied") as excinfo:
             append_record(folder, "dev" if read_only != "results" else "other", RECORD)
-        assert caught.value.help.startswith("give yourself permission")
+        assert excinfo.value.help.startswith("give yourself permission")
         assert sorted(folder.rglob("*")) == before
         (folder / read_only).chmod(0o755)
 
@@ -235,10 +235,10 @@ def test_another_kind_of_file_is_an_error(tmp_path: Path, kind: str) -> None:
         (tmp_path / "results").mkdir()
         path = tmp_path / "results" / "dev.jsonl"
         path.mkdir() if kind == "folder" else os.mkfifo(path)
-    with pytest.raises(RecordFileError) as caught:
+    with pytest.raises(RecordFileError) as excinfo:
         append_record(tmp_path, "dev", RECORD)
-    assert str(tmp_path / "results") in str(caught.value)
-    assert caught.value.help
+    assert str(tmp_path / "results") in str(excinfo.value)
+    assert excinfo.value.help
 
 
 def test_a_file_does_not_grow_beyond_the_limit(tmp_path: Path) -> None:

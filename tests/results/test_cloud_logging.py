@@ -160,9 +160,9 @@ def test_only_printed_text_is_a_measurement(form: Form, entry: Entry) -> None:
 def test_a_diverged_run_is_an_error(service: Callable[[int, object], Entry]) -> None:
     """Cloud Logging writes NaN as text: it is an error, and an earlier entry is not used instead."""
     entries = [service(1, metrics(1, accuracy="NaN")), service(0, metrics(2))]
-    with pytest.raises(LogError, match=r"^train\.json:2: accuracy is NaN, which is not a finite number") as caught:
+    with pytest.raises(LogError, match=r"^train\.json:2: accuracy is NaN, which is not a finite number") as excinfo:
         parse(gcloud(entries))
-    assert "diverged" in caught.value.help
+    assert "diverged" in excinfo.value.help
 
 
 def test_the_location_is_the_first_line_of_the_entry() -> None:
@@ -180,9 +180,9 @@ def test_a_truncated_list_is_an_error(form: Form) -> None:
     log = form([vertex(0, metrics(1)), vertex(1, "done")]).rstrip()
     first = len(form([vertex(0, metrics(1))]).rstrip("]\n"))
     for end in range(len(log)):
-        with pytest.raises(LogError) as caught:
+        with pytest.raises(LogError) as excinfo:
             parse(log[:end])
-        assert ("truncated" in str(caught.value)) == (end >= first), log[:end]
+        assert ("truncated" in str(excinfo.value)) == (end >= first), log[:end]
     assert parse(log)["accuracy"] == 0.97
 
 
@@ -199,25 +199,25 @@ def test_a_malformed_list_is_an_error(malformed: str) -> None:
 
 def test_an_empty_list_names_freshness() -> None:
     """The help for an empty list names --freshness, as gcloud returns entries of one day."""
-    with pytest.raises(LogError, match=r"^train\.json has no log entries") as caught:
+    with pytest.raises(LogError, match=r"^train\.json has no log entries") as excinfo:
         parse("[]\n")
-    assert "--freshness" in caught.value.help
+    assert "--freshness" in excinfo.value.help
 
 
 @pytest.mark.parametrize("form", [gcloud, compact])
-def test_entries_without_the_measurement(form: Form) -> None:
+def test_entries_without_the_measurement_are_an_error(form: Form) -> None:
     """The measurement may be in older entries: the help names the options to fetch more."""
-    with pytest.raises(LogError, match=r"^train\.json has no line of JSON with ") as caught:
+    with pytest.raises(LogError, match=r"^train\.json has no line of JSON with ") as excinfo:
         parse(form([vertex(0, "starting")]))
-    assert "--freshness" in caught.value.help
-    assert "--limit" in caught.value.help
+    assert "--freshness" in excinfo.value.help
+    assert "--limit" in excinfo.value.help
 
 
 def test_the_default_format_of_gcloud_is_an_error() -> None:
     """YAML is not supported, and the help names the option for JSON."""
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(LogError) as excinfo:
         parse("---\ninsertId: a\njsonPayload:\n  accuracy: 0.97\n  examples_per_second: 12.5\n")
-    assert "--format=json" in caught.value.help
+    assert "--format=json" in excinfo.value.help
 
 
 def test_a_truncated_copied_entry_is_an_error() -> None:

@@ -25,7 +25,7 @@ def ladder_costs(
     return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICE)
 
 
-def test_measured_and_forecast() -> None:
+def test_hours_are_measured_or_forecast() -> None:
     """4 chips for one hour at 1.50 cost 6.00; by linear scaling, four times the chips need a quarter of the time."""
     first, second, third = ladder_costs(v2_8=1000)
     assert first == Cost(Fraction(6), Fraction(1000), "v2-8", Fraction(1))

@@ -77,7 +77,7 @@ def recorded(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_help_of_an_invalid_line(tmp_path: Path, name: str) -> None:
+def test_the_help_of_an_invalid_line_resolves_it(tmp_path: Path, name: str) -> None:
     """Deleting the line, or replacing it with the example, resolves the finding, and the example is a valid record."""
     for number, (kind, line) in enumerate(INVALID_LINES.items()):
         folder = tmp_path / str(number)
@@ -93,7 +93,7 @@ def test_the_help_of_an_invalid_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_help_of_another_file(tmp_path: Path, name: str) -> None:
+def test_the_help_of_another_file_has_a_valid_record(tmp_path: Path, name: str) -> None:
     """The example in the help about a file without records is a valid record."""
     results_file = write_project(tmp_path, name, results="step 1\n" * 50)
     (finding,) = check_findings(tmp_path)
@@ -107,7 +107,7 @@ def test_the_help_of_another_file(tmp_path: Path, name: str) -> None:
     ("name", "file"),
     [*((name, "tpucfg.yaml") for name in ("nan", "a--b", NAMES[-1])), *(("true", file) for file in FILES)],
 )
-def test_the_help_of_a_refusal(tmp_path: Path, name: str, file: str) -> None:
+def test_the_help_of_a_refusal_opens_the_rung(tmp_path: Path, name: str, file: str) -> None:
     """The commands, pasted into a shell with the log named LOG, open the rung, whatever the names are."""
     results_file = write_project(tmp_path, name, file)
     (tmp_path / "LOG").write_text(json.dumps(METRICS))
@@ -118,10 +118,10 @@ def test_the_help_of_a_refusal(tmp_path: Path, name: str, file: str) -> None:
         assert refused.returncode == 1
         (help_,) = [line for line in refused.stderr.splitlines() if line.startswith("help: ")]
         command = help_[help_.index("tpucfg record") :].removesuffix("; or start it anyway with --force")
-        done = shell(tmp_path, command)
-        assert (done.returncode, done.stderr) == (0, ""), command
+        completed = shell(tmp_path, command)
+        assert (completed.returncode, completed.stderr) == (0, ""), command
         started = shell(tmp_path, submit)
         assert (started.returncode, started.stderr) == (0, "")
-        following = [line.partition("tpucfg ")[2] for line in done.stdout.splitlines() if "tpucfg " in line]
+        following = [line.partition("tpucfg ")[2] for line in completed.stdout.splitlines() if "tpucfg " in line]
         assert [shell(tmp_path, f"tpucfg {line}").returncode for line in following] == [0, 0]
         assert json.loads(results_file.read_text().splitlines()[-1])["size"] == "v6e-16"

@@ -67,12 +67,12 @@ def test_each_reason_is_one_note() -> None:
 
 def test_a_list_of_names_is_limited() -> None:
     """The message stays short, however many names there are."""
-    (sentence,) = messages("".join(line(f"other-{at}") for at in range(500)))
+    (sentence,) = messages("".join(line(f"other-{number}") for number in range(500)))
     assert sentence.startswith("500 records with another name (other-0, other-1, ")
     assert "and 492 more) are not counted" in sentence
 
 
-def test_files_named_after_no_environment(tmp_path: Path) -> None:
+def test_files_named_after_no_environment_have_a_note(tmp_path: Path) -> None:
     """Such a file is a note with the most similar environment; files with another extension are ignored."""
     write_results(tmp_path, dev=line(), prd=line())
     (tmp_path / "results" / "notes.txt").write_text("mine")
@@ -107,7 +107,7 @@ def test_hostile_file_names_are_escaped(tmp_path: Path, name: str) -> None:
 
 def test_notes_about_files_are_limited(tmp_path: Path) -> None:
     """A folder of many unknown files has ten notes."""
-    write_results(tmp_path, **{f"run{at}": "" for at in range(1_500)})
+    write_results(tmp_path, **{f"run{number}": "" for number in range(1_500)})
     assert len(notes(tmp_path)) == 10
 
 

@@ -69,21 +69,21 @@ def test_the_last_line_may_lack_its_line_break(end: str) -> None:
 def test_a_diverged_run_is_an_error(value: str, expected: str) -> None:
     """An invalid value on the last line is an error: an earlier line is not used instead."""
     log = line(examples_per_second=1, accuracy=0.9) + '{"examples_per_second": 1, "accuracy": ' + value + "}\n"
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(LogError) as excinfo:
         parse(log)
-    assert expected in str(caught.value)
-    assert str(caught.value).startswith("train.log:2: ")
-    assert str(caught.value).isprintable()
-    assert ("diverged" in caught.value.help) == ("finite" in expected)
-    assert ("without quotes" in caught.value.help) == ("finite" not in expected)
+    assert expected in str(excinfo.value)
+    assert str(excinfo.value).startswith("train.log:2: ")
+    assert str(excinfo.value).isprintable()
+    assert ("diverged" in excinfo.value.help) == ("finite" in expected)
+    assert ("without quotes" in excinfo.value.help) == ("finite" not in expected)
 
 
 @pytest.mark.parametrize("value", ["1e400", "-1e999", "9" * 5000])
 def test_a_number_beyond_floats_is_out_of_range(value: str) -> None:
     """A number beyond floats is out of range, and not a sign of a diverged run."""
-    with pytest.raises(LogError, match=r"^train\.log:1: accuracy is a number out of range, beyond 1e308$") as caught:
+    with pytest.raises(LogError, match=r"^train\.log:1: accuracy is a number out of range, beyond 1e308$") as excinfo:
         parse('{"examples_per_second": 1, "accuracy": ' + value + "}\n")
-    assert "diverged" not in caught.value.help
+    assert "diverged" not in excinfo.value.help
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_a_number_beyond_floats_is_out_of_range(value: str) -> None:
 )
 def test_missing_metrics_are_an_error(log: str, expected: str) -> None:
     """The error names the missing metrics, and the help the options to give them."""
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(LogError) as excinfo:
         parse(log)
-    assert expected in str(caught.value)
-    assert "--metric examples_per_second=NUMBER" in caught.value.help
+    assert expected in str(excinfo.value)
+    assert "--metric examples_per_second=NUMBER" in excinfo.value.help
 
 
 def test_a_line_beyond_the_limit_is_skipped() -> None:

@@ -115,12 +115,12 @@ def test_another_file_is_one_finding() -> None:
 
 def test_findings_per_line_are_limited() -> None:
     """Hundreds of unknown keys on one line are a few findings."""
-    read = parse_records(json.dumps({f"key{at}": 1 for at in range(500)}), "results/dev.jsonl", EXAMPLE)
+    read = parse_records(json.dumps({f"key{number}": 1 for number in range(500)}), "results/dev.jsonl", EXAMPLE)
     assert len(read.findings) == MAX_FINDINGS_PER_LINE
 
 
 def test_a_large_file_is_an_error(tmp_path: Path) -> None:
-    """A file beyond the limit is one finding, however large it is: project a sparse file of a terabyte."""
+    """A file beyond the limit is one finding, however large it is, such as a sparse file of a terabyte."""
     with (write_results(tmp_path, "") / "results" / "dev.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
     (finding,) = results.read_records(tmp_path, "dev", EXAMPLE).findings

@@ -176,7 +176,7 @@ def test_comment_equals_its_golden_file(repository: Repository, capsys: pytest.C
     _assert_well_formed(text)
 
 
-def test_comment_without_a_base(
+def test_comment_without_a_base_shows_everything_as_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before the first commit everything is new, and shown without details."""
@@ -191,7 +191,7 @@ def test_comment_without_a_base(
     _assert_well_formed(text)
 
 
-def test_comment_for_a_fixed_spec(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_for_a_fixed_spec_reports_the_fix(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A change that fixes the errors of a spec is reported as such, and the status is 0."""
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     repository.commit()
@@ -202,7 +202,7 @@ def test_comment_for_a_fixed_spec(repository: Repository, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("repository", [("--target", "gke")], indirect=True)
-def test_comment_for_many_configs(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_for_many_configs_is_short(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Three hundred changed configs have a summary as short as three, and a fold for each size."""
     sizes = [row.size for row in Catalog().all() if row.generation == "tpu7x" and "us-central1" in row.regions()][:75]
     spec = {

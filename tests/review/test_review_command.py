@@ -255,14 +255,14 @@ def test_policy_violation_is_a_caution(repository: Repository, capsys: pytest.Ca
     assert repository.spec.is_file()
 
 
-@pytest.mark.parametrize("given", ["dev", "=x", "../x=x.json", "dev="])
+@pytest.mark.parametrize("option", ["dev", "=x", "../x=x.json", "dev="])
 def test_invalid_preview_option_is_refused(
-    repository: Repository, capsys: pytest.CaptureFixture[str], given: str
+    repository: Repository, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     """A --preview without environment or file exits with 2; a file that cannot be opened exits with 1."""
     (repository.folder / "x.json").write_text("{}")
 
-    assert review(capsys, "--preview", given, status=2) == ""
+    assert review(capsys, "--preview", option, status=2) == ""
     assert run(["review", "--base", "HEAD", "--preview", "dev=gone.json"]) == 1
     assert "gone.json: No such file or directory" in capsys.readouterr().err
 
@@ -325,7 +325,7 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
     """Without Pulumi's packages the configs are compared, and the comment has the command that installs them."""
     repository.edit((":1.0", ":1.1"))
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pulumi'] = None\n")
-    ended = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tpucfg", "review", "--base", "HEAD"],
         cwd=repository.folder,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'compiler'}"},
@@ -334,10 +334,10 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
         check=True,
     )
 
-    assert "pip install 'tpucfg[infra]'" in ended.stdout
-    assert "| `dev` | ? | ? | ? | ? | ? | ? | 3 changed |" in ended.stdout
-    assert "image changed from" in ended.stdout
-    assert not ended.stderr
+    assert "pip install 'tpucfg[infra]'" in completed.stdout
+    assert "| `dev` | ? | ? | ? | ? | ? | ? | 3 changed |" in completed.stdout
+    assert "image changed from" in completed.stdout
+    assert not completed.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ROOT, WITHOUT, ids, loaded, project, spec, the
+from spec_factory import ROOT, WITHOUT, finding_with_id, ids, loaded, project, spec
 from tpucfg import schemas
 from tpucfg.spec.parse import load_project, project_from_document
 from tpucfg.spec.project import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
@@ -176,7 +176,7 @@ def test_each_environment_needs_a_ladder() -> None:
 def test_an_override_has_only_its_own_keys(override: dict[str, Any], help_: str) -> None:
     """An override takes its own keys and those of training.steps; the length of a run follows from the batch."""
     _, findings = loaded(spec(training__steps={"warmup_steps": 10}, overrides={"v2-8": override}))
-    assert the("TPU004", findings).help.startswith(help_)
+    assert finding_with_id("TPU004", findings).help.startswith(help_)
 
 
 @pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
@@ -190,7 +190,7 @@ def test_a_step_setting_has_a_name_of_its_own(key: str) -> None:
 def test_flags_name_settings_of_the_training() -> None:
     """A flag for a setting that does not exist is an error."""
     _, findings = loaded(spec(training__flags={"batchsize": "b"}))
-    assert the("TPU004", findings).help == "did you mean batch_size?"
+    assert finding_with_id("TPU004", findings).help == "did you mean batch_size?"
     assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
 
 
@@ -198,7 +198,7 @@ def test_flags_name_settings_of_the_training() -> None:
 def test_only_an_allowable_finding_can_be_allowed(id_: str, reason: str) -> None:
     """An unknown id is an error, and so is the id of a finding that cannot be allowed."""
     _, findings = loaded(spec(allow={id_: "because"}))
-    assert reason in the("TPU007", findings).message
+    assert reason in finding_with_id("TPU007", findings).message
 
 
 def test_mistakes_of_different_kinds_are_reported_in_one_run() -> None:

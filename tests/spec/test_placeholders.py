@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec_factory import SPEC, compiled, ids, loaded, planned, spec, the
+from spec_factory import SPEC, compiled, finding_with_id, ids, loaded, planned, spec
 from tpucfg.spec.placeholders import PLACEHOLDERS, fill_placeholders
 
 VALUES = {name: f"<{name}>" for name in PLACEHOLDERS}
@@ -168,7 +168,7 @@ def test_a_placeholder_in_extra_is_a_warning(target: str) -> None:
     project, findings = loaded(spec(targets={target: {"extra": {"a": [{"b": "${name}/x"}], "c": "$(HOME) ${OTHER}"}}}))
     assert project is not None
     assert ids(findings) == ["TPU012"]
-    assert "extra.a[0].b" in the("TPU012", findings).message
+    assert "extra.a[0].b" in finding_with_id("TPU012", findings).message
     assert project.targets[target]["extra"]["a"] == [{"b": "${name}/x"}]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
-from spec_factory import ROOT, loaded, spec, the
+from spec_factory import ROOT, finding_with_id, loaded, spec
 from strategies import CORPUS, mutated
 from tpucfg import schemas
 from tpucfg.schemas.error_context import strict_validator
@@ -52,7 +52,7 @@ def test_every_schema_is_valid(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", FIELDS)
-def test_every_field_is_is_valid_to_jsonschema(path: str) -> None:
+def test_every_field_is_explained(path: str) -> None:
     """Every field has a title, a sentence and an example for editors to show."""
     schema = resolved(FIELDS[path])
     assert schema["title"]
@@ -214,12 +214,12 @@ def test_a_mistake_is_explained(change: dict[str, Any], id_: str, message: str, 
     project, findings = loaded(spec(**change))
     assert project is None
     assert len(findings) == 1
-    assert the(id_, findings).message.startswith(message)
-    assert the(id_, findings).help.startswith(help_)
+    assert finding_with_id(id_, findings).message.startswith(message)
+    assert finding_with_id(id_, findings).help.startswith(help_)
 
 
 def test_a_bad_key_is_located_at_the_key() -> None:
     """The finding about an invalid name names it and its section."""
     _, findings = loaded(spec(environments={"Dev": {"project": "my-project", "region": "us-central1"}}))
-    assert "Dev" in the("TPU007", findings).message
-    assert "environments" in the("TPU007", findings).message
+    assert "Dev" in finding_with_id("TPU007", findings).message
+    assert "environments" in finding_with_id("TPU007", findings).message

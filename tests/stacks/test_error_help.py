@@ -19,7 +19,7 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings of a minimal spec."""
+    """Return the settings of a minimal spec."""
     project, findings = load_project(specs.write(tmp_path, specs.spec()))
     assert project, findings
     return settings_of(project, "dev", StackConfig())

@@ -1,4 +1,4 @@
-"""ai-platform: the configs of Google's guide, and where each field comes from.
+"""ai-platform: the configs of Google's guide, and the origin of each field.
 
 The expected configs are those of https://cloud.google.com/ai-platform/training/docs/using-tpus with the values of SPEC.
 """
@@ -17,7 +17,7 @@ from tpucfg.targets.interface import origin_of
 
 
 def body_of(data: dict[str, Any]) -> RequestBody:
-    """Return the message of a spec's only job."""
+    """Return the request body of a spec's only job."""
     result = compiled(data)
     assert not errors(result.findings), result.findings
     ((_, body),) = result.request_bodies
@@ -25,14 +25,14 @@ def body_of(data: dict[str, Any]) -> RequestBody:
 
 
 @pytest.mark.parametrize("machine", OF_MACHINE)
-def test_a_package_on_each_machine_is_the_guides_config(machine: str) -> None:
-    """The basic tier, a legacy machine and a Compute Engine machine, each with the fields that the guide gives it."""
+def test_a_package_has_the_guides_config_on_each_machine(machine: str) -> None:
+    """The basic tier, a legacy machine and a Compute Engine machine have the fields of the guide."""
     body = body_of(spec(targets={"ai-platform": {"machine": machine}}))
     assert body == {"trainingInput": {**OF_MACHINE[machine], **PACKAGE}}
 
 
-def test_containers_are_the_guides_config() -> None:
-    """Two images that differ, and the runtime as tpuTfVersion of the worker instead of runtimeVersion."""
+def test_containers_have_the_guides_config() -> None:
+    """Master and worker have their images, and the runtime is the worker's tpuTfVersion instead of runtimeVersion."""
     assert body_of(container()) == {
         "trainingInput": {
             "scaleTier": "CUSTOM",
@@ -51,14 +51,14 @@ def test_containers_are_the_guides_config() -> None:
     }
 
 
-def test_one_image_is_the_workers_too() -> None:
-    """Without worker_image the worker's container is written out as the master's."""
+def test_the_worker_has_the_image_of_the_master() -> None:
+    """Without worker_image, the worker has the image of the master."""
     body = body_of(container(worker_image=CONTAINER["image"]))
     assert body["trainingInput"]["workerConfig"]["imageUri"] == "gcr.io/my-project/master:1.0"
 
 
-def test_v3_is_another_accelerator_and_nothing_else() -> None:
-    """v3-8 on the Compute Engine machine differs from v2-8 in the accelerator's type, and in its folder."""
+def test_v3_differs_only_in_the_accelerator() -> None:
+    """v3-8 on the Compute Engine machine differs from v2-8 only in the accelerator's type."""
     v2, v3 = (
         body_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None})) for size in ("v2-8", "v3-8")
     )
@@ -68,7 +68,7 @@ def test_v3_is_another_accelerator_and_nothing_else() -> None:
 
 
 def test_a_package_in_cloud_storage_is_named_in_the_config() -> None:
-    """A package that is built already is written as packageUris; a local folder has no address yet."""
+    """A package in Cloud Storage is in packageUris; a local folder has no URL before gcloud uploads it."""
     body = body_of(spec(trainer={"package": "${bucket}/trainer-0.1.tar.gz"}))
     assert body["trainingInput"]["packageUris"] == ["gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"]
     assert "packageUris" not in body_of(spec())["trainingInput"]
@@ -86,7 +86,7 @@ def test_labels_are_in_the_config() -> None:
     ids=["package", "containers"],
 )
 def test_versions_are_text_in_the_config(data: dict[str, Any], quoted: list[str]) -> None:
-    """A version is in quotes: gcloud takes a bare 2.2 for a number and refuses it."""
+    """A version is quoted, as gcloud reads a bare 2.2 as a number and refuses it."""
     (config,) = render_configs(compiled(data))
     assert all(line in config.text for line in quoted)
 
@@ -102,7 +102,7 @@ def all_jobs() -> Iterator[tuple[Job, RequestBody]]:
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of everything without parts."""
+    """Yield the path of every scalar."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(item, (*path, key))
@@ -111,13 +111,13 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def test_every_field_has_an_origin() -> None:
-    """There is an origin for whatever field is written, and no origin for one that never is."""
+    """Every written field has an origin, and every origin has a written field."""
     jobs = list(all_jobs())
     assert len(jobs) == 9
     written = {path for _, body in jobs for path in leaves(body)}
-    found = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
-    assert [path for path, origin in found.items() if origin is None] == []
-    assert set(found.values()) == set(target_named("ai-platform").ORIGINS.values())
+    origins = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
+    assert [path for path, origin in origins.items() if origin is None] == []
+    assert set(origins.values()) == set(target_named("ai-platform").ORIGINS.values())
 
 
 def test_the_template_explains_the_origin_of_the_package() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import at, compiled, container, spec
+from ai_platform_specs import compiled, container, located_text, spec
 from tpucfg.findings import errors
 
 REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
@@ -153,7 +153,7 @@ def test_a_spec_that_the_service_refuses_is_one_error(
 ) -> None:
     """A spec that the service refuses has one error, at the value or key at fault, with a help."""
     (finding,) = errors(compiled(data).findings)
-    assert (finding.id, at(finding, data)) == (id_, location)
+    assert (finding.id, located_text(finding, data)) == (id_, location)
     assert finding.message.startswith(message)
     assert finding.help
 
@@ -176,7 +176,7 @@ def test_the_end_of_the_service_is_one_warning() -> None:
     sizes = {"sizes": ["v2-8"], "region": "us-central1"}
     data = spec(environments={"prod": {"project": "my-project-prod", **sizes}})
     (finding,) = compiled(data).findings
-    assert (finding.id, finding.level, at(finding, data)) == ("TPU060", "warning", '"ai-platform"')
+    assert (finding.id, finding.level, located_text(finding, data)) == ("TPU060", "warning", '"ai-platform"')
     assert "2025-01-31" in finding.message
     assert finding.help == "move to vertex-ai, which replaced it: set target to vertex-ai"
     assert finding.details == ("announced at https://cloud.google.com/ai-platform/training/docs/deprecations",)
@@ -192,7 +192,7 @@ def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it()
 
 
 def test_an_allowed_region_renders() -> None:
-    """A region that the spec allows with a reason is one note, and the config is made."""
+    """A region that the spec allows with a reason is one note, and the config is rendered."""
     data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
     result = compiled(data)
     assert [(finding.level, finding.id) for finding in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import OF_MACHINE, at, merged
+from ai_platform_specs import OF_MACHINE, located_text, merged
 from tpucfg.catalog import Catalog
 from tpucfg.render.validate import config_findings
 from tpucfg.yamldoc.reader import read_text
@@ -123,10 +123,10 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("config", "field", "location"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN])
-def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, Any], field: str, location: str) -> None:
-    """A config that fits the API's schema has one error, at the field that the service refuses."""
+def test_a_config_that_the_service_refuses_has_one_error(config: dict[str, Any], field: str, location: str) -> None:
+    """A config that is valid for the API's schema has one error, at the field that the service refuses."""
     (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
-    assert (finding.id, finding.level, at(finding, config)) == ("TPU074", "error", location)
+    assert (finding.id, finding.level, located_text(finding, config)) == ("TPU074", "error", location)
     assert finding.message.partition(":")[0].endswith(field)
     assert finding.help
 
@@ -141,13 +141,13 @@ def test_a_config_that_the_service_would_refuse_is_one_error(config: dict[str, A
     ],
     ids=["region", "runtime", "the worker's runtime", "Python"],
 )
-def test_a_config_and_a_spec_go_by_the_same_lists(config: dict[str, Any], id_: str) -> None:
-    """Region, runtime and Python are refused in a config under the ids that they have in a spec."""
+def test_a_config_has_the_finding_ids_of_a_spec(config: dict[str, Any], id_: str) -> None:
+    """Region, runtime and Python have the same ids in the findings about a config as about a spec."""
     (finding,) = config_findings(read_text(json.dumps(config, indent=1), "config.yaml"), "ai-platform", Catalog())
     assert finding.id == id_
 
 
-def test_a_zero_is_a_field_left_out() -> None:
-    """`parameterServerCount: 0` asks for nothing and is not refused."""
+def test_a_zero_is_a_missing_field() -> None:
+    """`parameterServerCount: 0` requests nothing and is valid."""
     config = json.dumps(custom(parameterServerCount=0))
     assert config_findings(read_text(config, "config.yaml"), "ai-platform", Catalog()) == ()

@@ -36,15 +36,15 @@ def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
     ],
     ids=["a local package", "a package in Cloud Storage", "containers", "the basic tier", "what extra changes"],
 )
-def test_the_command_gives_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
-    """The config goes to gcloud's standard input, and by flag goes again what gcloud would drop of it."""
+def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
+    """Gcloud reads the config from standard input, and the fields that it would ignore there are flags."""
     start = submission_of(data).start
     assert start.reads_config
     assert " ".join(start.argv) == f"{START} {STAGING} {flags} -- {' '.join(ARGS)}"
 
 
-def test_a_program_without_args_gets_none() -> None:
-    """Without args there is no `--` either."""
+def test_without_args_there_is_no_separator() -> None:
+    """For a program without args, the command has no `--`."""
     argv = submission_of(spec(trainer={"args": None})).start.argv
     assert argv[-1] == "--region=us-central1"
 
@@ -59,8 +59,8 @@ def test_a_run_has_its_own_job_id() -> None:
     assert "--run" in submission.notes[0]
 
 
-def test_the_notes_of_a_local_package_say_where_to_stand() -> None:
-    """A command finds a local package from the folder it runs in; one in Cloud Storage needs no such note."""
+def test_a_note_names_the_folder_of_a_local_package() -> None:
+    """The command has to run in the folder of a local package; a package in Cloud Storage has no such note."""
     (_, note) = submission_of(spec()).notes
     assert "the folder that contains both" in note
     assert len(submission_of(spec(trainer={"package": "gs://b/t.tar.gz"})).notes) == 1

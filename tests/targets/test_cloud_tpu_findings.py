@@ -11,7 +11,7 @@ from tpucfg.targets import RequestBody, cloud_tpu
 
 
 @pytest.mark.parametrize(
-    ("sizes", "more", "expected"),
+    ("sizes", "changes", "expected"),
     [
         (
             ["tpu7x-8"],
@@ -49,36 +49,36 @@ from tpucfg.targets import RequestBody, cloud_tpu
         ),
     ],
 )
-def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
+def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any], expected: str) -> None:
     """Each mistake is one error, whose message has the problem and its values."""
     errors = [
         f"{finding.id} {finding.message}"
-        for finding in compiled("cloud-tpu", *sizes, **more).findings
+        for finding in compiled("cloud-tpu", *sizes, **changes).findings
         if finding.level == "error"
     ]
     assert errors == [expected]
 
 
-def test_a_region_without_the_size_is_said_once() -> None:
-    """A size that no list has in the region is TPU021, without a second error about the zone."""
+def test_a_region_without_the_size_is_one_error() -> None:
+    """A size that no list offers in the region is TPU021, without a second error about the zone."""
     findings = compiled("cloud-tpu", "v3-32", environment={"region": "us-central1"}).findings
     assert [finding.id for finding in findings if finding.level == "error"] == ["TPU021"]
 
 
 def test_a_zone_of_the_spec_is_used() -> None:
-    """A zone that the spec names is the node's, also where no list has it."""
-    more: dict[str, Any] = {
+    """The node is in the spec's zone, even if no list offers the size there."""
+    changes: dict[str, Any] = {
         "environment": {"region": "us-west9", "zones": {"v2-8": "us-west9-b"}},
         "allow": {"TPU022": "quota granted"},
     }
-    result = compiled("cloud-tpu", "v2-8", **more)
+    result = compiled("cloud-tpu", "v2-8", **changes)
     assert [finding.id for finding in result.findings if finding.level == "error"] == []
     ((_, body),) = result.request_bodies
     assert body["tpu"]["nodeSpec"][0]["parent"] == "projects/my-project/locations/us-west9-b"
 
 
-def test_a_script_beyond_the_bounds_of_metadata() -> None:
-    """Flags of more than 256 KiB do not fit the metadata value that the script is."""
+def test_a_script_over_the_limit_of_metadata_is_an_error() -> None:
+    """The script is a metadata value, so its flags cannot exceed 256 KiB."""
     args = {f"a{number}": "x" * 8192 for number in range(32)}
     findings = [
         finding
@@ -90,20 +90,20 @@ def test_a_script_beyond_the_bounds_of_metadata() -> None:
     assert re.search(expected, findings[0].message)
 
 
-def test_a_run_that_makes_the_name_too_long() -> None:
-    """The id of a run counts: the name may have 63 characters with it."""
-    more: dict[str, Any] = {
+def test_the_run_id_counts_towards_the_name() -> None:
+    """The name may have 63 characters, including the run id."""
+    changes: dict[str, Any] = {
         "name": "m" * 30,
         "environments": {"e" * 24: {"project": "my-project", "region": "us-central1", "bucket": "my-bucket"}},
         "options": {"service_account": "a@my-project.iam.gserviceaccount.com"},
     }
     for run, expected in (("ab", []), ("abc", ["TPU030"])):
-        result = compiled("cloud-tpu", "v2-8", run=run, **more)
+        result = compiled("cloud-tpu", "v2-8", run=run, **changes)
         assert [finding.id for finding in result.findings if finding.level == "error"] == expected
 
 
 def changed(path: str, value: Any) -> RequestBody:
-    """A good message with one field of the node spec or of the top set, or deleted where the value is None."""
+    """Return a valid request body with one field changed, or removed for None; `path` has dots."""
     body = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
     *above, last = path.split(".")
     location: Any = body
@@ -142,8 +142,8 @@ NODE = "tpu.nodeSpec.0.node"
         ("queueingPolicy", {"validUntilDuration": "1s", "validAfterDuration": "1s"}, "it excludes validUntilDuration"),
     ],
 )
-def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
-    """A config that fits the schema is refused where the service would refuse it, at the field."""
+def test_an_invalid_config_has_one_error(path: str, value: Any, expected: str) -> None:
+    """A config that is valid for the schema, but not for the service, has an error at the field."""
     body = changed(path, value)
     assert schemas.is_valid("cloud-tpu", body)
     (problem,) = cloud_tpu.rules(body, CATALOG)
@@ -151,7 +151,7 @@ def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> No
 
 
 @pytest.mark.parametrize("other", [{"guaranteed": {}}, {"reservationName": "projects/p/locations/z/reservations/r"}])
-def test_spot_excludes(other: RequestBody) -> None:
+def test_spot_excludes_other_kinds_of_capacity(other: RequestBody) -> None:
     """Spot capacity is neither guaranteed nor reserved."""
     body = cloud_tpu.request_body(job("cloud-tpu", "v2-8")) | {"spot": {}}
     assert list(cloud_tpu.rules(body, CATALOG)) == []
@@ -163,10 +163,10 @@ def test_spot_excludes(other: RequestBody) -> None:
     ("kind", "topology", "expected"),
     [("V3", "5x7", "V3 has no topology 5x7"), ("V3", "4x4", None), ("V5P", "2x2x2", None), ("V4", "9x9x9", None)],
 )
-def test_a_shape_that_is_not_offered(kind: str, topology: str, expected: str | None) -> None:
-    """Only a generation whose shapes are all known can refuse one: of v4 some are not."""
+def test_an_unknown_topology_is_an_error(kind: str, topology: str, expected: str | None) -> None:
+    """An unknown topology is refused only for a generation whose topologies are all known, unlike v4."""
     node = {"acceleratorConfig": {"type": kind, "topology": topology}, "runtimeVersion": "tpu-ubuntu2204-base"}
     body: RequestBody = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
-    found = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
-    assert len(found) == (expected is not None)
-    assert all(str(expected) in text for text in found)
+    messages = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
+    assert len(messages) == (expected is not None)
+    assert all(str(expected) in text for text in messages)

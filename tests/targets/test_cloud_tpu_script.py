@@ -1,4 +1,4 @@
-"""The startup script of Cloud TPU, run by bash itself."""
+"""The startup script of Cloud TPU, run by a real bash with stubs of docker, curl and sleep."""
 
 import shutil
 import subprocess
@@ -28,12 +28,12 @@ echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"
 
 
 class Host:
-    """A machine whose docker, curl and sleep only write down how they were called."""
+    """A machine whose docker, curl and sleep only record their arguments."""
 
     def __init__(self, folder: Path) -> None:
         self.programs, self.calls_folder, self.state = (folder / name for name in ("programs", "calls", "state"))
-        for made in (self.programs, self.calls_folder, self.state):
-            made.mkdir(parents=True)
+        for subfolder in (self.programs, self.calls_folder, self.state):
+            subfolder.mkdir(parents=True)
         program(self.programs, "docker", DOCKER)
         program(self.programs, "curl", CURL)
         program(self.programs, "sleep", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).sleep"')
@@ -45,29 +45,29 @@ class Host:
         paths = {"CALLS": str(self.calls_folder), "STATE": str(self.state), "PATH": f"{self.programs}:/usr/bin:/bin"}
         return subprocess.run(["/bin/bash", file], env=paths | variables, capture_output=True, check=False)
 
-    def calls(self, name: str, *first: str) -> list[list[str]]:
-        """The calls of a program that begin with these arguments, to the byte, in order."""
+    def calls(self, name: str, *first_arguments: str) -> list[list[str]]:
+        """Return the exact arguments of each call of a program that begins with these arguments, in order."""
         files = sorted(self.calls_folder.glob(f"*.{name}"), key=lambda file: int(file.stem))
-        found = [[word.decode() for word in file.read_bytes().split(b"\0")[:-1]] for file in files]
-        return [call for call in found if call[: len(first)] == list(first)]
+        calls = [[word.decode() for word in file.read_bytes().split(b"\0")[:-1]] for file in files]
+        return [call for call in calls if call[: len(first_arguments)] == list(first_arguments)]
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """A machine that has never booted."""
+    """Return a machine that has never booted."""
     return Host(tmp_path)
 
 
 def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), image: str = IMAGE) -> str:
-    """The script for these values, whatever a spec would say of them."""
+    """Return the script for these values, without the checks of a spec."""
     return cloud_tpu.startup_script(job("cloud-tpu", "v2-32")._replace(args=tuple(args), env=tuple(env), image=image))
 
 
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
     planned_job = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
-    done = host.boot(cloud_tpu.startup_script(planned_job))
-    assert done.returncode == 0, done.stderr
+    completed = host.boot(cloud_tpu.startup_script(planned_job))
+    assert completed.returncode == 0, completed.stderr
     assert host.calls("docker", "login") == [
         ["login", "--username", "oauth2accesstoken", "--password-stdin", "https://us-docker.pkg.dev"]
     ]
@@ -90,25 +90,25 @@ VALUES = st.lists(WORDS | HOSTILE | st.builds("".join, st.lists(WORDS | HOSTILE,
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(args=VALUES, env=VALUES)
-def test_values_reach_the_container_to_the_byte(tmp_path: Path, args: list[str], env: list[str]) -> None:
-    """Whatever stands in flags and variables, docker gets it as one argument, unchanged, and bash runs none of it."""
+def test_values_reach_the_container_unchanged(tmp_path: Path, args: list[str], env: list[str]) -> None:
+    """Docker gets each flag and variable as one unchanged argument, and bash executes nothing in it."""
     shutil.rmtree(tmp_path)
     host = Host(tmp_path)
     variables = [(f"NAME_{number}", value) for number, value in enumerate(env)]
-    done = host.boot(script_of(args, variables))
-    assert done.returncode == 0, done.stderr
+    completed = host.boot(script_of(args, variables))
+    assert completed.returncode == 0, completed.stderr
     (call,) = host.calls("docker", "run")
-    given_env = [word for key, value in variables for word in ("--env", f"{key}={value}")]
-    assert call[7:] == [*given_env, IMAGE, *args]
+    env_arguments = [word for key, value in variables for word in ("--env", f"{key}={value}")]
+    assert call[7:] == [*env_arguments, IMAGE, *args]
 
 
 def test_a_host_that_boots_again_starts_nothing(host: Host) -> None:
-    """At the second boot of a host the program is not run again, and the script ends well."""
+    """At the second boot of a host the script does not run the program again, and succeeds."""
     script = script_of()
     assert host.boot(script).returncode == 0
-    again = host.boot(script)
-    assert (again.returncode, len(host.calls("docker", "run")), len(host.calls("docker", "pull"))) == (0, 1, 1)
-    assert b"is not started again" in again.stdout
+    second_boot = host.boot(script)
+    assert (second_boot.returncode, len(host.calls("docker", "run")), len(host.calls("docker", "pull"))) == (0, 1, 1)
+    assert b"is not started again" in second_boot.stdout
 
 
 def test_a_pull_that_fails_is_repeated(host: Host) -> None:
@@ -117,14 +117,14 @@ def test_a_pull_that_fails_is_repeated(host: Host) -> None:
     assert (len(host.calls("docker", "pull")), host.calls("sleep")) == (3, [["10"], ["20"]])
 
 
-def test_an_image_that_never_comes_fails_the_script(host: Host) -> None:
+def test_an_unavailable_image_fails_the_script(host: Host) -> None:
     """Without the image the script fails, and the next boot tries again."""
     assert host.boot(script_of(), FAILING="99").returncode != 0
     assert host.boot(script_of()).returncode == 0
 
 
-def test_the_token_is_gone_afterwards(host: Host) -> None:
-    """The folder that docker keeps the token in is in memory, and gone when the script has ended, well or badly."""
+def test_the_token_is_deleted_afterwards(host: Host) -> None:
+    """Docker stores the token in a folder in memory, which the script deletes, whether it succeeds or fails."""
     for failing in ("99", "0"):
         host.boot(script_of(), FAILING=failing)
         config = Path((host.state / "config").read_text(encoding="utf-8").strip())
@@ -144,14 +144,14 @@ def test_the_token_is_gone_afterwards(host: Host) -> None:
     ],
 )
 def test_only_googles_registries_get_the_token(host: Host, image: str, registry: str | None) -> None:
-    """The account's token goes to Google's registries, and to no other that an image names."""
+    """The account's token is sent to Google's registries, and to no other registry."""
     assert host.boot(script_of(image=image)).returncode == 0
     assert [call[-1] for call in host.calls("docker", "login")] == ([registry] if registry else [])
     assert bool(host.calls("curl")) == bool(registry)
 
 
-def test_the_script_is_clean() -> None:
-    """Nothing is said by shellcheck of a script with and without a login, flags and variables."""
+def test_the_script_passes_shellcheck() -> None:
+    """Shellcheck has no remark about a script with or without login, flags and variables."""
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is missing")
     for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12")):

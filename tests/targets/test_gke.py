@@ -15,10 +15,11 @@ from tpucfg.targets.interface import origin_of
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}
+SUPPORTED = [slice_ for slice_ in CATALOG.all() if "gke" in slice_.targets]
 
 
-def test_a_single_host() -> None:
-    """v6e-1 is one pod with one chip, which asks for no node pool of its own."""
+def test_a_single_host_is_one_pod() -> None:
+    """v6e-1 is one pod with one chip, which requires no exclusive node pool."""
     assert gke.request_body(job("gke", "v6e-1", environment=EAST)) == {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -69,8 +70,8 @@ def test_a_single_host() -> None:
     }
 
 
-def test_every_option() -> None:
-    """Queue, labels, namespace, account, reservation, variables and a run go where Kubernetes has them."""
+def test_every_option_is_a_field() -> None:
+    """Queue, labels, namespace, account, reservation, variables and run id are in the fields of Kubernetes."""
     body = gke.request_body(
         job(
             "gke",
@@ -81,14 +82,14 @@ def test_every_option() -> None:
             trainer={"env": {"A": "1"}},
         )
     )
-    work, pod = parts(body)
+    job_spec, pod = parts(body)
     assert body["metadata"] == {
         "name": "mnist-dev-v6e-16-a1",
         "namespace": "training",
         "labels": {"team": "vision", "note": "", "kueue.x-k8s.io/queue-name": "tpu"},
         "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"},
     }
-    assert (work["parallelism"], work["completions"]) == (4, 4)
+    assert (job_spec["parallelism"], job_spec["completions"]) == (4, 4)
     assert pod["serviceAccountName"] == "trainer"
     assert pod["nodeSelector"]["cloud.google.com/reservation-name"] == "mine"
     assert pod["containers"][0]["env"] == [{"name": "A", "value": "1"}]
@@ -108,16 +109,18 @@ def test_every_option() -> None:
         ("tpu7x-32", "us-central1", "tpu7x", "2x2x4", 4, 4),
     ],
 )
-def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hosts: int, chips: int) -> None:
-    """Each generation has its label and topology, one pod a host, and a pod asks for all chips of its host."""
+def test_a_slice_has_one_pod_per_host(
+    size: str, region: str, label: str, topology: str, hosts: int, chips: int
+) -> None:
+    """The node selector has label and topology, and each pod requests all chips of its host."""
     body = gke.request_body(job("gke", size, environment={"region": region}))
-    work, pod = parts(body)
+    job_spec, pod = parts(body)
     selector = pod["nodeSelector"]
     assert selector == {
         "cloud.google.com/gke-tpu-accelerator": label,
         "cloud.google.com/gke-tpu-topology": topology,
     }
-    assert (work["parallelism"], work["completions"]) == (hosts, hosts)
+    assert (job_spec["parallelism"], job_spec["completions"]) == (hosts, hosts)
     assert pod["containers"][0]["resources"]["limits"] == {"google.com/tpu": chips}
     assert ("annotations" in body["metadata"]) == (hosts > 1)
 
@@ -131,17 +134,19 @@ def test_shape_of_a_slice(size: str, region: str, label: str, topology: str, hos
         ("v6e-8", "ct6e-standard-4t", 2, 4, "ct6e-standard-4t"),
     ],
 )
-def test_machine_of_a_2x4_slice(size: str, machine: str, hosts: int, chips: int, pinned: str | None) -> None:
-    """A 2x4 slice on two small hosts names their machine type, as its pods would fit a large host too."""
+def test_a_2x4_slice_on_small_hosts_names_the_machine(
+    size: str, machine: str, hosts: int, chips: int, pinned: str | None
+) -> None:
+    """Two small hosts need their machine type, as their pods would fit on one large host too."""
     body = gke.request_body(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
-    work, pod = parts(body)
-    assert (work["parallelism"], pod["containers"][0]["resources"]["limits"]) == (hosts, {"google.com/tpu": chips})
+    job_spec, pod = parts(body)
+    assert (job_spec["parallelism"], pod["containers"][0]["resources"]["limits"]) == (hosts, {"google.com/tpu": chips})
     assert pod["nodeSelector"].get("node.kubernetes.io/instance-type") == pinned
 
 
 def test_no_pod_is_privileged_or_on_the_hosts_network() -> None:
-    """No size gets a privileged container, a host's network, or a host's folder."""
-    for slice_ in (it for it in CATALOG.all() if "gke" in it.targets):
+    """No size has a privileged container, the host's network, or a folder of the host."""
+    for slice_ in SUPPORTED:
         _, pod = parts(gke.request_body(job("gke", slice_.size)))
         assert "hostNetwork" not in pod
         assert "securityContext" not in pod["containers"][0]
@@ -149,10 +154,9 @@ def test_no_pod_is_privileged_or_on_the_hosts_network() -> None:
 
 
 def test_every_size_fits_schema_and_rules() -> None:
-    """The message of every size and machine fits schema and rules, and every field of it has an origin."""
-    taken = [slice_ for slice_ in CATALOG.all() if "gke" in slice_.targets]
-    assert {slice_.generation for slice_ in taken} == {"v3", "v4", "v5e", "v5p", "v6e", "tpu7x"}
-    for slice_ in taken:
+    """The request body for every size and machine is valid for schema and rules, and each field has an origin."""
+    assert {slice_.generation for slice_ in SUPPORTED} == {"v3", "v4", "v5e", "v5p", "v6e", "tpu7x"}
+    for slice_ in SUPPORTED:
         for machine in slice_.machines:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
@@ -164,7 +168,7 @@ def test_every_size_fits_schema_and_rules() -> None:
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
-    """The queue's label comes from the target's settings, any other label from the environment."""
+    """The origin of the queue's label is the target's settings; that of any other label is the environment."""
     queue = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
     team = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "team"))
     assert queue is not None
@@ -172,26 +176,26 @@ def test_keys_with_dots_have_their_own_origins() -> None:
     assert (queue.detail, team.detail) == ("targets.gke.queue", "environments.<env>.labels")
 
 
-def kubernetes_reads(text: str) -> str:
-    """Expand an argument as Kubernetes does by its documentation of `$(NAME)`.
+def expanded_by_kubernetes(text: str) -> str:
+    """Expand an argument as Kubernetes documents it for `$(NAME)`.
 
     https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#entrypoint
     """
-    read, rest = "", text
+    expanded, rest = "", text
     while rest:
         if rest.startswith("$$"):
-            read, rest = read + "$", rest[2:]
+            expanded, rest = expanded + "$", rest[2:]
         elif rest.startswith("$(") and ")" in rest:
-            read, rest = read + "<a variable>", rest.partition(")")[2]
+            expanded, rest = expanded + "<a variable>", rest.partition(")")[2]
         else:
-            read, rest = read + rest[0], rest[1:]
-    return read
+            expanded, rest = expanded + rest[0], rest[1:]
+    return expanded
 
 
 @given(st.text(st.sampled_from("$()Aé ")) | st.text())
 def test_arguments_reach_the_container_unchanged(text: str) -> None:
-    """Whatever dollars and brackets a value has, Kubernetes reads it as it stands in the spec."""
-    assert kubernetes_reads(gke.escape_dollars(text)) == text
+    """With any dollar signs and parentheses, the container gets the value of the spec."""
+    assert expanded_by_kubernetes(gke.escape_dollars(text)) == text
 
 
 def test_arguments_and_variables_are_escaped() -> None:
@@ -202,48 +206,50 @@ def test_arguments_and_variables_are_escaped() -> None:
     assert pod["containers"][0]["env"] == [{"name": "A", "value": "$$(B)"}]
 
 
-def test_the_commands() -> None:
-    """Every command names the environment's context, and all but the one that has the config name the namespace."""
+def test_the_commands_name_context_and_namespace() -> None:
+    """Every command has the environment's context, and every command without a config has the namespace."""
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
-    kubectl, there = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
+    kubectl, namespace = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
     assert submission.start.argv == (*kubectl, "create", "--filename=-")
     assert (submission.start.reads_config, submission.start.token) == (True, False)
-    assert submission.watch.argv == (*kubectl, there, "get", "jobset/mnist-dev-v6e-16", "--watch")
-    assert submission.delete.argv == (*kubectl, there, "delete", "jobset/mnist-dev-v6e-16")
+    assert submission.watch.argv == (*kubectl, namespace, "get", "jobset/mnist-dev-v6e-16", "--watch")
+    assert submission.delete.argv == (*kubectl, namespace, "delete", "jobset/mnist-dev-v6e-16")
     assert submission.notes[0].endswith(
-        f"once: kubectl --context={CONTEXT} {there} create serviceaccount tpu-mnist-dev"
+        f"once: kubectl --context={CONTEXT} {namespace} create serviceaccount tpu-mnist-dev"
     )
     assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in submission.notes[1]
     selector = "--selector=jobset.sigs.k8s.io/jobset-name=mnist-dev-v6e-16"
-    assert submission.notes[2].endswith(f"{there} logs {selector} --follow --prefix --max-log-requests=4")
+    assert submission.notes[2].endswith(f"{namespace} logs {selector} --follow --prefix --max-log-requests=4")
 
 
 def test_without_a_context_nothing_is_submitted() -> None:
-    """Without a kube_context there is no command at all, and the finding stands at the environment."""
-    with pytest.raises(SubmissionError) as caught:
+    """Without a kube_context there are no commands, and the finding is located at the environment."""
+    with pytest.raises(SubmissionError) as excinfo:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
-    finding = caught.value.problem.finding_in(project("gke", "v6e-16").document)
+    finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
     assert finding.message == "dev has no kube_context, and a job is never sent to the current cluster instead"
     assert finding.help.startswith("set environments.dev.kube_context")
 
 
-def test_kubectl_takes_the_flags(tmp_path: Path) -> None:
-    """The parser of kubectl takes the flags of every command; without a cluster it gets no further."""
+def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
+    """The parser of kubectl accepts the flags of every command; without a cluster, the command fails afterwards."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
     submission = gke.submission(job("gke", "v6e-16", environment=EAST))
     for command in (submission.start, submission.watch, submission.delete):
-        none = os.environ | {"KUBECONFIG": str(tmp_path / "none")}
-        done = subprocess.run(command.argv, env=none, input="{}", capture_output=True, text=True, check=False)
-        assert f'context "{CONTEXT}" does not exist' in done.stderr
+        environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
+        completed = subprocess.run(
+            command.argv, env=environment, input="{}", capture_output=True, text=True, check=False
+        )
+        assert f'context "{CONTEXT}" does not exist' in completed.stderr
 
 
-def test_a_key_with_dots_can_be_asked_for(tmp_path: Path) -> None:
-    """`tpucfg why` finds a label whose name has dots, and the line of the spec that it comes from."""
+def test_why_finds_a_key_with_dots(tmp_path: Path) -> None:
+    """`tpucfg why` finds a label whose name has dots, and prints the setting of the spec that it originates from."""
     project_ = project("gke", "v6e-16", environment=EAST, options={"queue": "tpu"})
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text(project_.document.text, encoding="utf-8")
-    asked = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
-    expected = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
-    assert expected.endswith("targets.gke.queue\n")
+    command = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert output.endswith("targets.gke.queue\n")

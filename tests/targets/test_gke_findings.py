@@ -16,7 +16,7 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
 
 
 @pytest.mark.parametrize(
-    ("sizes", "more", "expected"),
+    ("sizes", "changes", "expected"),
     [
         (["v2-8"], {}, "TPU024 gke does not support v2-8: GKE has no machine type and no label for TPU v2"),
         (
@@ -36,9 +36,9 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
         ),
     ],
 )
-def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expected: str) -> None:
+def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any], expected: str) -> None:
     """Each mistake is one error, whose message has the problem and its values."""
-    findings = compiled("gke", *sizes, environment=EAST, **more).findings
+    findings = compiled("gke", *sizes, environment=EAST, **changes).findings
     errors = [
         f"{finding.id} {finding.message}"
         for finding in findings
@@ -47,35 +47,40 @@ def test_what_is_refused_of_a_spec(sizes: list[str], more: dict[str, Any], expec
     assert errors == [expected]
 
 
-@pytest.mark.parametrize(("pods", "longest"), [(1, 47), (10, 47), (11, 46), (100, 46), (101, 45)])
-def test_max_name_length(pods: int, longest: int) -> None:
-    """JobSet adds the job's name, two indexes and five letters to a pod's name, of 63 characters at most."""
-    assert max_name_length("slice", pods) == longest
-    assert len("j" * longest + f"-slice-0-{pods - 1}-abcde") == 63
+@pytest.mark.parametrize(("pods", "max_length"), [(1, 47), (10, 47), (11, 46), (100, 46), (101, 45)])
+def test_the_name_limit_depends_on_the_pods(pods: int, max_length: int) -> None:
+    """A pod's name of at most 63 characters has the JobSet's name, the job's name, two indexes and five letters."""
+    assert max_name_length("slice", pods) == max_length
+    assert len("j" * max_length + f"-slice-0-{pods - 1}-abcde") == 63
 
 
-def test_a_run_that_makes_the_name_too_long() -> None:
-    """The id of a run counts: for v6e-16 the name may have 47 characters with it."""
-    more: dict[str, Any] = LONG | {"environments": {"e" * 14: {"project": "my-project", "bucket": "my-bucket", **EAST}}}
+def test_the_run_id_counts_towards_the_name() -> None:
+    """For v6e-16 the name may have 47 characters, including the run id."""
+    changes: dict[str, Any] = LONG | {
+        "environments": {"e" * 14: {"project": "my-project", "bucket": "my-bucket", **EAST}}
+    }
     for run, expected in (("abcd", []), ("abcde", ["TPU030"])):
-        findings = compiled("gke", "v6e-16", run=run, **more).findings
+        findings = compiled("gke", "v6e-16", run=run, **changes).findings
         assert [finding.id for finding in findings if finding.level == "error"] == expected
 
 
-def test_a_label_that_only_google_takes() -> None:
-    """A label that a bucket may have and an object of Kubernetes may not is refused at the environment's labels."""
+def test_a_label_that_only_google_accepts_is_an_error() -> None:
+    """A label that is valid for a bucket but not in Kubernetes has an error at the environment's labels."""
     result = compiled("gke", "v6e-1", environment=EAST | {"labels": {"team": "vision-"}})
-    (finding,) = [it for it in result.findings if it.level == "error"]
+    (finding,) = [finding for finding in result.findings if finding.level == "error"]
     assert 'metadata.labels.team: "vision-" is not valid in a label' in finding.message
     lines = result.source.splitlines()
     assert '"labels"' in lines[finding.location.line - 1]
 
 
 def changed(path: str, value: Any, size: str = "v6e-16") -> RequestBody:
-    """A good message with one field set, or deleted for None. `M`, `J`, `P`, `C`: message, job, pod, container."""
+    """Return a valid request body with one field changed, or removed for None.
+
+    The path begins at the request body (`M`), job (`J`), pod (`P`) or container (`C`); `|` is a slash in a key.
+    """
     body = deepcopy(gke.request_body(job("gke", size)))
-    work, pod = parts(body)
-    roots: dict[str, Any] = {"J": work, "P": pod, "C": pod["containers"][0], "M": body}
+    job_spec, pod = parts(body)
+    roots: dict[str, Any] = {"J": job_spec, "P": pod, "C": pod["containers"][0], "M": body}
     root, *above, last = path.split("/")
     location = roots[root]
     for step in above:
@@ -114,14 +119,14 @@ SHAPE = "P/nodeSelector/cloud.google.com|gke-tpu-topology"
         ("M/spec/replicatedJobs", [], "no container requests google.com/tpu"),
     ],
 )
-def test_what_is_refused_of_a_config(path: str, value: Any, expected: str) -> None:
-    """A config that fits the schema is refused where a cluster would refuse it, or never run it."""
+def test_an_invalid_config_has_an_error(path: str, value: Any, expected: str) -> None:
+    """A config that is valid for the schema, but that a cluster would refuse or never run, has an error."""
     body = changed(path, value)
     assert schemas.is_valid("gke", body)
     assert any(expected in problem.message for problem in gke.rules(body, CATALOG))
 
 
-def taken() -> Iterator[RequestBody]:
+def accepted_bodies() -> Iterator[RequestBody]:
     """Yield bodies that a cluster accepts and that this tool would write differently."""
     yield changed("J/completionMode", None)
     yield changed("C/resources/requests", None)
@@ -130,14 +135,14 @@ def taken() -> Iterator[RequestBody]:
     yield changed("C/securityContext", {"privileged": True})
     yield changed("P/nodeSelector", {"cloud.google.com/gke-nodepool": "mine"})
     yield changed("P/restartPolicy", "OnFailure")
-    two = changed("C/resources", {"limits": {"google.com/tpu": 2}})
-    _, pod = parts(two)
+    two_containers = changed("C/resources", {"limits": {"google.com/tpu": 2}})
+    _, pod = parts(two_containers)
     pod["containers"].append(pod["containers"][0] | {"name": "other"})
-    yield two
+    yield two_containers
 
 
-def test_what_is_taken_of_a_config() -> None:
-    """Nothing is refused that a cluster takes: two containers with half the chips each, say, or a host's network."""
-    for body in taken():
+def test_a_config_that_a_cluster_accepts_has_no_error() -> None:
+    """Unusual configs, such as two containers with half of the chips each, have no error."""
+    for body in accepted_bodies():
         assert schemas.is_valid("gke", body)
         assert list(gke.rules(body, CATALOG)) == []

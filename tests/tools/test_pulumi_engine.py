@@ -50,7 +50,7 @@ class Machine:
         return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Start the script.and return status, output and messages."""
+        """Start the script, and return its status, output and messages."""
         with self.start(*arguments) as process:
             output, messages = process.communicate(timeout=60)
             return process.returncode, output, messages
@@ -58,7 +58,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine without `pulumi`, `go` and cache."""
+    """Return a machine without `pulumi`, `go` and cache."""
     return Machine(tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_find_builds_nothing(machine: Machine) -> None:
     assert not machine.runs.exists()
 
 
-def test_machine_without_pulumi_and_go(machine: Machine) -> None:
+def test_machine_without_pulumi_and_go_gets_the_urls(machine: Machine) -> None:
     """Without Pulumi and Go, the message has the URLs to install either of them."""
     status, output, messages = machine.run()
 

@@ -78,7 +78,7 @@ def test_only_an_elision_matches_other_lines(expected: list[str], printed: list[
 
 
 @pytest.mark.parametrize(
-    ("expected", "shown"),
+    ("expected", "result"),
     [
         (["old"], ["a", "b1", "c", "d"]),
         (["..."], ["..."]),
@@ -87,9 +87,9 @@ def test_only_an_elision_matches_other_lines(expected: list[str], printed: list[
         (["...", "old"], ["...", "d"]),
     ],
 )
-def test_refreshed_output_keeps_its_elisions(expected: list[str], shown: list[str]) -> None:
+def test_refreshed_output_keeps_its_elisions(expected: list[str], result: list[str]) -> None:
     """A block with elisions keeps its number of lines, around the line most similar to the old one."""
-    assert refreshed(expected, ["a", "b1", "c", "d"]) == shown
+    assert refreshed(expected, ["a", "b1", "c", "d"]) == result
 
 
 def test_outdated_page_is_reported_and_rewritten(page: Path, capsys: pytest.CaptureFixture[str]) -> None:

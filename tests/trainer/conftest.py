@@ -14,7 +14,7 @@ TOO_NEW: Final = (3, 14)
 
 @pytest.fixture(scope="session")
 def tensorflow() -> str:
-    """The Python with TensorFlow; without one, the test is skipped, or fails if no test may be skipped."""
+    """Return the Python with TensorFlow; without it, skip the test, or fail if no test may be skipped."""
     if sys.version_info >= TOO_NEW:
         pytest.skip("TensorFlow has no build for this Python")
     if not any(trainers.TENSORFLOW.parent.parent.glob("lib/*/site-packages/tensorflow")):

@@ -17,7 +17,7 @@ import trainers
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The package written by `tpucfg init`, importable during the tests."""
+    """Make the package that `tpucfg init` writes importable during the tests."""
     folder = trainers.new(tmp_path_factory.mktemp("package") / "mnist", "jax").folder
     sys.path.insert(0, str(folder))
     yield folder
@@ -28,14 +28,14 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def data(package: Path) -> ModuleType:
-    """The package's module `data`."""
+    """Import the package's module `data`."""
     assert package.is_dir()
     return importlib.import_module("trainer.data")
 
 
 @pytest.fixture(scope="module")
 def checkpoint(package: Path) -> ModuleType:
-    """The package's module `checkpoint`."""
+    """Import the package's module `checkpoint`."""
     assert package.is_dir()
     return importlib.import_module("trainer.checkpoint")
 

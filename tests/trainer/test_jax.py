@@ -24,14 +24,14 @@ JOBS: Final = f"{BUCKET}/jobs/mnist"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Buckets]:
-    """A server of buckets."""
+    """Run a server of buckets."""
     with buckets() as buckets_server:
         yield buckets_server
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory: pytest.TempPathFactory, server: Buckets) -> Trainer:
-    """A new project, with digits in its bucket and in the folder `local`."""
+    """Create a project with digits in its bucket and in the folder `local`."""
     project = trainers.new(tmp_path_factory.mktemp("jax") / "mnist", "jax")
     digits = ["--train=5000", "--test=1000"]
     project.run([f"{BUCKET}/data", *digits], "trainer.digits", **server.environment)
@@ -41,16 +41,16 @@ def trainer(tmp_path_factory: pytest.TempPathFactory, server: Buckets) -> Traine
 
 @pytest.fixture(scope="module")
 def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
-    """Runs of both rungs, each with as many processes as hosts, on 8 devices."""
-    ran = {}
+    """Run both rungs on 8 devices, each with one process per host."""
+    runs = {}
     for size, count in SIZES.items():
-        several = trainers.hosts(count) if count > 1 else [{}]
+        hosts = trainers.hosts(count) if count > 1 else [{}]
         started = [
             trainer.start("trainer", trainer.flags(size), **devices(8 // count), **server.environment, **host)
-            for host in several
+            for host in hosts
         ]
-        ran[size], *_ = [trainers.finished(process) for process in started]
-    return ran
+        runs[size], *_ = [trainers.wait_for(process) for process in started]
+    return runs
 
 
 @pytest.mark.sample
@@ -58,27 +58,29 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
     """With the exact flags of the configs, runs on 1 host and on 4 hosts see equally many examples and learn them."""
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines
     assert "devices: 8 (cpu), hosts: 4" in rungs["v2-32"].lines
-    for ran in rungs.values():
-        assert ran.figures.keys() == {"accuracy", "examples_seen", "examples_per_second"}
-        assert ran.figures["examples_seen"] == 200 * 1024
-        assert ran.figures["accuracy"] > 0.9
-        assert ran.figures["examples_per_second"] > 0
+    for rung_run in rungs.values():
+        assert rung_run.figures.keys() == {"accuracy", "examples_seen", "examples_per_second"}
+        assert rung_run.figures["examples_seen"] == 200 * 1024
+        assert rung_run.figures["accuracy"] > 0.9
+        assert rung_run.figures["examples_per_second"] > 0
 
 
 def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run], server: Buckets) -> None:
     """A rung's bucket contains its newest checkpoints and the profiler's trace, and no incomplete file."""
     assert rungs
     for size, last in (("v2-8", 200), ("v2-32", 50)):
-        left = server.below(f"{JOBS}/{size}")
-        checkpoints = sorted(name for name in left if not name.startswith("profile/"))
+        objects = server.below(f"{JOBS}/{size}")
+        checkpoints = sorted(name for name in objects if not name.startswith("profile/"))
         assert checkpoints[-1] == f"checkpoints/step-{last:09}.npz"
         assert len(checkpoints) == 3
-        assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in left)
+        assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in objects)
 
 
 def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, Run]) -> None:
     """A run on one device has the batches and the loss of a run on eight."""
-    alone = trainer.run([*trainers.moved(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1))
+    alone = trainer.run(
+        [*trainers.with_local_buckets(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1)
+    )
 
     assert "devices: 1 (cpu), hosts: 1" in alone.lines
     assert alone.losses() == pytest.approx(rungs["v2-8"].losses(), abs=2e-3)
@@ -105,20 +107,20 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
     assert resumed.figures["examples_seen"] == rungs["v2-8"].figures["examples_seen"]
     assert not list(tmp_path.rglob("*.partial"))
     end = "checkpoints/step-000000200.npz"
-    ours, theirs = (
+    actual, expected = (
         np.load(io.BytesIO(data)) for data in ((tmp_path / end).read_bytes(), server.objects[f"{JOBS}/v2-8/{end}"])
     )
-    for name in theirs.files:
-        np.testing.assert_allclose(ours[name], theirs[name], atol=1e-4)
+    for name in expected.files:
+        np.testing.assert_allclose(actual[name], expected[name], atol=1e-4)
 
 
 def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """A second start of a finished run trains nothing, prints its metrics except for the speed, and fails."""
     process = trainer.start("trainer", trainer.flags("v2-8"), **devices(8), **server.environment)
-    printed, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+    output, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
 
     expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
-    assert Run(printed.splitlines()).figures == expected
+    assert Run(output.splitlines()).figures == expected
     assert process.returncode == 1
     assert message.startswith(
         f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
@@ -126,7 +128,7 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("changed_flags", "message"),
     [
         (["--hosts=4"], "--hosts=4 needs a slice of 4 hosts"),
         (["--hosts=4"], "help: to try it on one machine, give --hosts=1"),
@@ -137,11 +139,11 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
     ],
 )
 def test_unusable_setting_is_reported(
-    trainer: Trainer, rungs: dict[str, Run], server: Buckets, more: list[str], message: str
+    trainer: Trainer, rungs: dict[str, Run], server: Buckets, changed_flags: list[str], message: str
 ) -> None:
-    """Settings that the trainer cannot use end it with one sentence before any training."""
+    """Settings that the trainer cannot use end it with one sentence, before any training."""
     assert rungs
-    assert message in trainer.refusal([*trainer.flags("v2-8"), *more], **devices(8), **server.environment)
+    assert message in trainer.error_of([*trainer.flags("v2-8"), *changed_flags], **devices(8), **server.environment)
 
 
 def test_metrics_are_recorded(
@@ -149,32 +151,32 @@ def test_metrics_are_recorded(
 ) -> None:
     """`tpucfg record --from` reads the log of each rung, and the gate compares the recorded metrics."""
     spec = ["--spec", str(trainer.folder / "tpucfg.yaml"), "--env", "dev"]
-    for size, ran in rungs.items():
+    for size, rung_run in rungs.items():
         log = tmp_path / f"{size}.log"
-        log.write_text("".join(f"{line}\n" for line in ran.lines))
+        log.write_text("".join(f"{line}\n" for line in rung_run.lines))
         assert run(["record", *spec, "--size", size, "--from", str(log)]) == 0
     capsys.readouterr()
 
     assert run(["status", *spec, "--format", "json"]) == 0
     message = capsys.readouterr().out
-    for ran in rungs.values():
-        assert f'"examples_per_second": {ran.figures["examples_per_second"]}' in message
-        assert f'"accuracy": {ran.figures["accuracy"]}' in message
+    for rung_run in rungs.values():
+        assert f'"examples_per_second": {rung_run.figures["examples_per_second"]}' in message
+        assert f'"accuracy": {rung_run.figures["accuracy"]}' in message
 
 
 def test_hosts_without_a_shared_folder_are_reported(trainer: Trainer, tmp_path: Path) -> None:
     """Hosts with separate checkpoints, or with none, do not continue from different steps."""
     flags = [*trainer.flags("v2-32"), "--hosts=2", "--train_steps=2", "--data_dir=local/data"]
 
-    def started() -> list[Popen[str]]:
+    def start_hosts() -> list[Popen[str]]:
         return [
             trainer.start("trainer", [*flags, f"--model_dir={tmp_path / str(index)}"], **devices(1), **host)
             for index, host in enumerate(trainers.hosts(2))
         ]
 
-    for process in started():
-        trainers.finished(process)
-    for process in started():
+    for process in start_hosts():
+        trainers.wait_for(process)
+    for process in start_hosts():
         message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)[1]
         assert "the hosts have checkpoints of different steps: 2, 0" in message
 

@@ -12,7 +12,9 @@ from tpucfg.cli.app import run
 from tpucfg.scaffold import TRAINERS
 
 KINDS = [(framework, target) for framework, targets in TRAINERS.items() for target in targets]
-each_kind = pytest.mark.parametrize(("framework", "target"), KINDS, ids=[f"{one}-{other}" for one, other in KINDS])
+each_kind = pytest.mark.parametrize(
+    ("framework", "target"), KINDS, ids=[f"{framework}-{target}" for framework, target in KINDS]
+)
 
 
 @each_kind
@@ -33,26 +35,26 @@ def test_trainer_accepts_the_flags_of_every_rung(framework: str, target: str, tm
     """The trainer accepts the exact flags of the configs, for every target."""
     project = trainers.new(tmp_path / "mnist", framework, target, quick=False)
     project = project._replace(python=trainers.PYTHONS["jax"])  # the flags need neither framework
-    (project.folder / "shown.py").write_text(
+    (project.folder / "print_flags.py").write_text(
         "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
     )
 
     for size in TRAINERS[framework][target].sizes:
-        (shown,) = project.run(project.flags(size), "shown").lines
+        (printed,) = project.run(project.flags(size), "print_flags").lines
         for flag in project.flags(size):
             name, value = flag.removeprefix("--").split("=")
-            assert re.search(rf"\b{name}='?{re.escape(value)}'?[,)]", shown), (flag, shown)
+            assert re.search(rf"\b{name}='?{re.escape(value)}'?[,)]", printed), (flag, printed)
 
 
 def test_folder_may_end_with_a_slash(tmp_path: Path) -> None:
     """A folder in the spec may end with a slash, although `data//mnist.npz` is another object in a bucket."""
     project = trainers.new(tmp_path / "mnist", "jax")
-    (project.folder / "shown.py").write_text(
+    (project.folder / "print_flags.py").write_text(
         "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
     )
 
-    (shown,) = project.run([*project.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "shown").lines
-    assert "data_dir='gs://b/data', model_dir='/'" in shown
+    (printed,) = project.run([*project.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "print_flags").lines
+    assert "data_dir='gs://b/data', model_dir='/'" in printed
 
 
 def test_trainer_accepts_epochs(tmp_path: Path) -> None:
@@ -60,13 +62,13 @@ def test_trainer_accepts_epochs(tmp_path: Path) -> None:
     project = trainers.new(tmp_path / "mnist", "jax")
     spec = project.folder / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace("train_steps: 200", "epochs: 3"))
-    (project.folder / "shown.py").write_text(
+    (project.folder / "print_flags.py").write_text(
         "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
     )
 
-    (shown,) = project.run(project.flags("v2-8"), "shown").lines
-    assert "train_steps=None, epochs=Fraction(3, 1)" in shown
-    process = project.start("shown", [*project.flags("v2-8"), "--train_steps=5"])
+    (printed,) = project.run(project.flags("v2-8"), "print_flags").lines
+    assert "train_steps=None, epochs=Fraction(3, 1)" in printed
+    process = project.start("print_flags", [*project.flags("v2-8"), "--train_steps=5"])
     assert "not allowed with argument --epochs" in process.communicate()[1]
     assert process.returncode == 2
 
@@ -80,10 +82,12 @@ def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, step
     project = trainers.new(tmp_path / "mnist", "jax")
     spec = project.folder / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace("train_steps: 200", f"epochs: {epochs}"))
-    shown = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
-    (project.folder / "shown.py").write_text(f"{shown}print(flags._replace(batch_size=240).steps(60_000))\n")
+    parse_flags = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
+    (project.folder / "print_flags.py").write_text(
+        f"{parse_flags}print(flags._replace(batch_size=240).steps(60_000))\n"
+    )
 
-    assert project.run(project.flags("v2-8"), "shown").lines == [str(steps)]
+    assert project.run(project.flags("v2-8"), "print_flags").lines == [str(steps)]
 
 
 @pytest.mark.parametrize("epochs", ["0", "0.0", "-1", "nan", "inf", "1e9999999", "1/2", "two", "0x10", ""])
@@ -141,7 +145,7 @@ def test_modules_are_valid_in_old_python(path: Path) -> None:
         ast.parse(path.read_text(), feature_version=(3, 7))
 
 
-def test_project_without_a_trainer(tmp_path: Path) -> None:
+def test_a_project_may_have_its_own_trainer(tmp_path: Path) -> None:
     """A project with its own trainer gets no other trainer and no flags for it."""
     assert run(["init", str(tmp_path / "mnist")]) == 0
 

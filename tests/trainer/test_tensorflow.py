@@ -17,20 +17,20 @@ BUCKET: Final = "my-project-dev-mnist-dev-us-central1"
 
 @pytest.fixture(scope="module")
 def trainer(tensorflow: str, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
-    """A new project, with digits in the folder that its bucket is mapped to."""
+    """Create a project with digits in the folder that replaces its bucket."""
     assert tensorflow
     project = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
     project.run([str(project.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
     return project
 
 
-def _flags(trainer: Trainer, size: str, *more: str) -> list[str]:
-    return [*trainers.moved(trainer.flags(size), trainer.folder), *more]
+def _flags(trainer: Trainer, size: str, *changed_flags: str) -> list[str]:
+    return [*trainers.with_local_buckets(trainer.flags(size), trainer.folder), *changed_flags]
 
 
 @pytest.fixture(scope="module")
 def rungs(trainer: Trainer) -> dict[str, Run]:
-    """Runs of both rungs."""
+    """Run both rungs."""
     return {size: trainer.run(_flags(trainer, size)) for size in SIZES}
 
 
@@ -73,7 +73,7 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], tmp_path:
 
 def test_several_hosts_are_rejected(trainer: Trainer) -> None:
     """A slice of several hosts, of which this trainer would use only one, is rejected before the training."""
-    assert "--hosts=4: this trainer runs on the cores of one host" in trainer.refusal(
+    assert "--hosts=4: this trainer runs on the cores of one host" in trainer.error_of(
         _flags(trainer, SIZES[0], "--hosts=4")
     )
 
@@ -99,8 +99,8 @@ for replicas in (alone, both):
 def test_loss_does_not_depend_on_the_replicas(tensorflow: str, trainer: Trainer) -> None:
     """Two replicas see half of each batch, and reach the loss of one replica with all of it."""
     command = [tensorflow, "-c", TWO_REPLICAS, str(trainer.folder / BUCKET / "data")]
-    done = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
+    completed = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
 
-    alone, both = ([float(word) for word in line.split()] for line in done.stdout.splitlines()[-2:])
+    alone, both = ([float(word) for word in line.split()] for line in completed.stdout.splitlines()[-2:])
     assert (alone[0], both[0]) == (1, 2)
     assert both[1:] == pytest.approx(alone[1:], abs=2e-3)

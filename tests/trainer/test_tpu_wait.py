@@ -19,7 +19,7 @@ READY: Final = {"worker": ["10.0.0.2:8470"]}
 
 @pytest.fixture
 def tpu() -> ModuleType:
-    """The module of the template, which needs only the standard library until it creates a resolver."""
+    """Import the template's module, which needs only the standard library until it creates a resolver."""
     spec = importlib.util.spec_from_file_location("tpu", TPU)
     assert spec
     assert spec.loader
@@ -167,16 +167,18 @@ def _output_of_tensorflow(python: str, **environment: str) -> str:
     kept = {key: value for key, value in os.environ.items() if key not in ("TPU_CONFIG", "TPU_NAME")}
     command = [python, "-c", REAL, str(TPU.parent)]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, env={**kept, **quiet, **environment}, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
+    completed = subprocess.run(
+        command, env={**kept, **quiet, **environment}, capture_output=True, text=True, check=True
+    )
+    return completed.stdout.splitlines()[-1]
 
 
 def test_tensorflow_accepts_these_arguments(tensorflow: str) -> None:
     """TensorFlow's own resolver finds an available TPU, with and without arguments."""
-    there = json.dumps({**CONFIG, "tpu_node_name": "grpc://10.0.0.2:8470"})
+    local_config = json.dumps({**CONFIG, "tpu_node_name": "grpc://10.0.0.2:8470"})
 
     for container in ("", "1"):
-        assert _output_of_tensorflow(tensorflow, TPU_CONFIG=there, TRAINER_CONTAINER=container) == str(READY)
+        assert _output_of_tensorflow(tensorflow, TPU_CONFIG=local_config, TRAINER_CONTAINER=container) == str(READY)
 
 
 def test_message_has_the_error_of_tensorflow(tensorflow: str) -> None:

@@ -60,8 +60,8 @@ def test_equal_review_writes_nothing(comments: Comments, post: Post) -> None:
     """An equal comment is not written again, also if a browser changed its line breaks."""
     post(f"{MARKER}\nsame\n")
     comments.listed[-1]["body"] = f"{MARKER}\r\nsame"
-    done = post(f"{MARKER}\nsame\n")
-    assert done.stdout == "The comment is already up to date.\n"
+    completed = post(f"{MARKER}\nsame\n")
+    assert completed.stdout == "The comment is already up to date.\n"
     assert len(comments.writes) == 1
 
 
@@ -109,53 +109,53 @@ def test_comments_of_others_are_not_changed(comments: Comments, post: Post) -> N
     assert comments.ours[-1] == f"{MARKER}\nreview\n"
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_read_only_token_is_no_failure(comments: Comments, post: Post, there: bool) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_read_only_token_is_no_failure(comments: Comments, post: Post, exists: bool) -> None:
     """With a read-only token the script exits with 0 and a notice that names the summary of the run."""
-    if there:
+    if exists:
         comments.add(f"{MARKER}\nold", BOT)
     comments.may_write = False
-    done = post(f"{MARKER}\nnew\n")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("::notice title=tpucfg review::The token may not ")
-    assert "the review is in the summary of this run" in done.stdout
+    completed = post(f"{MARKER}\nnew\n")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("::notice title=tpucfg review::The token may not ")
+    assert "the review is in the summary of this run" in completed.stdout
 
 
 def test_refusal_fails_with_the_message_of_github(comments: Comments, post: Post) -> None:
     """Any other refusal fails with GitHub's message, and without the token in the output."""
-    done = post(f"{MARKER}\n{'x' * 70_000}\n")
-    assert done.returncode == 1
-    assert "422 Body is too long (maximum is 65536 characters)" in done.stderr
-    assert comments.token not in done.stdout + done.stderr
+    completed = post(f"{MARKER}\n{'x' * 70_000}\n")
+    assert completed.returncode == 1
+    assert "422 Body is too long (maximum is 65536 characters)" in completed.stderr
+    assert comments.token not in completed.stdout + completed.stderr
 
 
 def test_rate_limit_fails(comments: Comments, post: Post) -> None:
     """A rate limit has the status 403 too, but must fail: otherwise an old comment would count as current."""
     comments.is_busy = True
-    done = post(f"{MARKER}\nnew\n")
-    assert done.returncode == 1
-    assert "403 You have exceeded a secondary rate limit." in done.stderr
+    completed = post(f"{MARKER}\nnew\n")
+    assert completed.returncode == 1
+    assert "403 You have exceeded a secondary rate limit." in completed.stderr
 
 
 @pytest.mark.parametrize("left", [None, "", f"text\n{MARKER}\n", f"{MARKER} all is well\n"])
 def test_invalid_review_is_not_posted(comments: Comments, post: Post, left: str | None) -> None:
     """Without a valid review the comment reports that there is none, and the step fails."""
-    for there in (False, True):
-        if there:
+    for exists in (False, True):
+        if exists:
             comments.listed[-1]["body"] = f"{MARKER}\nold"
-        done = post(left)
-        assert done.returncode == 1
-        assert "There is no review in comment.md" in done.stderr
+        completed = post(left)
+        assert completed.returncode == 1
+        assert "There is no review in comment.md" in completed.stderr
         assert comments.ours == [NONE.format("0123456789ab")]
 
 
 def test_missing_review_of_a_fork_fails(comments: Comments, post: Post) -> None:
     """Without a review there is no notice, as the summary has none either."""
     comments.may_write = False
-    done = post("")
-    assert done.returncode == 1
-    assert "There is no review in comment.md" in done.stderr
-    assert "summary" not in done.stdout
+    completed = post("")
+    assert completed.returncode == 1
+    assert "There is no review in comment.md" in completed.stderr
+    assert "summary" not in completed.stdout
 
 
 @pytest.mark.parametrize("commit", ["", "main", "0123", "[a](b)", "$(id)", "0123456789abcdef\n" * 3])

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from loopback import answering
+from loopback import serving_json
 from spec_factory import ROOT
 
 MARKER = "<!-- tpucfg-review -->"
@@ -67,9 +67,9 @@ class GitLab:
 
 @pytest.fixture
 def gitlab() -> Iterator[GitLab]:
-    """Serve the API of GitLab on the loopback."""
+    """Serve the API of GitLab on the loopback interface."""
     api = GitLab()
-    with answering(api.answer) as api.url:
+    with serving_json(api.answer) as api.url:
         yield api
 
 
@@ -106,8 +106,8 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
 def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
     """The first review creates a note, an equal one writes nothing, and another one replaces it."""
     for body in ("one", "one", "two"):
-        done = post(f"{MARKER}\n{body}\n")
-        assert done.returncode == 0, done.stderr
+        completed = post(f"{MARKER}\n{body}\n")
+        assert completed.returncode == 0, completed.stderr
     assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\ntwo\n"]
     assert [call.split()[0] for call in gitlab.calls if not call.startswith("GET")] == ["POST", "PUT"]
 
@@ -128,8 +128,8 @@ def test_note_is_found_on_a_later_page(gitlab: GitLab, post: Post) -> None:
 def test_failed_job_replaces_the_last_review(gitlab: GitLab, post: Post, left: str | None) -> None:
     """If the first job leaves no valid review, the note reports that until there is one."""
     for body in (f"{MARKER}\nold\n", left):
-        done = post(body)
-        assert done.returncode == 0, done.stderr
+        completed = post(body)
+        assert completed.returncode == 0, completed.stderr
     (note,) = gitlab.notes
     assert note["body"].startswith(f"{MARKER}\n\n### tpucfg review: failed for 01234567\n\n")
     assert note["body"].endswith("[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) for the reason.\n")
@@ -148,17 +148,17 @@ def test_file_name_contains_the_commit() -> None:
 
 def test_missing_token_is_no_failure(gitlab: GitLab, post: Post) -> None:
     """Without a token no request is sent, and the job names the artifact."""
-    done = post(f"{MARKER}\nnew\n", token="")
-    assert done.returncode == 0
-    assert "artifact of the job review" in done.stdout
+    completed = post(f"{MARKER}\nnew\n", token="")
+    assert completed.returncode == 0
+    assert "artifact of the job review" in completed.stdout
     assert gitlab.calls == []
 
 
 def test_wrong_token_fails_the_job(post: Post) -> None:
     """The error of the API is printed."""
-    done = post(f"{MARKER}\nnew\n", token="glpat-wrong")  # noqa: S106 - none
-    assert done.returncode != 0
-    assert "401" in done.stderr
+    completed = post(f"{MARKER}\nnew\n", token="glpat-wrong")  # noqa: S106 - none
+    assert completed.returncode != 0
+    assert "401" in completed.stderr
 
 
 def test_job_with_the_stack_program_has_no_token() -> None:

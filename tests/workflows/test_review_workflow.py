@@ -209,11 +209,11 @@ def test_workflow_installs_the_version_that_wrote_it(proposal: Proposal) -> None
 
 def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
     """The workflow of this repository differs from that of a new project only in how it installs tpucfg."""
-    own, theirs = (
+    own, new_project = (
         re.sub(r"( +- name: Install\n +run:)(?: \|\n(?: {10}.*\n)+| .*\n)", r"\1\n", (root / WORKFLOW).read_text())
         for root in (ROOT, proposal.folder)
     )
-    assert own == theirs
+    assert own == new_project
 
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not on the PATH")
@@ -225,5 +225,5 @@ def test_scripts_of_the_actions_pass_shellcheck(action: str, tmp_path: Path) -> 
     for number, step in enumerate(yaml.safe_load((folder / "action.yml").read_text())["runs"]["steps"]):
         scripts.append(tmp_path / f"{number}.sh")
         scripts[-1].write_text(f"#!/usr/bin/env bash\n{step['run']}\n")
-    done = subprocess.run(["shellcheck", *map(str, scripts)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    completed = subprocess.run(["shellcheck", *map(str, scripts)], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout

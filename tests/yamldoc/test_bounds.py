@@ -66,10 +66,10 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
 LONG_TEXTS: Final = {
     "no comma": "{a: '1'," + "9" * 500_000 + " b: c}",
     "dashes and a colon": "a: b\n  " + "- " * 400_000 + "x: y\n",
-    "open placeholders": json.dumps(spec(trainer__args={f"a{at}": "${" * 4_000 for at in range(100)})),
+    "open placeholders": json.dumps(spec(trainer__args={f"a{number}": "${" * 4_000 for number in range(100)})),
     "open placeholders in extra": json.dumps(spec(targets={"vertex-ai": {"extra": {"a": "${" * 400_000}}})),
-    "dollars": json.dumps(spec(trainer__args={f"a{at}": "$" * 8_000 + "{" for at in range(100)})),
-    "closed placeholders": json.dumps(spec(trainer__args={f"a{at}": "${}" * 2_500 for at in range(100)})),
+    "dollars": json.dumps(spec(trainer__args={f"a{number}": "$" * 8_000 + "{" for number in range(100)})),
+    "closed placeholders": json.dumps(spec(trainer__args={f"a{number}": "${}" * 2_500 for number in range(100)})),
     "a long word": json.dumps(spec(name="a-" * 450_000)),
     "a long key": json.dumps(spec(**{"a " * 400_000: 1})),
     "a long path": json.dumps(spec(environments__dev__region="a-b" * 300_000)),
@@ -128,8 +128,8 @@ def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        json.dumps(spec(trainer__args={f"b{at}": ["x"] * 200 for at in range(20)})),
-        json.dumps(spec(targets={"vertex-ai": {"extra": {"labels": {f"k{at}": "x" for at in range(2_000)}}}})),
+        json.dumps(spec(trainer__args={f"b{number}": ["x"] * 200 for number in range(20)})),
+        json.dumps(spec(targets={"vertex-ai": {"extra": {"labels": {f"k{number}": "x" for number in range(2_000)}}}})),
         json.dumps(spec(targets={"gke": {"extra": {"spec": [[[{}] * 10] * 10] * 20}}})),
     ],
 )

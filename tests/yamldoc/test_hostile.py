@@ -133,7 +133,8 @@ ENCODINGS: Final[dict[str, tuple[bytes, str | None]]] = {
     "aliases of aliases": (
         b"a: &a [x,x,x,x,x,x,x,x,x]\n"
         + b"".join(
-            b"%c: &%c [%s]\n" % (at + 1, at + 1, b",".join([b"*%c" % at] * 9)) for at in range(ord("a"), ord("j"))
+            b"%c: &%c [%s]\n" % (letter + 1, letter + 1, b",".join([b"*%c" % letter] * 9))
+            for letter in range(ord("a"), ord("j"))
         ),
         "TPU010",
     ),

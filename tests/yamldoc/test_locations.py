@@ -37,7 +37,7 @@ def test_every_key_and_value_has_its_location() -> None:
 def test_a_missing_value_is_located_at_its_key() -> None:
     """A value that is missing, or a mapping of several lines, is located at its key; an entry of a list at itself."""
     document = read_text("a:\n  b:\n    c: 1\n  d: [x, y]\n", "a.yaml")
-    shown = {
+    expected = {
         ("a", "b", "c"): (3, 8),
         ("a", "b"): (2, 3),
         ("a", "missing"): (1, 1),
@@ -46,13 +46,13 @@ def test_a_missing_value_is_located_at_its_key() -> None:
         ("a", "d", 7): (4, 3),
         (): (1, 1),
     }
-    assert {path: tuple(document.value_location(path)[1:3]) for path in shown} == shown
+    assert {path: tuple(document.value_location(path)[1:3]) for path in expected} == expected
     assert tuple(document.key_location(("a", "d", 1))[1:3]) == (4, 10)
 
 
 @given(MAPPINGS, st.sampled_from([None, 1, "\t"]))
 @example({"a": {"b😀": "😀", "c": [1]}, "d": 2}, None)
-def test_locations_in_json(data: dict[str, Any], indent: Any) -> None:
+def test_locations_in_json_are_exact(data: dict[str, Any], indent: Any) -> None:
     """The text at the location of a value or a key is that value or key."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     document = read_text(text, "a.json")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reading import canonical
-from spec_factory import ids, the
+from spec_factory import finding_with_id, ids
 from tpucfg.yamldoc.reader import read_bytes, read_file, read_text
 from yaml_texts import CONSTRUCTS, MAPPINGS, REFUSED
 
@@ -93,7 +93,7 @@ def test_a_tab_has_its_own_help() -> None:
 )
 def test_a_file_must_be_utf_8(content: bytes, byte: str, location: tuple[int, int], mark: bytes) -> None:
     """The finding about another encoding names the first invalid byte, at its location."""
-    finding = the("TPU001", read_bytes(mark + content, "a.yaml").findings)
+    finding = finding_with_id("TPU001", read_bytes(mark + content, "a.yaml").findings)
     assert byte in finding.message
     assert (finding.location.line, finding.location.column) == location
 
@@ -108,7 +108,7 @@ def test_a_leading_byte_order_mark_is_dropped() -> None:
 def test_an_unreadable_file_is_a_finding(tmp_path: Path) -> None:
     """A missing file and a folder are findings with help, not exceptions."""
     for path in (tmp_path / "none.yaml", tmp_path):
-        finding = the("TPU001", read_file(path).findings)
+        finding = finding_with_id("TPU001", read_file(path).findings)
         assert finding.location.file == str(path)
         assert "--spec" in finding.help
 

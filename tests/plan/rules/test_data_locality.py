@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ids, planned, spec, the
+from spec_factory import finding_with_id, ids, planned, spec
 
 OWN = "my-project-dev-mnist-dev-us-central1"
 
@@ -27,22 +27,25 @@ OWN = "my-project-dev-mnist-dev-us-central1"
         (None, False),
     ],
 )
-def test_args(value: Any, outside: bool) -> None:
-    """Only a path that is written out, and only one that begins with gs://."""
+def test_a_written_out_path_outside_the_bucket_is_a_warning(value: Any, outside: bool) -> None:
+    """Only a path that begins with gs:// and contains no placeholder of a bucket or project is checked."""
     findings = planned(spec(trainer__args={"data_dir": value})).findings
     assert ids(findings) == (["TPU031"] if outside else [])
     if outside:
-        assert the("TPU031", findings).message.startswith("trainer.args.data_dir")
+        assert finding_with_id("TPU031", findings).message.startswith("trainer.args.data_dir")
 
 
-def test_env_and_overrides() -> None:
-    """Each path has its finding, at its own line."""
+def test_env_and_overrides_are_checked() -> None:
+    """Each path has its own finding, and that of an unselected rung has none."""
     data = spec(trainer__env={"D": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "gs://b/x"}}})
-    assert [it.message.split()[0] for it in planned(data).findings] == ["trainer.env.D", "overrides.v2-32.args.d"]
-    assert [it.message.split()[0] for it in planned(data, sizes=("v2-8",)).findings] == ["trainer.env.D"]
+    assert [finding.message.split()[0] for finding in planned(data).findings] == [
+        "trainer.env.D",
+        "overrides.v2-32.args.d",
+    ]
+    assert [finding.message.split()[0] for finding in planned(data, sizes=("v2-8",)).findings] == ["trainer.env.D"]
 
 
-def test_a_flag_that_every_rung_overrides_is_never_used() -> None:
+def test_an_argument_that_every_rung_overrides_is_not_checked() -> None:
     """An argument that no selected rung has is not checked."""
     data = spec(trainer__args={"d": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "${bucket}/x"}}})
     assert ids(planned(data, sizes=("v2-8",)).findings) == ["TPU031"]
@@ -50,7 +53,7 @@ def test_a_flag_that_every_rung_overrides_is_never_used() -> None:
 
 
 def test_the_bucket_of_one_environment_is_outside_that_of_another() -> None:
-    """A written-out bucket is right for one environment only; selected alone, that one has nothing to hear."""
+    """A written-out bucket is right for one environment only: selected alone, that one has no finding."""
     data = spec(
         environments__prod={"project": "my-project-prod", "region": "us-central1"}, trainer__args={"d": f"gs://{OWN}/x"}
     )

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ids, missing_words, planned, spec, the
+from spec_factory import finding_with_id, ids, missing_words, planned, spec
 
 
-def test_a_size_that_does_not_exist() -> None:
-    """Each place that names one has a finding with the size that was likely meant, and no job is planned."""
+def test_an_unknown_size_is_an_error() -> None:
+    """Each unknown size has a finding with the most similar size, and no job is planned."""
     result = planned(spec(sizes=["v2-8", "v5e-16", "v2-31"], training__tuned_on="v3-16"))
     assert result.jobs == ()
     assert ids(result.findings) == ["TPU020"] * 3
-    assert [it.message.split()[0] for it in result.findings] == ["v5e-16", "v2-31", "v3-16"]
-    assert [it.help for it in result.findings[:2]] == ["did you mean v5litepod-16?", "did you mean v2-32?"]
+    assert [finding.message.split()[0] for finding in result.findings] == ["v5e-16", "v2-31", "v3-16"]
+    assert [finding.help for finding in result.findings[:2]] == ["did you mean v5litepod-16?", "did you mean v2-32?"]
 
 
 @pytest.mark.parametrize(
@@ -25,21 +25,21 @@ def test_a_size_that_does_not_exist() -> None:
         (["v2-8", "v2-128", "v2-32"], ["v2-32 has 32 cores", "v2-128", "128", "[v2-8, v2-32, v2-128]"]),
     ],
 )
-def test_a_ladder_out_of_order(sizes: list[str], words: list[str]) -> None:
-    """A ladder rises in cores from rung to rung; both rungs are shown, with their cores and the edit."""
-    finding = the("TPU023", planned(spec(sizes=sizes)).findings)
+def test_a_ladder_must_rise(sizes: list[str], words: list[str]) -> None:
+    """The cores rise from rung to rung; the finding shows both rungs, their cores and the right order."""
+    finding = finding_with_id("TPU023", planned(spec(sizes=sizes)).findings)
     assert missing_words(finding, *words) == []
     assert len(finding.related) == 1
 
 
-def test_a_shared_ladder_is_judged_once() -> None:
-    """Three environments that share the ladder at the top share its mistake."""
+def test_a_shared_ladder_is_checked_once() -> None:
+    """A mistake in the top-level ladder of three environments is one finding."""
     environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b", "c")}
     assert ids(planned(spec(environments=environments, sizes=["v2-32", "v2-8"])).findings) == ["TPU023"]
 
 
-def test_overrides_and_zones_of_no_rung() -> None:
-    """An entry for a size that no ladder has would change nothing; a zone looks at its own environment's ladder."""
+def test_an_entry_for_a_size_of_no_ladder_is_an_error() -> None:
+    """An override is checked against all ladders, and a zone against that of its environment."""
     result = planned(
         spec(
             overrides={"v2-128": {"batch_size": 1024}, "v2-8": {"batch_size": 1024}},
@@ -72,10 +72,10 @@ def test_overrides_and_zones_of_no_rung() -> None:
         ),
     ],
 )
-def test_a_batch_that_does_not_divide(change: dict[str, Any], expected: str, help_: str) -> None:
-    """The global batch is a whole number on every core; the nearest batches that are stand in the help."""
+def test_a_batch_must_divide_over_the_cores(change: dict[str, Any], expected: str, help_: str) -> None:
+    """The batch per core must be a whole number; the help has the nearest valid batches."""
     result = planned(spec(**change))
-    finding = the("TPU040", result.findings)
+    finding = finding_with_id("TPU040", result.findings)
     assert (finding.message, finding.help) == (expected, help_)
     assert result.jobs == ()
 
@@ -102,27 +102,27 @@ def test_a_batch_that_does_not_divide(change: dict[str, Any], expected: str, hel
         ({"training__steps": {"w": 1}, "training__flags": {"w": "batch_size"}}, "--batch_size would be given 2 times"),
     ],
 )
-def test_a_flag_given_twice(change: dict[str, Any], expected: str) -> None:
-    """Which of two would win is up to the program, so neither is left to chance."""
-    assert the("TPU050", planned(spec(**change)).findings).message.startswith(expected)
+def test_a_flag_given_twice_is_an_error(change: dict[str, Any], expected: str) -> None:
+    """Which of two equal flags counts depends on the program, so they are refused."""
+    assert finding_with_id("TPU050", planned(spec(**change)).findings).message.startswith(expected)
 
 
-def test_a_flag_that_is_left_out_is_not_given() -> None:
-    """A figure without a flag leaves the name to args."""
+def test_a_disabled_flag_may_be_an_argument() -> None:
+    """If a figure has no flag, args may use its name."""
     data = spec(trainer__args={"batch_size": "mine"}, training__flags={"batch_size": None})
     assert planned(data).findings == ()
     assert planned(data).jobs[0].args == ("--batch_size=mine", "--train_steps=4000")
 
 
-def test_two_environments_with_one_bucket() -> None:
-    """Both environments are shown, whether the names are explicit or one is the default."""
+def test_two_environments_cannot_share_a_bucket() -> None:
+    """The finding shows both environments, also if one name is the default."""
     other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
-    finding = the("TPU029", planned(spec(environments__other=other)).findings)
+    finding = finding_with_id("TPU029", planned(spec(environments__other=other)).findings)
     assert finding.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
     assert finding.location.line != finding.related[0][0].line
 
 
-def test_they_stop_whatever_is_selected() -> None:
+def test_rules_apply_to_unselected_environments() -> None:
     """A mistake in another environment's ladder is found even if that environment is not selected."""
     other = {"project": "my-project-x", "region": "us-central1", "sizes": ["v2-32", "v2-8"]}
     assert ids(planned(spec(environments__other=other), environments=("dev",)).findings) == ["TPU023"]

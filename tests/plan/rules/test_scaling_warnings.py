@@ -1,4 +1,4 @@
-"""Each warning at its threshold, just below and just above it, with its numbers in the sentence."""
+"""Each warning at its threshold, just below and just above it, with its numbers in the message."""
 
 import re
 from typing import Any
@@ -7,28 +7,28 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spec_factory import WITHOUT, ids, missing_words, planned, spec, the
+from spec_factory import WITHOUT, finding_with_id, ids, missing_words, planned, spec
 from tpucfg.findings import Finding
 
 V4 = {"target": "cloud-tpu", "environments__dev__region": "us-central2"}
 
 
-def warned(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding, ...]:
-    """The findings of a plan with these rungs; the small spec itself has none."""
+def warnings_of(*sizes: str, tuned_on: Any = "v2-8", **changes: Any) -> tuple[Finding, ...]:
+    """Return the findings of a plan with these rungs; the small spec itself has none."""
     changes["training__tuned_on"] = tuned_on
     return planned(spec(sizes=list(sizes), **changes)).findings
 
 
-def one(id_: str, expected: str | None, found: tuple[Finding, ...]) -> Finding | None:
+def only_finding(id_: str, expected: str | None, findings: tuple[Finding, ...]) -> Finding | None:
     """Return the only finding, which has this id and contains this text; None if no finding is expected."""
-    assert ids(found) == ([id_] if expected else [])
-    assert [missing_words(it, expected or "") for it in found] == [[] for _ in found]
-    return found[0] if found else None
+    assert ids(findings) == ([id_] if expected else [])
+    assert [missing_words(finding, expected or "") for finding in findings] == [[] for _ in findings]
+    return findings[0] if findings else None
 
 
-def test_nothing_to_say() -> None:
+def test_a_moderate_ladder_has_no_warning() -> None:
     """A ladder of four times the batch and 1,000 steps has no warning."""
-    assert warned("v2-8", "v2-32") == ()
+    assert warnings_of("v2-8", "v2-32") == ()
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,23 @@ def test_nothing_to_say() -> None:
         (("v2-128", "v2-256", "v2-512"), "v2-32", "8,192 (8×) on v2-256, 16,384 (16×) on v2-512"),
     ],
 )
-def test_the_batch_grew(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
-    """From eight times the tuned batch on, with the batch and the factor of every such rung."""
-    where = V4 if "v4" in tuned_on else {}
-    findings = warned(*sizes, tuned_on=tuned_on, **where)
-    one("TPU041", expected and f"from 1,024 to {expected}", findings)
+def test_a_batch_of_eight_times_the_tuned_one_is_a_warning(
+    sizes: tuple[str, ...], tuned_on: str, expected: str | None
+) -> None:
+    """The warning begins at eight times the tuned batch, and has the batch and the factor of every such rung."""
+    location = V4 if "v4" in tuned_on else {}
+    findings = warnings_of(*sizes, tuned_on=tuned_on, **location)
+    only_finding("TPU041", expected and f"from 1,024 to {expected}", findings)
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [(397, None), (400, None), (396, "99 steps on v2-32"), (4, "4 steps on v2-8, 1 step on v2-32")],
 )
-def test_few_steps_are_left(steps: int, expected: str | None) -> None:
-    """Below a hundred; the help names the least number of steps that ends it."""
-    if found := one("TPU042", expected, warned("v2-8", "v2-32", training__train_steps=steps)):
-        assert missing_words(found, "train_steps to 397 or more") == []
+def test_fewer_than_a_hundred_steps_are_a_warning(steps: int, expected: str | None) -> None:
+    """The help has the smallest number of steps that resolves the warning."""
+    if finding := only_finding("TPU042", expected, warnings_of("v2-8", "v2-32", training__train_steps=steps)):
+        assert missing_words(finding, "train_steps to 397 or more") == []
 
 
 @pytest.mark.parametrize(
@@ -67,39 +69,39 @@ def test_few_steps_are_left(steps: int, expected: str | None) -> None:
         (2000, "50% on v2-8, 50% on v2-32 (2,000 of 4,000 steps"),
     ],
 )
-def test_a_long_warm_up(warmup: int, expected: str | None) -> None:
-    """Over a quarter of the run, with the share on each rung and the counts of the first."""
+def test_a_long_warm_up_is_a_warning(warmup: int, expected: str | None) -> None:
+    """The warning begins above a quarter of the run, and has the share on each rung and the steps of the first."""
     steps = {"lr_Warmup_steps": warmup, "other_steps": 3999}
-    if found := one("TPU043", expected, warned("v2-8", "v2-32", training__steps=steps)):
-        assert missing_words(found, "lr_Warmup_steps to 1000 or less") == []
+    if finding := only_finding("TPU043", expected, warnings_of("v2-8", "v2-32", training__steps=steps)):
+        assert missing_words(finding, "lr_Warmup_steps to 1000 or less") == []
 
 
 @pytest.mark.parametrize(
     ("interval", "expected"),
     [(3999, None), (4000, None), (4001, "4,001 of 4,000 steps on v2-8, 1,001 of 1,000 steps on v2-32")],
 )
-def test_a_late_checkpoint(interval: int, expected: str | None) -> None:
-    """Only an interval longer than the run; as long as the run is one checkpoint, at its end."""
+def test_a_checkpoint_after_the_end_is_a_warning(interval: int, expected: str | None) -> None:
+    """An interval as long as the run saves one checkpoint, at its end; a longer one is a warning."""
     steps = {"save_Checkpoints_steps": interval, "other_steps": 9000}
-    if found := one("TPU044", expected, warned("v2-8", "v2-32", training__steps=steps)):
-        assert missing_words(found, "save_Checkpoints_steps to 4000 or less") == []
+    if finding := only_finding("TPU044", expected, warnings_of("v2-8", "v2-32", training__steps=steps)):
+        assert missing_words(finding, "save_Checkpoints_steps to 4000 or less") == []
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(["v2-32", "v2-512"]))
 @example(100, 100, 100, "v2-32")
-def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, interval: int, size: str) -> None:
-    """With the number that the help names the warning is gone; with one step further it is there again."""
+def test_the_number_in_the_help_is_the_bound(steps: int, warmup: int, interval: int, size: str) -> None:
+    """The number in the help resolves the warning; one step further, the warning is back."""
 
-    def expected(**figures: int) -> str:
-        named = {"train_steps": steps, "warmup_steps": warmup, "checkpoint_steps": interval, **figures}
-        trained = named.pop("train_steps")
-        findings = warned("v2-8", size, training__train_steps=trained, training__steps=named)
+    def warning_text(**figures: int) -> str:
+        settings = {"train_steps": steps, "warmup_steps": warmup, "checkpoint_steps": interval, **figures}
+        train_steps = settings.pop("train_steps")
+        findings = warnings_of("v2-8", size, training__train_steps=train_steps, training__steps=settings)
         return "".join(f"{finding.id}: {finding.help}\n" for finding in findings)
 
-    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", expected()):
+    for id_, key, number, end in re.findall(r"(TPU04[234]): .*?(\w+) to (\d+) or (more|less)", warning_text()):
         further = int(number) + (1 if end == "less" else -1)
-        assert id_ not in expected(**{key: int(number)})
-        assert further < 1 or id_ in expected(**{key: further})
+        assert id_ not in warning_text(**{key: int(number)})
+        assert further < 1 or id_ in warning_text(**{key: further})
 
 
 @pytest.mark.parametrize(
@@ -110,24 +112,24 @@ def test_the_help_s_number_is_the_last_that_is_right(steps: int, warmup: int, in
         (("v4-512", "v4-1024", "v4-2048"), "v4-512", "2× on v4-1024, 4× on v4-2048"),
     ],
 )
-def test_the_rate_is_kept(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
-    """From twice the batch on, where the rule is `keep`."""
-    findings = warned(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
-    one("TPU045", expected and f"is kept at 0.1 while the batch grows {expected}", findings)
+def test_a_kept_learning_rate_is_a_warning(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
+    """With the rule `keep`, the warning begins at twice the batch."""
+    findings = warnings_of(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
+    only_finding("TPU045", expected and f"is kept at 0.1 while the batch grows {expected}", findings)
 
 
-def test_where_no_rate_is_kept() -> None:
-    """Not under another rule, not where there is no rate, not on a rung that has its own, and not on the way down."""
+def test_a_kept_learning_rate_may_be_right() -> None:
+    """No warning with another rule, without a rate, with an override of the rate, or on a smaller slice."""
     rate = {"training__learning_rate": 0.1}
     for rule in ("linear", "sqrt"):
-        assert warned("v2-8", "v2-32", training__learning_rate_rule=rule, **rate) == ()
-    assert warned("v2-8", "v2-32", training__learning_rate_rule="keep") == ()
-    assert warned("v2-8", "v2-32", overrides={"v2-32": {"learning_rate": 0.2}}, **rate) == ()
-    assert warned("v2-8", tuned_on="v2-128", **rate) == ()
+        assert warnings_of("v2-8", "v2-32", training__learning_rate_rule=rule, **rate) == ()
+    assert warnings_of("v2-8", "v2-32", training__learning_rate_rule="keep") == ()
+    assert warnings_of("v2-8", "v2-32", overrides={"v2-32": {"learning_rate": 0.2}}, **rate) == ()
+    assert warnings_of("v2-8", tuned_on="v2-128", **rate) == ()
 
 
-def test_the_rate_is_kept_on_purpose() -> None:
-    """The place is the rule where it is written, else the learning rate."""
+def test_a_kept_learning_rate_is_located_at_the_rule() -> None:
+    """The location is the rule, or the learning rate if the spec has no rule."""
     written = {
         "learning_rate_rule": "keep",
         "tuned_on": "v2-8",
@@ -138,7 +140,9 @@ def test_the_rate_is_kept_on_purpose() -> None:
     for training in (written, {key: value for key, value in written.items() if key != "learning_rate_rule"}):
         plan = planned(spec(training=training))
         key = "learning_rate_rule" if "learning_rate_rule" in training else "learning_rate"
-        assert the("TPU045", plan.findings).location == plan.project.document.value_location(("training", key))
+        assert finding_with_id("TPU045", plan.findings).location == plan.project.document.value_location(
+            ("training", key)
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,10 +154,10 @@ def test_the_rate_is_kept_on_purpose() -> None:
         (("v3-8", "v3-32"), "v3-8, v3-32 have other cores and memory"),
     ],
 )
-def test_tuned_on_another_generation(sizes: tuple[str, ...], expected: str | None) -> None:
-    """With the rungs that are not of the generation where the figures come from."""
-    findings = warned(*sizes, environments__dev__region="europe-west4")
-    one("TPU046", expected, tuple(finding for finding in findings if finding.id == "TPU046"))
+def test_another_generation_is_a_warning(sizes: tuple[str, ...], expected: str | None) -> None:
+    """The warning names the rungs of another generation than that of `tuned_on`."""
+    findings = warnings_of(*sizes, environments__dev__region="europe-west4")
+    only_finding("TPU046", expected, tuple(finding for finding in findings if finding.id == "TPU046"))
 
 
 @pytest.mark.parametrize(
@@ -165,21 +169,23 @@ def test_tuned_on_another_generation(sizes: tuple[str, ...], expected: str | Non
         (32, "falls from 128 to 1 on v2-32, so its cores have less work and scaling is not linear"),
     ],
 )
-def test_the_batch_per_core_changed(batch: int, expected: str | None) -> None:
+def test_an_overridden_batch_per_core_is_a_warning(batch: int, expected: str | None) -> None:
     """An override equal to the scaled batch is no change; any other is a warning with its consequence."""
-    findings = warned("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
-    if warning := one("TPU047", expected, findings):
+    findings = warnings_of("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
+    if warning := only_finding("TPU047", expected, findings):
         assert missing_words(warning, "overrides.v2-32.batch_size", "4096") == []
 
 
-def test_a_run_of_epochs_has_no_steps_to_warn_of() -> None:
+def test_a_run_of_epochs_has_no_warning_about_steps() -> None:
     """The steps of an epoch are unknown, so no warning is about a share of the run."""
     epochs = {"training__train_steps": WITHOUT, "training__epochs": 1}
-    assert warned("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
+    assert (
+        warnings_of("v2-8", "v2-32", training__steps={"warmup_steps": 10**6, "checkpoint_steps": 10**6}, **epochs) == ()
+    )
 
 
 def test_warnings_are_about_the_selected_rungs() -> None:
-    """A rung that was not asked for has nothing said about it."""
+    """A rung that is not selected has no warning."""
     data = spec(
         sizes=["v2-8", "v2-32", "v2-512"],
         training__learning_rate=0.1,

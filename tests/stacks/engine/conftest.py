@@ -38,7 +38,7 @@ def _skip_reason(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Path]:
-    """The `pulumi` binary of the tests, put first on the PATH."""
+    """Return the tests' `pulumi` binary, after adding its folder to the front of the PATH."""
     path, reason = projects.find_engine()
     assert path, reason
     with pytest.MonkeyPatch.context() as patch:
@@ -48,13 +48,13 @@ def engine() -> Iterator[Path]:
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """A cloud with one empty project."""
+    """Return a cloud with one empty project."""
     return Cloud({"acme-dev": 123456789012})
 
 
 @pytest.fixture(params=["standin", PLUGIN])
 def world(request: pytest.FixtureRequest, cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]:
-    """The cloud behind the stand-in of the gcp plugin, and behind the real plugin if it is installed."""
+    """Connect the cloud through the stand-in of the gcp plugin, and through the real plugin if it is installed."""
     folder = tmp_path / "pulumi"
     if request.param != PLUGIN:
         with projects.standin_world(cloud, folder, engine) as world:
@@ -68,7 +68,7 @@ def world(request: pytest.FixtureRequest, cloud: Cloud, engine: Path, tmp_path: 
 
 @pytest.fixture
 def standin_world(cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]:
-    """The cloud behind the stand-in of the gcp plugin only."""
+    """Connect the cloud through the stand-in of the gcp plugin only."""
     with projects.standin_world(cloud, tmp_path / "pulumi", engine) as world:
         yield world
 

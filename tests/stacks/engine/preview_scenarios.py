@@ -83,7 +83,7 @@ class Project:
         )
 
 
-def take(scenario: Scenario, folder: Path, world: World) -> tuple[str, str]:
+def preview_outputs(scenario: Scenario, folder: Path, world: World) -> tuple[str, str]:
     """Return stdout and stderr of `pulumi preview --json`, in both formats: one document, and a stream of events."""
     project = Project(folder, world)
     project.write(scenario.before or {}, {})
@@ -91,8 +91,9 @@ def take(scenario: Scenario, folder: Path, world: World) -> tuple[str, str]:
     if scenario.before is not None:
         _check_status(project.pulumi("up", "--yes", "--skip-preview"))
     project.write(scenario.after, scenario.config)
-    whole = project.pulumi("preview", "--json").stdout
-    return whole, project.pulumi("preview", "--json", **STREAM).stdout
+    document = project.pulumi("preview", "--json").stdout
+    stream = project.pulumi("preview", "--json", **STREAM).stdout
+    return document, stream
 
 
 def normalize(text: str, folder: Path) -> str:
@@ -112,8 +113,8 @@ def normalize(text: str, folder: Path) -> str:
 
 def _normalize_value(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if key not in _OF_THE_MACHINE}
-        return {key: 0 if key in _TIMES else _normalize_value(item) for key, item in kept.items()}
+        portable = {key: item for key, item in value.items() if key not in _OF_THE_MACHINE}
+        return {key: 0 if key in _TIMES else _normalize_value(item) for key, item in portable.items()}
     return [_normalize_value(item) for item in value] if isinstance(value, list) else value
 
 
@@ -129,6 +130,6 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as folder:
             cloud = Cloud({specs.PROJECT: specs.NUMBER})
             with projects.standin_world(cloud, Path(folder) / "pulumi", engine) as world:
-                taken = take(SCENARIOS[name], Path(folder) / "project", world)
-            for text, suffix in zip(taken, ("json", "jsonl"), strict=True):
+                outputs = preview_outputs(SCENARIOS[name], Path(folder) / "project", world)
+            for text, suffix in zip(outputs, ("json", "jsonl"), strict=True):
                 (RECORDED / f"{name}.{suffix}").write_text(normalize(text, Path(folder)))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from preview_scenarios import SCENARIOS, STREAM, Project, take
+from preview_scenarios import SCENARIOS, STREAM, Project, preview_outputs
 from standin.projects import World
 
 from recorded_previews import read, read_text
@@ -15,7 +15,7 @@ TAKEN = ("create", "update", "region-move", "protection-lifted", "protected-repl
 @pytest.mark.parametrize("name", TAKEN)
 def test_preview_equals_the_recorded_one(name: str, standin_world: World, tmp_path: Path) -> None:
     """Both output formats equal the recorded ones, also for a failed preview."""
-    texts = take(SCENARIOS[name], tmp_path / "project", standin_world)
+    texts = preview_outputs(SCENARIOS[name], tmp_path / "project", standin_world)
 
     for text, form in zip(texts, ("json", "jsonl"), strict=True):
         now, then = read_text(text, f"dev.{form}"), read(name, form)

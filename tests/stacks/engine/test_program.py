@@ -27,7 +27,7 @@ CreateStack = Callable[..., Stack]
 
 @pytest.fixture
 def program(tmp_path: Path) -> RealProgram:
-    """The stack program with a minimal spec."""
+    """Return the stack program with a minimal spec."""
     return RealProgram(tmp_path)
 
 
@@ -43,7 +43,7 @@ def create(new_stack: NewStack, program: RealProgram) -> CreateStack:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that the program would have waited, instead of waiting."""
+    """Replace waiting by recording, and return the recorded seconds."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -396,7 +396,7 @@ def test_account_named_in_the_spec_is_used(world: World, create: CreateStack, pr
 
 @pytest.fixture
 def ai_platform(program: RealProgram, cloud: Cloud) -> Cloud:
-    """A project with jobs on ai-platform, beside the service's tenant project."""
+    """Prepare a project with jobs on ai-platform, and the service's tenant project."""
     program.environment = {"target": "ai-platform"}
     program.top = {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}
     cloud.projects["tenant-tp"] = 987654321098

@@ -42,7 +42,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A Pulumi project with a stack file, a program of two modules and a virtual environment."""
+    """Create a Pulumi project with a stack file, a program of two modules and a virtual environment."""
     for name, text in FILES.items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)

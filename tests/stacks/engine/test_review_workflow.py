@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """The projects of a new spec."""
+    """Return a cloud with the projects of a new spec."""
     return Cloud({"my-project-dev": 123456789012, "my-project-prod": 210987654321})
 
 
@@ -29,7 +29,7 @@ def bring_up(proposal: Proposal, stack: str, engine: Mapping[str, str]) -> None:
     """Run `pulumi up` for the base revision."""
     (proposal.folder / ".venv").symlink_to(sys.prefix)
     for command in (["stack", "init", stack], ["up", "--yes", "--skip-preview", "--stack", stack]):
-        done = subprocess.run(
+        completed = subprocess.run(
             ["pulumi", "--non-interactive", *command],
             cwd=proposal.folder,
             env=dict(engine),
@@ -38,7 +38,7 @@ def bring_up(proposal: Proposal, stack: str, engine: Mapping[str, str]) -> None:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stdout
+        assert completed.returncode == 0, completed.stdout
     (proposal.folder / ".venv").unlink()
 
 

@@ -14,7 +14,7 @@ ROLE = "roles/ml.serviceAgent"
 
 @pytest.fixture
 def program() -> SmallProgram:
-    """The small program before any change."""
+    """Return the small program before any change."""
     return SmallProgram()
 
 

@@ -17,7 +17,7 @@ AGENT = "service-123456789012@cloud-tpu.iam.gserviceaccount.com"
 
 @pytest.fixture
 def api(cloud: Cloud) -> Iterator[GoogleApi]:
-    """The cloud's REST API."""
+    """Serve the cloud's REST API."""
     with google_api.serving(cloud) as served:
         yield served
 
@@ -38,13 +38,13 @@ def send_request(api: GoogleApi) -> Ask:
 
 def error_of(send_request: Ask, *request: object) -> tuple[int, str]:
     """Return status and message of a request that fails."""
-    with pytest.raises(urllib.error.HTTPError) as caught:
+    with pytest.raises(urllib.error.HTTPError) as excinfo:
         send_request(*request)
-    with caught.value as answer:
+    with excinfo.value as answer:
         return answer.code, json.loads(answer.read())["error"]["message"]
 
 
-def test_bucket_life_cycle(send_request: Ask, cloud: Cloud) -> None:
+def test_bucket_can_be_created_patched_and_deleted(send_request: Ask, cloud: Cloud) -> None:
     """A bucket's location is in upper case; the bucket can be patched, emptied and deleted."""
     body = {"name": "acme", "location": "us-central1", "labels": {"a": "1", "b": "2"}}
     created = send_request("POST", "/storage/v1/b?project=acme-dev", body)
@@ -67,10 +67,10 @@ def test_bucket_names_are_global(send_request: Ask, cloud: Cloud) -> None:
     cloud.taken.add("gold")
     send_request("POST", "/storage/v1/b?project=acme-dev", {"name": "own", "location": "US"})
 
-    taken = error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "gold", "location": "US"})
+    foreign = error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "gold", "location": "US"})
     own = error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "own", "location": "US"})
 
-    assert taken == (409, errors.bucket_taken().message)
+    assert foreign == (409, errors.bucket_taken().message)
     assert own == (409, errors.bucket_owned().message)
 
 
@@ -111,8 +111,8 @@ def test_policy_with_an_unknown_account_is_rejected(send_request: Ask, cloud: Cl
     assert refused == (400, f"Service account {AGENT} does not exist.")
     assert send_request("POST", "/v1/projects/acme-dev:getIamPolicy", {})["bindings"] == []
 
-    taken = send_request("POST", "/v1/projects/acme-dev:setIamPolicy", policy)
-    assert taken["bindings"] == policy["policy"]["bindings"]
+    answer = send_request("POST", "/v1/projects/acme-dev:setIamPolicy", policy)
+    assert answer["bindings"] == policy["policy"]["bindings"]
 
 
 def test_outdated_policy_is_rejected(send_request: Ask, cloud: Cloud) -> None:
@@ -173,9 +173,9 @@ def test_injected_fault_occurs_the_given_number_of_times(send_request: Ask, clou
 
 def test_request_without_a_token_or_a_route_is_rejected(api: GoogleApi, send_request: Ask) -> None:
     """A request without a token is 401; a request without a route is 501 and named."""
-    with pytest.raises(urllib.error.HTTPError) as caught:
+    with pytest.raises(urllib.error.HTTPError) as excinfo:
         urllib.request.urlopen(api.url + "/v1/projects/acme-dev", timeout=10)  # noqa: S310 - loopback
-    with caught.value as answer:
+    with excinfo.value as answer:
         assert answer.code == 401
     status, message = error_of(send_request, "GET", "/compute/v1/projects/acme-dev/regions")
     assert status == 501

@@ -22,13 +22,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def cloud() -> Cloud:
-    """The Google projects of the example spec."""
+    """Return a cloud with the Google projects of the example spec."""
     return Cloud({"my-project-dev": NUMBER, "my-project-staging": NUMBER + 1, "my-project-prod": NUMBER + 2})
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The files of a fresh clone that `pulumi up` needs, with a virtual environment."""
+    """Create a fresh clone with the files that `pulumi up` needs, with a virtual environment."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
@@ -67,7 +67,7 @@ def edit(clone: Path, old: str, new: str) -> None:
     spec.write_text(text.replace(old, new, 1))
 
 
-def test_up_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
+def test_up_works_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
     """The documented commands create the environment, a second `up` is empty, and the outputs equal the spec's."""
     preview = pulumi("preview", "--stack", "dev", "--diff").stdout
     assert f'"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"' in preview

@@ -15,7 +15,7 @@ class ApiError(Exception):
 
 
 def bucket_taken() -> ApiError:
-    """The bucket name belongs to another owner.
+    """Return the error for a bucket name that belongs to another owner.
 
     Source: https://github.com/GoogleCloudPlatform/accelerated-platforms/pull/238
     """
@@ -28,7 +28,7 @@ def bucket_taken() -> ApiError:
 
 
 def bucket_owned() -> ApiError:
-    """The bucket exists and belongs to the caller.
+    """Return the error for a bucket that exists and belongs to the caller.
 
     Source: https://github.com/terraform-google-modules/terraform-google-cloud-storage/pull/238
     """
@@ -38,12 +38,12 @@ def bucket_owned() -> ApiError:
 
 
 def bucket_not_empty() -> ApiError:
-    """A bucket with objects cannot be deleted."""
+    """Return the error for deleting a bucket with objects."""
     return ApiError(409, "conflict", "The bucket you tried to delete is not empty.")
 
 
 def no_principal(email: str) -> ApiError:
-    """IAM does not see a service account, because it does not exist or is too new.
+    """Return the error for a service account that IAM does not see, because it does not exist or is too new.
 
     Source: https://github.com/hashicorp/terraform-provider-google/issues/21931
     """
@@ -51,7 +51,7 @@ def no_principal(email: str) -> ApiError:
 
 
 def api_not_used(title: str, service: str, number: int) -> ApiError:
-    """An API is not enabled, or was enabled too recently.
+    """Return the error for an API that is not enabled, or was enabled too recently.
 
     Source: https://github.com/hashicorp/terraform/issues/29006
     """
@@ -65,7 +65,7 @@ def api_not_used(title: str, service: str, number: int) -> ApiError:
 
 
 def forbidden(permission: str, caller: str = "caller@example.com") -> ApiError:
-    """The caller lacks a permission.
+    """Return the error for a permission that the caller lacks.
 
     Source: https://github.com/data-integrations/google-cloud/pull/1503
     """
@@ -78,7 +78,7 @@ def forbidden(permission: str, caller: str = "caller@example.com") -> ApiError:
 
 
 def location_refused(location: str) -> ApiError:
-    """The organization does not allow a bucket in this location.
+    """Return the error for a bucket location that the organization does not allow.
 
     Source: https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
     """
@@ -86,10 +86,10 @@ def location_refused(location: str) -> ApiError:
 
 
 def unavailable() -> ApiError:
-    """A transient error on Google's side."""
+    """Return a transient error on Google's side."""
     return ApiError(503, "backendError", "The service is currently unavailable.")
 
 
 def not_found(name: str) -> ApiError:
-    """The resource does not exist."""
+    """Return the error for a resource that does not exist."""
     return ApiError(404, "notFound", f"{name} was not found.")

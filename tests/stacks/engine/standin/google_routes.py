@@ -196,15 +196,15 @@ def _set_policy(request: Request) -> dict[str, Any]:
             409, "aborted", "There were concurrent policy changes. Please retry the whole read-modify-write."
         )
     requested = {(entry["role"], member) for entry in policy.get("bindings", []) for member in entry.get("members", [])}
-    there = set(request.cloud.grants.get(resource, set()))
+    existing = set(request.cloud.grants.get(resource, set()))
     try:
-        for role, member in sorted(requested - there):
+        for role, member in sorted(requested - existing):
             request.cloud.grant(resource, role, member)
-        for role, member in sorted(there - requested):
+        for role, member in sorted(existing - requested):
             request.cloud.revoke(resource, role, member)
     except ApiError:
         # A single member that IAM does not know fails the whole policy.
-        request.cloud.grants[resource] = there
+        request.cloud.grants[resource] = existing
         raise
     return _get_policy(request)
 

@@ -156,10 +156,10 @@ def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
         cloud.revoke(resource(state[key]), state["role"], state["member"])
 
     def wording(inputs: dict[str, Any], error: ApiError) -> str:
-        what = f'{title} "{inputs[key]}"'
+        description = f'{title} "{inputs[key]}"'
         return (
-            f"Request `Create IAM Members {inputs['role']} {inputs['member']} for {what}` returned error: "
-            f"Error applying IAM policy for {what}: Error setting IAM policy for {what}: {error}"
+            f"Request `Create IAM Members {inputs['role']} {inputs['member']} for {description}` returned error: "
+            f"Error applying IAM policy for {description}: Error setting IAM policy for {description}: {error}"
         )
 
     fields = frozenset({key, "role", "member"})
