@@ -23,7 +23,7 @@ settings.register_profile("tpucfg", deadline=None, suppress_health_check=[Health
 settings.load_profile("tpucfg")
 
 
-KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system"))
+KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system", "programs"))
 """The marks of slow tests; pyproject.toml describes each."""
 FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser", "tensorflow": "trainer"}
 """The mark of the tests that use a fixture, by the fixture's name."""

@@ -16,6 +16,8 @@ from repositories import Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 
+pytestmark = pytest.mark.programs
+
 GOLDEN: Final = Path(__file__).parent / "comments"
 Edit = Callable[[Repository], None]
 PROTECTED: Final = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
@@ -155,7 +157,9 @@ def equals_golden_file(name: str, text: str) -> bool:
     return path.read_text() == text
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.sample if name == "stack-program" else ()) for name in SCENARIOS]
+)
 def test_comment_equals_its_golden_file(repository: Repository, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """The comment equals its golden file, for a change that is committed and one that is not."""
     if name in PREPARATIONS:

@@ -19,6 +19,8 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 from tpucfg.cli.options import SPEC
 
+pytestmark = pytest.mark.programs
+
 LIFTED = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
 
 
@@ -62,6 +64,7 @@ def test_unknown_changes_fail_under_fail_on_destructive(
     assert "(HEAD)" in review(capsys)
 
 
+@pytest.mark.sample
 def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has counts, figures, changes, and whether the change is destructive."""
     repository.edit(LIFTED, ("batch_size: 1024", "batch_size: 2048"))

@@ -167,7 +167,7 @@ def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys
     """The two options have to match, and the message names a valid combination."""
     assert run(["init", str(tmp_path / "a"), "--target", "ai-platform", "--trainer", "jax"]) == 2
     message = capsys.readouterr().err
-    assert "ai-platform does not run the trainer for jax, but that for tensorflow" in message
+    assert "ai-platform cannot run the trainer for jax, only that for tensorflow" in message
     assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, gke" in message
 
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2

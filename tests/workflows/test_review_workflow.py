@@ -17,9 +17,13 @@ from spec_factory import ROOT
 from tpucfg import __version__
 from tpucfg.cli.app import run
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the workflow needs"
-)
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(
+        not (shutil.which("curl") and shutil.which("jq")),
+        reason="curl or jq is not on the PATH, which the workflow needs",
+    ),
+]
 GITHUB = Path(".github")
 MARKER = "<!-- tpucfg-review -->"
 
@@ -174,7 +178,7 @@ def test_failed_authentication_is_reported(proposal: Proposal, comments: Comment
         "comment": "success",
     }
     [comment] = comments.ours
-    assert "pulumi was not started; the log of the job preview says why" in comment
+    assert "pulumi was not started; see the log of the job preview" in comment
     assert "data-europe-west4" in comment
 
 
