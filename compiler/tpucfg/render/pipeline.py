@@ -17,7 +17,6 @@ from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, err
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
 from tpucfg.render.validate import request_body_findings
-from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -96,7 +95,11 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     project, findings = parse_project(document)
     if project is None:
         return CompiledSpec(None, (), findings, document.text)
-    compiled = compile_project(project, catalog, selection, [*findings, *package_findings(project, path.parent)])
+    if project.trainer.package:
+        from tpucfg.spec.package_rules import package_findings
+
+        findings = (*findings, *package_findings(project, path.parent))
+    compiled = compile_project(project, catalog, selection, findings)
     # A broken project was compiled with stand-ins, only to collect findings.
     return compiled._replace(project=None) if project.broken else compiled
 

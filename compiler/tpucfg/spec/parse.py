@@ -1,5 +1,6 @@
 """Parse a document into a Project: the schema first, then the rules that no schema can express."""
 
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import NamedTuple
@@ -8,7 +9,6 @@ from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
 from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.project import Project, build_project
-from tpucfg.spec.recovery import replace_broken_sections, without_stand_ins
 from tpucfg.spec.semantic_rules import semantic_findings
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_file
@@ -44,14 +44,35 @@ def parse_project(document: Document) -> ParsedProject:
     findings += [finding for finding in schema_findings if finding.location[:3] not in reported]
     if len(findings) > MAX_FINDINGS:
         return ParsedProject(None, collect(findings))
-    repaired, broken = document, frozenset[str]()
     if errors(findings):
-        repaired, broken = replace_broken_sections(document, errors(findings))
+        return _parse_invalid(document, findings)
+    findings += _rule_findings(document, frozenset())
+    return _parse_remaining(document, findings) if errors(findings) else _parsed(document, frozenset(), findings)
+
+
+def _rule_findings(document: Document, broken: frozenset[str]) -> list[Finding]:
+    """Return the findings of the rules that no JSON Schema can express."""
+    return [*semantic_findings(document, broken), *islice(placeholder_findings(document), MAX_FINDINGS)]
+
+
+def _parse_invalid(document: Document, findings: Sequence[Finding]) -> ParsedProject:
+    """Apply the rules to the part of a document that its schema errors leave."""
+    # Imported here, as most specs are valid and a start pays for what it imports.
+    from tpucfg.spec.recovery import replace_broken_sections, without_stand_ins
+
+    repaired, broken = replace_broken_sections(document, errors(findings))
     # An error may be located outside the section that it breaks, so validity is checked and not assumed.
     if not schemas.is_valid("tpucfg", repaired.data):
         return ParsedProject(None, collect(findings))
-    rule_findings = [*semantic_findings(repaired, broken), *islice(placeholder_findings(repaired), MAX_FINDINGS)]
-    findings += without_stand_ins(rule_findings)
-    if errors(findings):
-        repaired, broken = replace_broken_sections(document, errors(findings))
-    return ParsedProject(build_project(repaired, broken), collect(findings))
+    return _parse_remaining(document, [*findings, *without_stand_ins(_rule_findings(repaired, broken))])
+
+
+def _parse_remaining(document: Document, findings: Sequence[Finding]) -> ParsedProject:
+    """Build the project from the sections without an error."""
+    from tpucfg.spec.recovery import replace_broken_sections
+
+    return _parsed(*replace_broken_sections(document, errors(findings)), findings)
+
+
+def _parsed(document: Document, broken: frozenset[str], findings: Sequence[Finding]) -> ParsedProject:
+    return ParsedProject(build_project(document, broken), collect(findings))
