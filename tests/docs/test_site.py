@@ -70,7 +70,7 @@ def test_a_broken_link_is_reported(built: Path, tmp_path: Path, html: str, probl
 
 
 @pytest.mark.parametrize(
-    "html", ['<a href="https://example.com/">', '<a href="design.html#words">', '<img src="data:,">']
+    "html", ['<a href="https://example.com/">', '<a href="design.html#terms">', '<img src="data:,">']
 )
 def test_a_valid_link_passes(built: Path, tmp_path: Path, html: str) -> None:
     """An external link is not followed, and a valid link has no problem."""

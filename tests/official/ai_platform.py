@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import httplib2
-from apitools.base.protorpclite.request_bodies import Error, Message
+from apitools.base.protorpclite.messages import Error, Message
 from apitools.base.py import encoding
 from googleapiclient.discovery import build
 
