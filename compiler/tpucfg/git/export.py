@@ -9,11 +9,15 @@ from tpucfg.git.repository import GitError, Repository, RevisionError, split_nul
 
 MAX_FILE_BYTES: Final = 1 << 20
 """The limit that a spec has too; source files of a stack program are far smaller."""
+MAX_RECORD_BYTES: Final = 4 << 20
+"""The limit for files of records, as for reading them: a padded file must not hide a record from a review."""
+_RECORDS: Final = ".jsonl"
 MAX_EXPORT_BYTES: Final = 1 << 26
 """The limit for all files together."""
 MAX_FILES: Final = 5_000
-_REGULAR_MODES: Final = (b"100644", b"100755")
-"""A symbolic link has the mode 120000, a submodule 160000."""
+KINDS_BY_MODE: Final = {b"120000": "link", b"160000": "submodule"}
+"""Modes of entries that are no files."""
+"""All other modes are those of regular files: https://git-scm.com/docs/git-fast-import."""
 
 
 class TreeEntry(NamedTuple):
@@ -21,9 +25,16 @@ class TreeEntry(NamedTuple):
 
     path: PurePosixPath
     """Relative to the root of the repository."""
-    is_regular: bool
+    kind: str
+    """`file`, `link` or `submodule`."""
     id: str
+    """The id of the content; of a submodule, its commit."""
     size: int
+
+    @property
+    def is_regular(self) -> bool:
+        """True if the entry is a file, and no symbolic link or submodule."""
+        return self.kind == "file"
 
 
 def list_entries(
@@ -42,34 +53,50 @@ def list_entries(
         description, _, name = line.partition(b"\t")
         mode, kind, id_, size = description.split()
         path = PurePosixPath(os.fsdecode(name))
-        if kind == b"blob" and _is_inside(path):
-            yield TreeEntry(path, mode in _REGULAR_MODES, id_.decode(), int(size))
+        if kind != b"tree" and _is_inside(path):
+            # A submodule has no size.
+            yield TreeEntry(path, KINDS_BY_MODE.get(mode, "file"), id_.decode(), int(size) if size.isdigit() else 0)
 
 
-def export_files(repository: Repository, entries: Iterable[TreeEntry], folder: Path) -> int:
-    """Write the regular files below the folder; return how many were skipped because of a limit.
+def list_staged(repository: Repository, pathspecs: Sequence[str]) -> Iterator[TreeEntry]:
+    """Yield the files of the index below the given paths, which are relative to the repository's folder.
+
+    The index has no sizes: they are 0.
+
+    Raises:
+        GitError: The index cannot be read.
+    """
+    for line in split_nul(repository.git("ls-files", "-z", "--full-name", "--stage", "--", *pathspecs)):
+        description, _, name = line.partition(b"\t")
+        mode, id_, _ = description.split()
+        yield TreeEntry(PurePosixPath(os.fsdecode(name)), KINDS_BY_MODE.get(mode, "file"), id_.decode(), 0)
+
+
+def export_files(repository: Repository, entries: Iterable[TreeEntry], folder: Path) -> frozenset[TreeEntry]:
+    """Write the regular files below the folder; return those that were skipped because of a limit.
 
     Raises:
         RevisionError: A file cannot be read or written.
     """
     chosen: list[TreeEntry] = []
     remaining_bytes = MAX_EXPORT_BYTES
-    skipped = 0
+    skipped = []
     for entry in entries:
         if not entry.is_regular:
             continue
-        if entry.size > min(MAX_FILE_BYTES, remaining_bytes) or len(chosen) >= MAX_FILES:
-            skipped += 1
+        limit = MAX_RECORD_BYTES if entry.path.suffix == _RECORDS else MAX_FILE_BYTES
+        if entry.size > min(limit, remaining_bytes) or len(chosen) >= MAX_FILES:
+            skipped.append(entry)
             continue
         chosen.append(entry)
         remaining_bytes -= entry.size
     if chosen:
-        for entry, content in zip(chosen, _read_contents(repository, chosen), strict=True):
+        for entry, content in zip(chosen, read_contents(repository, chosen), strict=True):
             _write_new_file(folder / entry.path, content)
-    return skipped
+    return frozenset(skipped)
 
 
-def _read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
+def read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
     """Yield the contents of the entries, in order, from one git process.
 
     `git cat-file --batch` prints for each file a line `ID TYPE SIZE`, the content, and a line break.

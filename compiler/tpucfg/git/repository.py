@@ -68,6 +68,11 @@ class Repository(NamedTuple):
         """
         return _run_git(self.folder, *arguments, stdin=stdin)
 
+    def at_root(self) -> "Repository":
+        """Return the repository, seen from the root of its working tree."""
+        to_root = os.fsdecode(self.git("rev-parse", "--show-cdup")).rstrip("\n")
+        return Repository((self.folder / to_root).resolve(), PurePosixPath())
+
     def resolve(self, revision: str) -> str | None:
         """Return the id of the commit that a revision names; None for the HEAD of a repository without commits.
 
@@ -88,9 +93,13 @@ class Repository(NamedTuple):
 
     def merged_commit(self, commit: str, into: str) -> str:
         """Return the commit that `commit` merges into `into`; empty if `commit` is not such a merge."""
+        first, merged = self.merged_commits(commit)
+        return merged if first == into else ""
+
+    def merged_commits(self, commit: str) -> tuple[str, str]:
+        """Return both parents of a commit that merges one branch; empty texts for any other commit."""
         _, *parents = self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
-        is_merge_into = len(parents) == 2 and parents[0] == into  # noqa: PLR2004 - a merge of one branch has two parents
-        return parents[1] if is_merge_into else ""
+        return (parents[0], parents[1]) if len(parents) == 2 else ("", "")  # noqa: PLR2004
 
     def merge_base(self, commit: str, other: str) -> str | None:
         """Return the merge base of two commits; None if this clone does not contain one."""
@@ -98,6 +107,30 @@ class Repository(NamedTuple):
             return self.git("merge-base", commit, other).decode().split("\n")[0] or None
         except GitError:
             return None
+
+    def tracks(self, file: Path, revision: str | None) -> bool:
+        """Return True if a file in the working tree is part of a revision, or of the index if that is None.
+
+        A file behind a link of the repository counts as part of it, wherever the link leads.
+
+        Raises:
+            RevisionError: The revision names no commit.
+        """
+        path = file.parent.resolve() / file.name
+        try:
+            root = self.at_root().folder
+        except GitError:
+            return False  # a bare repository has no working tree
+        links = (folder for folder in file.absolute().parents if folder.is_symlink())
+        if any(folder.parent.resolve().is_relative_to(root) for folder in links):
+            return True
+        if not path.is_relative_to(root):
+            return False
+        if revision is None:
+            return bool(self.git("ls-files", "-z", "--", str(path)))
+        commit = self.resolve(revision)
+        relative = path.relative_to(root).as_posix()
+        return bool(commit and self.git("ls-tree", "-z", "--full-tree", "--name-only", commit, "--", relative))
 
     def _unknown_revision(self, revision: str) -> RevisionError:
         """Return the error for a revision that does not exist, with the most probable fix."""

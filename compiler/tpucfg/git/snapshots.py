@@ -8,13 +8,20 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from tpucfg.git.export import MAX_FILE_BYTES, TreeEntry, export_files, list_entries
+from tpucfg.git.program_files import (
+    FileVersion,
+    ProgramPaths,
+    files_of_commit,
+    files_of_working_tree,
+    program_paths,
+)
 from tpucfg.git.repository import Repository, RevisionError, find_repository, split_nul
+from tpucfg.git.specs import package_folder
+from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.yamldoc.reader import read_file
 
 WORKING_TREE: Final = "the working tree"
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
-_NOT_LOCAL: Final = ("gs://", "${")
-"""A `package` that contains one of these is not a folder of the repository."""
 
 
 class Commit(NamedTuple):
@@ -43,6 +50,8 @@ class Snapshot(NamedTuple):
     """The temporary folder with the files of the revision; None for the working tree."""
     skipped_files: int = 0
     """The number of files that were too many or too large to be exported."""
+    program_files: tuple[FileVersion, ...] = ()
+    """The files that `pulumi up` may read, if they were requested; those that are not exported among them."""
     repository_path: str = ""
     """The path of the requested spec, relative to the root of the repository."""
     commit: Commit | None = None
@@ -68,6 +77,29 @@ class CompareRequest(NamedTuple):
     """Compare with the merge base of the two revisions instead of `base` itself."""
 
 
+class CommitRange(NamedTuple):
+    """The commits of a comparison; None if the repository has no commits."""
+
+    given_base: str | None
+    base: str | None
+    """The given base, or its merge base with head."""
+    head: str | None
+    """The current commit if the working tree is compared."""
+
+
+def resolve_commits(repository: Repository, request: CompareRequest) -> CommitRange:
+    """Return the commits that a request names.
+
+    Raises:
+        RevisionError: A revision does not exist.
+    """
+    given_base, head = repository.resolve(request.base), repository.resolve(request.head or "HEAD")
+    base = given_base
+    if request.from_merge_base and given_base and head:
+        base = repository.merge_base(given_base, head) or given_base
+    return CommitRange(given_base, base, head)
+
+
 @contextmanager
 def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot]]:
     """Export both revisions to temporary folders, which are deleted when the context ends.
@@ -76,10 +108,7 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
         RevisionError: A revision cannot be read, or neither has a spec.
     """
     repository = find_repository(request.spec.parent)
-    given_base, head = repository.resolve(request.base), repository.resolve(request.head or "HEAD")
-    base = given_base
-    if request.from_merge_base and given_base and head:
-        base = repository.merge_base(given_base, head) or given_base
+    given_base, base, head = resolve_commits(repository, request)
     path = repository.prefix / request.spec.name
     with ExitStack() as stack:
         before_folder, after_folder = (
@@ -90,6 +119,9 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
         if request.head is None:
             # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
             after = Snapshot(WORKING_TREE, request.spec, str(request.spec), os.path.lexists(request.spec))
+            if request.with_program and after.exists:
+                paths = program_paths(request.spec.parent, repository.prefix)
+                after = after._replace(program_files=files_of_working_tree(repository, request.spec.parent, paths))
         else:
             after = _export_snapshot(repository, request, request.head, head, path, after_folder)
         before = _export_snapshot(repository, request, request.base, base, path, before_folder)
@@ -128,20 +160,17 @@ def _export_snapshot(
             f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
         )
     _export_package(repository, commit, path.parent, spec, folder)
-    skipped_files = 0
-    if request.with_program:
-        skipped_files = export_files(repository, _project_entries(repository, commit, path.parent, folder), folder)
-    return missing._replace(exists=True, skipped_files=skipped_files)
+    if not request.with_program:
+        return missing._replace(exists=True)
+    paths, entries = _project_entries(repository, commit, path.parent, folder)
+    skipped = export_files(repository, entries, folder)
+    files = files_of_commit(repository, commit, paths, entries, skipped)
+    return missing._replace(exists=True, skipped_files=len(skipped), program_files=files)
 
 
 def _export_package(repository: Repository, commit: str, spec_folder: PurePosixPath, spec: Path, folder: Path) -> None:
     """Export what a check reads of a local trainer package: that the folder exists, and its build file."""
-    data = read_file(spec).data
-    trainer = data.get("trainer") if isinstance(data, dict) else None
-    package = trainer.get("package") if isinstance(trainer, dict) else None
-    if not isinstance(package, str) or any(part in package for part in _NOT_LOCAL):
-        return
-    path = _normalized(spec_folder, package)
+    path = package_folder(spec_folder, read_file(spec).data)
     if path is None:
         return
     # A package is built from its own folder or from the one above, where setup.py is.
@@ -152,25 +181,22 @@ def _export_package(repository: Repository, commit: str, spec_folder: PurePosixP
         (folder / path).mkdir(parents=True, exist_ok=True)
 
 
-def _project_entries(repository: Repository, commit: str, spec_folder: PurePosixPath, folder: Path) -> list[TreeEntry]:
+def _project_entries(
+    repository: Repository, commit: str, spec_folder: PurePosixPath, folder: Path
+) -> tuple[ProgramPaths, list[TreeEntry]]:
     """Return the files of the stack program and the stacks, wherever they are, then all files below the spec's folder.
 
     The program has the first place because the number of exported files is limited.
     """
-    pulumi = spec_folder / "Pulumi.yaml"
-    export_files(repository, list_entries(repository, commit, [pulumi], recursive=False), folder)
-    data = read_file(folder / pulumi).data
-    values = [data.get(key) for key in ("main", "stackConfigDir")] if isinstance(data, dict) else []
-    paths = [_normalized(spec_folder, value) for value in values if isinstance(value, str)]
-    roots = [*(path for path in paths if path is not None), spec_folder]
-    entries = (entry for root in roots for entry in list_entries(repository, commit, [root], recursive=True))
-    return list(dict.fromkeys(entries))
-
-
-def _normalized(spec_folder: PurePosixPath, value: str) -> PurePosixPath | None:
-    """Return a path from a file of the project, relative to the repository's root; None if it leads out of it."""
-    path = PurePosixPath(os.path.normpath(spec_folder / value))
-    return None if path.is_absolute() or ".." in path.parts or "\0" in value else path
+    project_files = [spec_folder / name for name in PROJECT_FILES]
+    entries = [*list_entries(repository, commit, project_files, recursive=False)]
+    export_files(repository, entries, folder)
+    paths = program_paths(folder / spec_folder, spec_folder)
+    # The root of the repository includes every other folder.
+    roots = paths.roots if all(root.parts for root in paths.roots) else (PurePosixPath(),)
+    for chosen in filter(None, (roots, (spec_folder,))):
+        entries += list_entries(repository, commit, chosen, recursive=True)
+    return paths, list(dict.fromkeys(entries))
 
 
 def _path_before_rename(

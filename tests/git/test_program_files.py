@@ -1,0 +1,112 @@
+"""The files that `pulumi up` may read, in real repositories: in a commit and in the working tree."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from repositories import Repository, project
+from tpucfg.git.program_files import FileVersion
+from tpucfg.git.snapshots import CompareRequest, open_snapshots
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Create a git repository with a project."""
+    return project(tmp_path / "p")
+
+
+def versions(spec: Path) -> tuple[dict[str, FileVersion], dict[str, FileVersion]]:
+    """Return the files of HEAD and of the working tree by path."""
+    with open_snapshots(CompareRequest("HEAD", None, spec, with_program=True)) as snapshots:
+        before, after = ({file.path: file for file in snapshot.program_files} for snapshot in snapshots)
+    return before, after
+
+
+def test_only_files_of_the_project_are_listed(repository: Repository) -> None:
+    """Project files, stack files, the program and its packages are listed; other files beside the spec are not."""
+    for name in ("uv.lock", "README.md", ".gitattributes", "Pulumi.yml", "stacks/data/table.csv"):
+        (repository.folder / name).parent.mkdir(exist_ok=True)
+        (repository.folder / name).write_text("{}")
+    repository.commit()
+
+    before, _ = versions(repository.spec)
+
+    assert {"Pulumi.yml", "Pulumi.yaml", "uv.lock", ".gitattributes", "stacks/data/table.csv"} <= {*before}
+    assert not {"README.md", "tpucfg.yaml", "schema/stack.schema.json"} & {*before}
+
+
+def test_commit_and_working_tree_are_equal(repository: Repository) -> None:
+    """Without a change, a file has equal versions in the commit and in the working tree, a link to a file too."""
+    (repository.folder / "shared.py").write_text("x = 1\n")
+    (repository.folder / "stacks" / "linked.py").symlink_to("../shared.py")
+    (repository.folder / "stacks" / "gone.py").symlink_to("nowhere")
+    (repository.folder / "stacks" / "large.bin").write_bytes(b"\0" * (2 << 20))
+    (repository.folder / "stacks" / "a\nb.py").write_text("")
+    repository.commit()
+
+    before, after = versions(repository.spec)
+
+    assert before == after
+    assert {file.kind for file in before.values()} == {"file", "link", "large"}
+    assert before["stacks/linked.py"].id
+    assert before["stacks/gone.py"].id == ""
+
+
+def test_target_of_a_link_has_its_id(repository: Repository) -> None:
+    """A link has another id when only the file that it leads to changes."""
+    (repository.folder / "shared.yaml").write_text("config: {}\n")
+    (repository.folder / "stacks" / "Pulumi.dev.yaml").unlink()
+    (repository.folder / "stacks" / "Pulumi.dev.yaml").symlink_to("../shared.yaml")
+    repository.commit()
+    (repository.folder / "shared.yaml").write_text("config: {a: 1}\n")
+
+    before, after = versions(repository.spec)
+
+    changed = [path for path in before if before[path] != after[path]]
+    assert changed == ["stacks/Pulumi.dev.yaml"]
+    assert before[changed[0]].target == after[changed[0]].target == "../shared.yaml"
+
+
+def test_deleted_and_new_files_of_the_working_tree(repository: Repository) -> None:
+    """A deleted file is missing, a new one is listed, and an ignored one or a new virtual environment is not."""
+    (repository.folder / ".gitignore").write_text("*.pyc\n")
+    (repository.folder / "stacks" / "retry.py").unlink()
+    for name in ("stacks/new.py", "stacks/old.pyc", ".venv/bin/python"):
+        (repository.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository.folder / name).write_text("")
+
+    before, after = versions(repository.spec)
+
+    assert {*before} - {*after} == {"stacks/retry.py"}
+    assert {*after} - {*before} == {"stacks/new.py"}
+
+
+def test_program_outside_the_spec_folder(tmp_path: Path) -> None:
+    """A program that several projects share is listed relative to the spec, and so is a link above it."""
+    mono = Repository(tmp_path / "mono")
+    project(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", mono.folder / "vision", ignore=shutil.ignore_patterns(".git"))
+    (mono.folder / "vision" / "stacks").rename(mono.folder / "infra")
+    mono.edit(("main: stacks", "main: ../infra"), ("Dir: stacks", "Dir: ../infra"), file="vision/Pulumi.yaml")
+    mono.commit()
+    (mono.folder / "infra").rename(mono.folder / "other")
+    (mono.folder / "infra").symlink_to("other")
+
+    before, after = versions(mono.folder / "vision" / "tpucfg.yaml")
+
+    assert {"../infra/__main__.py", "../infra/Pulumi.dev.yaml", "Pulumi.yaml"} <= {*before}
+    assert after["../infra"].kind == "link"
+    mono.commit()
+    assert versions(mono.folder / "vision" / "tpucfg.yaml")[0]["../infra"].kind == "link"
+
+
+def test_submodule_is_listed_with_its_commit(repository: Repository) -> None:
+    """A submodule is a version of its own, and its files are not read."""
+    Repository(repository.folder / "stacks" / "lib").commit()
+    commit = Repository(repository.folder / "stacks" / "lib").git("rev-parse", "HEAD")
+    repository.commit()
+
+    before, after = versions(repository.spec)
+
+    assert before["stacks/lib"] == after["stacks/lib"] == FileVersion("stacks/lib", "submodule", commit)

@@ -1,0 +1,92 @@
+"""The specs that a change affects, in real repositories."""
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from repositories import Repository
+from tpucfg.git.repository import find_repository
+from tpucfg.git.specs import find_affected_specs
+from tpucfg.git.tree_change import read_tree_change
+
+SPEC = "version: 1\n"
+
+
+def write(repository: Repository, *files: str, text: str = SPEC) -> None:
+    """Write files of equal content."""
+    for file in files:
+        path = repository.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Create a repository with four specs, of which b and d share a program, and c has a package outside its folder."""
+    repository = Repository(tmp_path)
+    write(repository, *(f"{folder}/tpucfg.yaml" for folder in ("a", "b", "c", "d", "a/nested")))
+    write(repository, "b/Pulumi.yaml", "d/Pulumi.yaml", text="name: x\nmain: ../shared/stacks\n")
+    write(repository, "c/tpucfg.yaml", text="trainer: {package: ../trainer}\n")
+    write(repository, "shared/stacks/__main__.py", "trainer/setup.py", "README.md", text="")
+    repository.commit()
+    return repository
+
+
+@pytest.mark.parametrize(
+    ("changed", "affected"),
+    [
+        ("a/tpucfg.yaml", "a"),
+        ("a/results/dev.jsonl", "a"),
+        ("a/nested/stacks/bucket.py", "a/nested"),
+        ("shared/stacks/bucket.py", "b d"),
+        ("trainer/setup.py", "c"),
+        ("README.md", ""),
+        ("e/tpucfg.yaml", "e"),
+    ],
+)
+@pytest.mark.parametrize("is_committed", [True, False], ids=["commit", "working-tree"])
+def test_change_affects_specs(repository: Repository, changed: str, affected: str, is_committed: bool) -> None:
+    """A change affects the nearest spec above it, and those that name its folder as program or package."""
+    base = repository.git("rev-parse", "HEAD")
+    write(repository, changed, text="version: 2\n")
+    head = repository.commit() if is_committed else None
+
+    scope = find_affected_specs(read_tree_change(find_repository(repository.folder / "a"), base, head))
+
+    assert [str(path.parent) for path in scope.affected] == affected.split()
+    every = {"a", "b", "c", "d", "a/nested"} | ({"e"} if changed.startswith("e/") else set())
+    assert {str(path.parent) for path in (*scope.affected, *scope.others)} == every
+
+
+def test_a_program_that_is_no_longer_named_affects_its_spec(repository: Repository) -> None:
+    """The folders that base names count too, so a program cannot be swapped unseen."""
+    base = repository.git("rev-parse", "HEAD")
+    (repository.folder / "shared/stacks/__main__.py").unlink()
+    head = repository.commit()
+
+    scope = find_affected_specs(read_tree_change(find_repository(repository.folder), base, head))
+
+    assert [str(path.parent) for path in scope.affected] == ["b", "d"]
+
+
+def test_the_only_spec_is_always_affected(tmp_path: Path) -> None:
+    """A repository with one spec has a review of every change."""
+    repository = Repository(tmp_path)
+    write(repository, "tpucfg.yaml")
+    commit = repository.commit()
+
+    scope = find_affected_specs(read_tree_change(find_repository(tmp_path), commit, commit))
+
+    assert scope == ((PurePosixPath("tpucfg.yaml"),), ())
+
+
+def test_deleted_and_moved_specs_are_affected(repository: Repository) -> None:
+    """A spec that one revision lacks is affected."""
+    base = repository.git("rev-parse", "HEAD")
+    repository.git("mv", "a/tpucfg.yaml", "moved.yaml")
+    repository.git("mv", "c", "f")
+    repository.commit()
+
+    scope = find_affected_specs(read_tree_change(find_repository(repository.folder), base, None))
+
+    assert [str(path) for path in scope.affected] == ["a/tpucfg.yaml", "c/tpucfg.yaml", "f/tpucfg.yaml"]
