@@ -1,23 +1,18 @@
-"""Run the stack program under Pulumi's mocks: no engine, no cloud, no credentials.
-
-Pulumi passes only a resource's inputs to mocks; `protect` and `retainOnDelete` are read from the surrounding request.
-"""
+"""Run the stack program under Pulumi's mocks: no engine, no cloud, no credentials."""
 
 import contextvars
 import logging
 import runpy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.redaction import SECRET
 from tpucfg.spec.project import Environment
-
-if TYPE_CHECKING:
-    from pulumi.runtime.mocks import MockMonitor
 
 
 class ProgramError(Exception):
@@ -49,67 +44,48 @@ def run_under_mocks(
 def _run(
     program: Path, environment: Environment, project: str, config: dict[str, str], preview: bool
 ) -> EnvironmentResources:
+    # Pulumi takes seconds to import, and most commands do not need it.
     import pulumi
     from pulumi.runtime.config import set_all_config
 
-    recorded: list[Resource] = []
+    from tpucfg.infra.recording_monitor import RecordingMonitor
+
     outputs: dict[str, Any] = {}
     pulumi.runtime.settings.ROOT.set(None)
     set_all_config(config)
-    monitor = _recording_monitor(environment, recorded)
+    monitor = RecordingMonitor(environment)
     logger = logging.getLogger("tpucfg.program")
     pulumi.runtime.set_mocks(monitor.mocks, project, environment.name, preview, logger, monitor, "organization")
+
+    async def read_outputs() -> None:
+        for name, value in getattr(pulumi.runtime.get_root_resource(), "outputs", {}).items():
+            output: pulumi.Output[Any] = pulumi.Output.from_input(value)
+            outputs[name] = SECRET if await output.is_secret() else await output.future()
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator] # as the SDK has it
     def run_main() -> Any:
         runpy.run_path(str(program), run_name="__main__")
-        exported = getattr(pulumi.runtime.get_root_resource(), "outputs", {})
-        return pulumi.Output.from_input(exported).apply(outputs.update)
+        return read_outputs()
 
     try:
         run_main()
     except pulumi.RunError as error:
         raise ProgramError(str(error)) from None
+    if monitor.duplicates:
+        # Two with equal names: only one of them could be compared.
+        raise ProgramError(f"the stack program declares {monitor.duplicates[0]} twice, which Pulumi refuses")
     return EnvironmentResources(
-        environment, tuple(sorted(recorded, key=lambda resource: (resource.type, resource.name))), outputs
+        environment,
+        _sorted(monitor.recorded.values()),
+        outputs,
+        _sorted(monitor.providers),
+        tuple(sorted(monitor.unseen)),
     )
 
 
-# Pulumi takes seconds to import, and only this function needs the classes: they are defined inside it.
-def _recording_monitor(environment: Environment, recorded: list[Resource]) -> "MockMonitor":
-    """Return a monitor that answers like Google with placeholders and appends each resource to `recorded`."""
-    from pulumi.runtime import mocks, rpc
-
-    class GoogleMocks(mocks.Mocks):
-        """Answers look-ups with placeholders that name the value they replace."""
-
-        def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
-            project_id = str(args.args.get("projectId") or environment.project)
-            return {"id": project_id, "projectId": project_id, "number": f"[number of {project_id}]"}, []
-
-        def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-            return f"{args.name}-id", dict(args.inputs)
-
-    class RecordingMonitor(mocks.MockMonitor):
-        """Records each resource with its options."""
-
-        def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
-            if request.custom and not request.type.startswith("pulumi:"):
-                inputs = _restore_integers(rpc.deserialize_properties(request.object))
-                options = {"protect": bool(request.protect), "retain": bool(request.retainOnDelete)}
-                recorded.append(Resource(request.type, request.name, inputs, **options))
-            return super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
-
-    return RecordingMonitor(GoogleMocks())
-
-
-def _restore_integers(value: Any) -> Any:
-    """Return whole numbers as integers: the protocol has only floats, which turns 14 into 14.0."""
-    if isinstance(value, dict):
-        return {key: _restore_integers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_restore_integers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _sorted(resources: Iterable[Resource]) -> tuple[Resource, ...]:
+    # By type and name only: options and inputs need not be comparable.
+    return tuple(sorted(resources, key=lambda resource: (resource.type, resource.name)))
 
 
 @contextmanager

@@ -1,17 +1,15 @@
-"""Worker process that runs one spec's stack program: `python -m tpucfg.infra.worker SPEC PIPE ENVIRONMENT...`.
+"""Worker that runs one spec's stack program in the process that `supervisor` has confined for it.
 
-Writes one line of JSON per environment to the pipe, in the order of the arguments. The program's own output stays out
-of the pipe.
+Writes one line of JSON per environment to a pipe, in the order of the names. The program's own output stays out of it.
 """
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from tpucfg.infra.mock_runner import ProgramError
-from tpucfg.infra.stack_program import PackagesMissingError, run_stack_program
+from tpucfg.infra.stack_program import run_stack_program
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.yamldoc.reader import read_file
@@ -32,13 +30,16 @@ def _result_line(spec: Path, project: Project | None, name: str) -> str:
         return json.dumps({"environment": name, "error": f"the spec has no environment {name}"})
     try:
         declared = run_stack_program(spec, project, name)
-        resources = [resource._asdict() for resource in declared.resources]
-        result = {"environment": name, "resources": resources, "outputs": dict(declared.outputs)}
+        result = {
+            "environment": name,
+            "resources": [resource._asdict() for resource in declared.resources],
+            "outputs": dict(declared.outputs),
+            "providers": [resource._asdict() for resource in declared.providers],
+            "unseen": declared.unseen,
+        }
         return json.dumps(result, default=_asset_fields)
     except ProgramError as error:
         return json.dumps({"environment": name, "error": str(error)})
-    except PackagesMissingError as error:
-        return json.dumps({"environment": name, "missing": str(error)})
     except (RecursionError, TypeError, ValueError) as error:
         message = f"the stack program declares a value without a JSON form: {type(error).__name__}: {error}"
         return json.dumps({"environment": name, "error": message})
@@ -47,10 +48,3 @@ def _result_line(spec: Path, project: Project | None, name: str) -> str:
 def _asset_fields(value: Any) -> Any:
     """Return an asset or archive as its fields, so that two with equal content compare equal."""
     return {type(value).__name__: vars(value)}
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
-    sys.stdout.flush()
-    # Skip interpreter shutdown: the SDK leaves gRPC channels and event loops open, which print warnings there.
-    os._exit(0)
