@@ -1,12 +1,13 @@
 """`tpucfg init`: a valid project with a stack per environment, and hints about the repository around it."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from repositories import Repository
+from repositories import ADDRESS, Repository
 from tpucfg.cli.app import run
 from tpucfg.yamldoc.reader import read_text
 
@@ -57,7 +58,7 @@ def init_hints(
 ) -> str:
     """Run `tpucfg init` in a folder and return its stderr."""
     monkeypatch.chdir(folder)
-    assert run(["init", new, "--name", "mnist"]) == 0
+    assert run(["init", new, "--name", "mnist", "--install-from", ADDRESS]) == 0
     return capsys.readouterr().err
 
 
@@ -145,3 +146,54 @@ def test_output_escapes_control_characters(
     printed = capsys.readouterr()
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
     assert "these files exist" in printed.err
+
+
+def test_project_of_unknown_origin_has_no_workflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tpucfg that only this machine can install writes no workflow, and the printed command adds it."""
+    folder = tmp_path / "my models"
+    assert run(["init", str(folder), "--name", "mnist"]) == 0
+    assert not (folder / ".github").exists()
+    hint = capsys.readouterr().err
+    assert hint.startswith("tpucfg: no review workflow was created: ")
+
+    command = shlex.split(hint.partition("help: name the commit to install it from: ")[2])
+    assert command[0] == "tpucfg"
+    assert run([text.replace("OWNER/tpucfg@COMMIT", f"acme/tpucfg@{'0' * 40}") for text in command[1:]]) == 0
+    created = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(f"create {folder}/.github/") for line in created)
+    workflow = (folder / ".github/workflows/review.yml").read_text()
+    assert workflow.count(f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'") == 2
+
+
+def test_workflow_alone_needs_a_known_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The workflow is never written with the bare name, which anyone could register on the package index."""
+    assert run(["init", str(tmp_path), "--only-workflow"]) == 1
+    assert "the workflow cannot install tpucfg" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tpucfg",
+        "tpucfg==0.1.0",
+        "git+https://github.com/acme/tpucfg",
+        "git+https://github.com/acme/tpucfg@main",
+        f"git+https://github.com/acme/tpucfg@{'0' * 12}",
+        f"git+http://github.com/acme/tpucfg@{'0' * 40}",
+        f"git+https://user:secret@github.com/acme/tpucfg@{'0' * 40}",
+        f"git+https://github.com/acme/tpucfg'; id #@{'0' * 40}",
+        f"git+https://github.com/acme/$(id)@{'0' * 40}",
+        "https://example.com/tpucfg-0.1.0-py3-none-any.whl",
+        f"https://example.com/other-0.1.0-py3-none-any.whl#sha256={'0' * 64}",
+        f"https://example.com/tpucfg-0.1.0-py3-none-any.whl#md5={'0' * 32}",
+        f"ADDRESS\n@{'0' * 40}",
+    ],
+)
+def test_address_whose_content_could_change_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str
+) -> None:
+    """Only a full commit id or a hash over https is accepted, and nothing that a shell would interpret."""
+    assert run(["init", str(tmp_path), "--install-from", address]) == 2
+    assert "its content could change, or it is no public address" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []

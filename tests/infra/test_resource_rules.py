@@ -14,6 +14,10 @@ from tpucfg.spec.project import Project
 
 BUCKET = "gcp:storage/bucket:Bucket"
 GRANT = "gcp:projects/iAMMember:IAMMember"
+ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"
+ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
+TEAM = "group:team@example.com"
+DELETE_ALL = {"action": {"type": "Delete"}, "condition": {"age": 3}}
 GOOD: dict[str, Any] = {
     "project": specs.PROJECT,
     "location": "US-CENTRAL1",
@@ -52,14 +56,14 @@ def test_regional_private_bucket_breaks_no_rule(tmp_path: Path) -> None:
         (BUCKET, {"uniformBucketLevelAccess": False}, "TPU091"),
         (GRANT, {"role": "roles/storage.objectViewer", "member": "allUsers"}, "TPU091"),
         (GRANT, {"role": "roles/storage.objectViewer", "member": "allAuthenticatedUsers"}, "TPU091"),
-        ("gcp:projects/iAMBinding:IAMBinding", {"role": "roles/x.y", "members": ["user:a@example.com"]}, "TPU092"),
+        ("gcp:projects/iAMBinding:IAMBinding", {"role": "roles/x.y", "members": ["group:a@example.com"]}, "TPU092"),
         ("gcp:projects/iAMPolicy:IAMPolicy", {"policyData": "{}"}, "TPU092"),
         ("gcp:storage/bucketIAMBinding:BucketIAMBinding", {"role": "roles/x.y", "members": []}, "TPU092"),
         ("gcp:storage/bucketIAMPolicy:BucketIAMPolicy", {"policyData": "{}"}, "TPU092"),
-        ("gcp:storage/bucketACL:BucketACL", {"predefinedAcl": "private"}, "TPU092"),
+        ("gcp:storage/bucketACL:BucketACL", {"bucket": "data", "predefinedAcl": "private"}, "TPU092"),
         ("gcp:serviceaccount/account:Account", {"project": None}, "TPU093"),
-        (GRANT, {"role": "roles/owner", "member": "user:a@example.com"}, "TPU095"),
-        (GRANT, {"role": "roles/editor", "member": "user:a@example.com"}, "TPU095"),
+        (GRANT, {"role": "roles/owner", "member": "group:a@example.com"}, "TPU095"),
+        (GRANT, {"role": "roles/editor", "member": "group:a@example.com"}, "TPU095"),
     ],
 )
 def test_broken_rule_is_one_error(tmp_path: Path, type_: str, change: dict[str, Any], expected: str) -> None:
@@ -67,10 +71,69 @@ def test_broken_rule_is_one_error(tmp_path: Path, type_: str, change: dict[str, 
     assert finding_levels(tmp_path, Resource(type_, "name", {**GOOD, **change})) == [(expected, "error")]
 
 
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        (Resource(GRANT, "g", {"project": "p", "role": "roles/storage.admin", "member": TEAM}), ["TPU098"]),
+        (Resource(GRANT, "g", {"project": "p", "role": "roles/run.serviceAgent", "member": TEAM}), ["TPU098"]),
+        (Resource(GRANT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM}), ["TPU098"]),
+        (Resource(GRANT, "g", {"project": "p", "role": "roles/storage.objectAdmin", "member": TEAM}), []),
+        (Resource(ON_BUCKET, "g", {"bucket": "b", "role": "roles/storage.admin", "member": TEAM}), []),
+        (Resource(ROLE, "r", {"project": "p", "permissions": ["storage.buckets.setIamPolicy"]}), ["TPU098"]),
+        (Resource(ROLE, "r", {"project": "p", "permissions": ["tpu.nodes.get", "tpu.nodes.delete"]}), []),
+        (Resource("gcp:storage/hmacKey:HmacKey", "k", {"project": "p", "serviceAccountEmail": "a@b"}), ["TPU099"]),
+        (Resource(ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "user:a@example.com"}), ["TPU089"]),
+        (
+            Resource(
+                ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "serviceAccount:p@appspot.gserviceaccount.com"}
+            ),
+            ["TPU088"],
+        ),
+        (
+            Resource(
+                ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "serviceAccount:a@p.iam.gserviceaccount.com"}
+            ),
+            [],
+        ),
+        (Resource(BUCKET, "b", {**GOOD, "lifecycleRules": [DELETE_ALL]}), ["TPU096"]),
+        (Resource(BUCKET, "b", {**GOOD, "lifecycleRules": "[secret]"}), []),
+        (Resource("random:index/randomId:RandomId", "r", {}), []),
+    ],
+)
+def test_rules_about_access_and_deletion(tmp_path: Path, resource: Resource, expected: list[str]) -> None:
+    """Roles that take over accounts, keys, default accounts, people, and deletions of the whole bucket are findings."""
+    assert [id_ for id_, _ in finding_levels(tmp_path, resource)] == expected
+
+
+def test_role_of_ai_platform_is_the_one_exception(tmp_path: Path) -> None:
+    """The guide of ai-platform requires one role for service agents, which is no finding on that target."""
+    role = Resource(GRANT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM})
+    project = project_of(tmp_path, "dev")
+    on_ai_platform = project.environments["dev"]._replace(target="ai-platform")
+    assert resource_findings(EnvironmentResources(on_ai_platform, (role,), {}), project) == ()
+
+
+@pytest.mark.parametrize("environment", ["prod", "dev"])
+def test_final_deletions_matter_in_production(tmp_path: Path, environment: str) -> None:
+    """Soft delete that is off, and a bucket deleted with its objects, are errors only where data needs protection."""
+    inputs = {**GOOD, "softDeletePolicy": {"retentionDurationSeconds": "0"}, "forceDestroy": "true"}
+    bucket = Resource(BUCKET, "data", inputs, protect=True)
+    expected = [("TPU097", "error")] * 2 if environment == "prod" else []
+    assert finding_levels(tmp_path, bucket, environment=environment) == expected
+
+
+def test_secret_value_is_judged_and_not_printed(tmp_path: Path) -> None:
+    """A value that the program wraps as a secret breaks a rule, but the message does not contain it."""
+    bucket = Resource(BUCKET, "data", {**GOOD, "location": "asia-east1"}, secrets=("location",))
+    project = project_of(tmp_path, "dev")
+    (finding,) = resource_findings(EnvironmentResources(project.environments["dev"], (bucket,), {}), project)
+    assert finding.message.startswith("storage.Bucket data is in [secret], but")
+
+
 def test_grant_on_a_bucket_names_the_bucket(tmp_path: Path) -> None:
     """A grant on a bucket has to name the bucket instead of a project."""
     type_ = "gcp:storage/bucketIAMMember:BucketIAMMember"
-    member = {"role": "roles/storage.objectUser", "member": "user:a@example.com"}
+    member = {"role": "roles/storage.objectUser", "member": "group:a@example.com"}
 
     assert not finding_levels(tmp_path, Resource(type_, "name", {"bucket": "data", **member}))
     assert finding_levels(tmp_path, Resource(type_, "name", member)) == [("TPU093", "error")]

@@ -110,6 +110,64 @@ def test_stack_needs_an_environment_and_a_spec(tmp_path: Path) -> None:
     assert len(sources) == 4
 
 
+def test_stack_file_that_is_not_read_is_a_warning(tmp_path: Path) -> None:
+    """A file with another ending than the project file, and a link, are warnings; a link is still checked."""
+    spec = specs.write(tmp_path, specs.spec())
+    (tmp_path / "Pulumi.yaml").write_text("name: tpucfg\n")
+    (tmp_path / "Pulumi.dev.json").write_text("{}")
+    (tmp_path / "shared.yaml").write_text("config: {tpucfg:typo: 1}\n")
+    (tmp_path / "Pulumi.dev.yaml").symlink_to("shared.yaml")
+
+    findings, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
+
+    assert [(Path(finding.location.file).name, finding.id) for finding in findings] == [
+        ("Pulumi.dev.json", "TPU085"),
+        ("Pulumi.dev.yaml", "TPU085"),
+        ("Pulumi.dev.yaml", "TPU080"),
+    ]
+
+
+def test_json_project_has_json_stack_files(tmp_path: Path) -> None:
+    """Beside Pulumi.json, the file of a stack is JSON, and one in YAML is not read."""
+    spec = specs.write(tmp_path, specs.spec())
+    (tmp_path / "Pulumi.json").write_text('{"name": "tpucfg"}')
+    (tmp_path / "Pulumi.dev.json").write_text('{"config": {"tpucfg:typo": 1}}')
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {tpucfg:typo: 1}\n")
+
+    findings, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
+
+    assert [(Path(finding.location.file).name, finding.id) for finding in findings] == [
+        ("Pulumi.dev.json", "TPU080"),
+        ("Pulumi.dev.yaml", "TPU085"),
+    ]
+
+
+def test_too_large_stack_file_is_an_error(tmp_path: Path) -> None:
+    """A stack file that no reader takes is an error, unlike an empty one."""
+    (tmp_path / "Pulumi.dev.yaml").write_text("#" * (1 << 20) + "\n")
+    findings, _ = stack_files.file_findings(tmp_path / "Pulumi.dev.yaml", "tpucfg", tmp_path)
+    assert [finding.id for finding in findings] == ["TPU010"]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"bucketMembers": {"default": ["allUsers"]}}, ["TPU081"]),
+        ({"bucketMembers": ["allUsers"]}, ["TPU081"]),
+        ({'["bucketMembers"]': ["allUsers"]}, ["TPU081"]),
+        ({"bucketMembers[0]": "group:a@b.c"}, ["TPU080"]),
+        ({"bucketMembers": {"type": "array", "default": []}, "projectNumber": {"default": ""}}, []),
+        ({"mine": {"default": "x"}, "gcp:project": {"value": "x"}}, []),
+    ],
+)
+def test_values_of_the_project_file_are_checked(tmp_path: Path, config: dict[str, object], expected: list[str]) -> None:
+    """Values in the project file for all stacks have the rules of a stack file, except keys of other programs."""
+    spec = specs.write(tmp_path, specs.spec())
+    (tmp_path / "Pulumi.yaml").write_text(json.dumps({"name": "tpucfg", "config": config}))
+    findings, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
+    assert [finding.id for finding in findings] == expected
+
+
 def test_spec_without_a_pulumi_project_has_no_stack_files(tmp_path: Path) -> None:
     """Without a Pulumi.yaml that Pulumi could read, no stack file is checked."""
     spec = specs.write(tmp_path, specs.spec())

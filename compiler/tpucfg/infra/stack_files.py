@@ -1,18 +1,27 @@
 """Stack files, `Pulumi.<environment>.yaml`: checked against a closed schema, as Pulumi accepts any key silently."""
 
-import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg import schemas
-from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
+from tpucfg.findings import MAX_FINDINGS, Finding, Location, collect, errors
 from tpucfg.fs import is_file, sorted_glob
+from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, pulumi_project
+from tpucfg.infra.stack_config import (
+    ConfigValue,
+    config_of,
+    declared_key,
+    declared_values,
+    is_empty,
+    stack_config,
+)
 from tpucfg.schemas import RuleIds
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_value, nearest, printable
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc.document import Document, KeyPath
 from tpucfg.yamldoc.reader import read_file
 
 SCHEMA: Final = "stack"
@@ -21,48 +30,7 @@ KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject"
 """Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
 PULUMI_NAMESPACE: Final = "pulumi"
 """The namespace of Pulumi's own config keys."""
-
-
-class PulumiProject(NamedTuple):
-    """The parts of a Pulumi.yaml that tpucfg uses."""
-
-    folder: Path
-    name: str
-    """Also the namespace of the stacks' config."""
-    program: Path
-    stacks: Path
-    """The folder of the stack files."""
-
-
-def pulumi_project(folder: Path) -> PulumiProject | None:
-    """Return the Pulumi project of a folder; None without a Pulumi.yaml that Pulumi could read."""
-    document = read_file(folder / "Pulumi.yaml")
-    data = document.data
-    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        return None
-    program, stacks = (str(data.get(key) or ".") for key in ("main", "stackConfigDir"))
-    return PulumiProject(folder, data["name"], folder / program, folder / stacks)
-
-
-def effective_config(pulumi: PulumiProject, stack: str) -> dict[str, str]:
-    """Return the config of a stack as the engine passes it: full keys, lists as JSON, without encrypted values."""
-    config = _config_of(read_file(pulumi.stacks / f"Pulumi.{stack}.yaml"))
-    return {
-        key if ":" in key else f"{pulumi.name}:{key}": value if isinstance(value, str) else json.dumps(value)
-        for key, value in config.items()
-        # An encrypted value is a mapping, {secure: …}; decrypting it would need the passphrase.
-        if value is not None and not isinstance(value, dict)
-    }
-
-
-def other_spec(spec: Path, stack: str) -> str:
-    """Return the spec in a stack's own config, as written there, if it differs from `spec`; otherwise empty."""
-    pulumi = pulumi_project(spec.parent)
-    configured = effective_config(pulumi, stack).get(f"{pulumi.name}:spec") if pulumi else None
-    # A path with a NUL character raises ValueError when it is resolved.
-    if pulumi is None or not configured or "\0" in configured:
-        return ""
-    return "" if (pulumi.folder / configured).resolve() == spec.resolve() else printable(configured)
+_ENDINGS: Final = tuple(Path(name).suffix for name in PROJECT_FILES)
 
 
 def is_known(key: str, namespace: str) -> bool:
@@ -78,16 +46,57 @@ def stack_file_findings(
     pulumi = pulumi_project(spec.parent)
     if pulumi is None:
         return [], {}
-    findings: list[Finding] = []
-    sources = {}
-    for path in sorted_glob(pulumi.stacks, "Pulumi.*.yaml"):
-        if stacks and _stack_name(path) not in stacks:
+    findings, sources = project_findings(pulumi, str(pulumi.folder / pulumi.file))
+    for path in (path for ending in _ENDINGS for path in sorted_glob(pulumi.stacks, f"Pulumi.*{ending}")):
+        stack = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
+        if (stacks and stack not in stacks) or not os.path.lexists(path):
+            continue
+        if unread := _unread_finding(path, pulumi, stack):
+            findings.append(unread)
+        if path != pulumi.stack_file(stack) or not is_file(path):
             continue
         document = read_file(path)
         sources[document.file] = document.text
         findings += document_findings(document, pulumi.name)
-        findings += _spec_findings(document, path, pulumi, spec, project)
+        findings += _spec_findings(document, stack, pulumi, spec, project)
     return findings, sources
+
+
+def _unread_finding(path: Path, pulumi: PulumiProject, stack: str) -> Finding | None:
+    """Return a finding about a stack file that Pulumi ignores, or that a review of a commit does not read."""
+    file = pulumi.stack_file(stack)
+    name = printable(str(path))
+    if path != file:
+        message = f"Pulumi does not read {name}: a stack file has the ending of the project file, {pulumi.file}"
+        return Finding.of("TPU085", message, Location(name), help=f"rename it to {printable(file.name)}, or delete it")
+    if path.is_symlink():
+        message = f"{name} is a symbolic link, which Pulumi follows and a review of a commit does not"
+        return Finding.of("TPU085", message, Location(name), help="commit the file itself")
+    return None
+
+
+def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], dict[str, str]]:
+    """Return the findings about the values that a project file sets for all stacks, and its text, by `name`."""
+    document = read_file(pulumi.folder / pulumi.file, name)
+    findings: list[Finding] = []
+    for key, value in declared_values(pulumi.settings).items():
+        target = declared_key(key, pulumi.name)
+        location = document.value_location(_declared_path(document, key))
+        if target is None:
+            message = f"config key {format_value(key, quoted=False)} sets a part of a value, which reviews do not show"
+            findings.append(Finding.of("TPU080", message, location, help="set the whole value"))
+        # An empty value is not set.
+        elif target in {f"{pulumi.name}:{known}" for known in KEYS} and value not in ("", []):
+            problems = schemas.schema_problems(SCHEMA, {"config": {target: value}}, IDS)
+            findings += [problem.finding_at(location) for problem in problems]
+    return list(collect(findings)), {name: document.text} if findings else {}
+
+
+def _declared_path(document: Document, key: str) -> KeyPath:
+    """Return the path of a value that a project file sets: below `default` or `value`, if it declares a type."""
+    declared = document.data["config"][key]
+    name = next((name for name in ("default", "value") if isinstance(declared, dict) and name in declared), None)
+    return ("config", key, name) if name else ("config", key)
 
 
 def file_findings(path: Path, namespace: str, root: Path) -> tuple[list[Finding], dict[str, str]]:
@@ -101,10 +110,11 @@ def file_findings(path: Path, namespace: str, root: Path) -> tuple[list[Finding]
 
 def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]:
     """Return the schema errors of a stack file, its unknown keys and its duplicate keys."""
+    if is_empty(document):
+        return ()
     if document.root is None or errors(document.findings):
-        # An empty file is valid: `pulumi stack init` may leave one, with or without comments.
-        return collect(document.findings) if any(_has_content(line) for line in document.text.splitlines()) else ()
-    config = _config_of(document)
+        return collect(document.findings)
+    config = config_of(document)
     findings = [
         *islice(_unknown_keys(document, namespace, config), MAX_FINDINGS),
         *_duplicate_keys(document, namespace, config),
@@ -116,15 +126,6 @@ def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]
         problems = (problem.finding_in(document) for problem in schemas.schema_problems(SCHEMA, data, IDS))
         findings += [finding for finding in problems if finding.location not in reported]
     return collect([*document.findings, *findings])
-
-
-def _config_of(document: Document) -> Mapping[str, Any]:
-    config = document.data.get("config") if isinstance(document.data, dict) else None
-    return config if isinstance(config, dict) else {}
-
-
-def _has_content(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def _unknown_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
@@ -173,17 +174,14 @@ def _without_unknown_keys(data: Any, namespace: str) -> Any:
     return {**data, "config": config}
 
 
-def _stack_name(path: Path) -> str:
-    return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
-
-
 def _spec_findings(
-    document: Document, path: Path, pulumi: PulumiProject, spec: Path, project: Project | None
+    document: Document, stack: str, pulumi: PulumiProject, spec: Path, project: Project | None
 ) -> Iterator[Finding]:
     """Yield a finding for a stack whose spec is missing, or whose spec has no such environment."""
-    config = _config_of(document)
+    config = config_of(document)
     key = next((key for key in (f"{pulumi.name}:spec", "spec") if isinstance(config.get(key), str)), None)
-    configured = pulumi.folder / (config[key] if key else "tpucfg.yaml")
+    default = stack_config(pulumi, document).get(f"{pulumi.name}:spec", ConfigValue("")).text or "tpucfg.yaml"
+    configured = pulumi.folder / (config[key] if key else default)
     if not is_file(configured):
         yield Finding.of(
             "TPU083",
@@ -192,15 +190,15 @@ def _spec_findings(
             help=f"write the spec's path relative to {pulumi.folder}",
         )
     elif project is not None and configured.resolve() == spec.resolve():
-        yield from _environment_findings(document, path, spec, project)
+        yield from _environment_findings(document, stack, spec, project)
 
 
-def _environment_findings(document: Document, path: Path, spec: Path, project: Project) -> Iterator[Finding]:
-    stack = _stack_name(path)
+def _environment_findings(document: Document, stack: str, spec: Path, project: Project) -> Iterator[Finding]:
     if stack in project.environments:
         return
+    path = Path(document.file)
     near = nearest(stack, tuple(project.environments))
-    fix = f"rename the file to Pulumi.{near}.yaml" if near else f"delete {path}"
+    fix = f"rename the file to Pulumi.{near}{path.suffix}" if near else f"delete {path}"
     yield Finding.of(
         "TPU082",
         f"{path.name} configures the stack {stack}, but {spec} has no environment of that name",

@@ -4,22 +4,38 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.fs import is_file
-from tpucfg.infra import stack_files
 from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
+from tpucfg.infra.pulumi_project import pulumi_project
 from tpucfg.infra.resources import EnvironmentResources
+from tpucfg.infra.stack_config import effective_config, other_spec
 from tpucfg.package_data import data_folder
 from tpucfg.spec.project import Project
 
-INSTALL: Final = "pip install 'tpucfg[infra]', or from a clone: pip install '/path/to/clone[infra]'"
 _PACKAGES: Final = ("pulumi", "pulumi_gcp")
 
 
 class PackagesMissingError(Exception):
-    """Pulumi's packages are not installed; the message is shown to the user, and INSTALL is the command."""
+    """Pulumi's packages are not installed; the message is shown to the user, and INSTALL_INFRA is the command."""
+
+
+def require_packages() -> None:
+    """Check that Pulumi's packages are installed, without importing them.
+
+    Only this decides that they are missing: a program that fails to import something is a program that fails.
+
+    Raises:
+        PackagesMissingError: One is not installed.
+    """
+    for name in _PACKAGES:
+        module = find_spec(name)
+        # A folder of this name without any code, such as the program's own, is found too, but has no origin.
+        if module is None or module.origin is None:
+            raise PackagesMissingError(f"the stack program needs the package {name}, which is not installed")
 
 
 class StackProgram(NamedTuple):
@@ -31,14 +47,14 @@ class StackProgram(NamedTuple):
     is_own: bool
     """True for a program beside the spec, False for the bundled one."""
     has_project: bool
-    """True if there is a Pulumi.yaml beside the spec."""
+    """True if there is a Pulumi project beside the spec."""
     shown: str
     """The path of `__main__.py`, relative to the spec's folder."""
 
 
 def find_program(spec: Path) -> StackProgram:
     """Return the program beside a spec, or the bundled one."""
-    pulumi = stack_files.pulumi_project(spec.parent)
+    pulumi = pulumi_project(spec.parent)
     is_own = pulumi is not None and is_file(pulumi.program / "__main__.py")
     folder = pulumi.program if pulumi and is_own else data_folder("stacks")
     shown = os.path.relpath(folder / "__main__.py", spec.parent) if is_own else "stacks/__main__.py"
@@ -50,13 +66,12 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
 
     Raises:
         ProgramError: The program failed.
-        PackagesMissingError: Pulumi's packages are not installed.
     """
-    pulumi = stack_files.pulumi_project(spec.parent)
+    pulumi = pulumi_project(spec.parent)
     program = find_program(spec)
-    if other := stack_files.other_spec(spec, name):
+    if other := other_spec(spec, name):
         raise ProgramError(f"the stack {name} reads another spec, {other}: select it with --spec {other}")
-    config = stack_files.effective_config(pulumi, name) if pulumi else {}
+    config = effective_config(pulumi, name) if pulumi else {}
     config[f"{program.namespace}:spec"] = str(spec.resolve())
     environment = project.environments[name]
     try:
@@ -64,11 +79,6 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
             return run_under_mocks(program.folder, environment=environment, project=program.namespace, config=config)
     except ProgramError:
         raise
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _PACKAGES:
-            message = f"the stack program needs the package {error.name}, which is not installed"
-            raise PackagesMissingError(message) from None
-        raise ProgramError(_failure_message(error, program.folder)) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a project's own program may raise anything
         raise ProgramError(_failure_message(error, program.folder)) from None
 

@@ -1,0 +1,181 @@
+"""Rules about access: to whom, with which role, on which object.
+
+The ids in brackets are those of the same rules in Checkov (https://www.checkov.io/5.Policy%20Index/terraform.html) and
+Trivy (https://github.com/aquasecurity/trivy-checks/tree/main/checks/cloud/google).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tpucfg.findings import Finding, Location
+from tpucfg.infra.grants import grants_of, is_public, short_name, target_of
+from tpucfg.infra.resources import Resource
+from tpucfg.infra.rules.common import BUCKET, format_grant, format_target, label
+from tpucfg.infra.rules.roles import BASIC_ROLES, EXCEPTION, power_of, power_of_permission
+from tpucfg.spec.project import Environment
+from tpucfg.text_format import format_value, listed
+
+WIDE_TARGETS: Final = ("project", "folder", "organization")
+"""Objects that contain every bucket and account of a project."""
+ACCOUNT_KEY: Final = "gcp:serviceaccount/key:Key"
+HMAC_KEY: Final = "gcp:storage/hmacKey:HmacKey"
+CUSTOM_ROLE: Final = re.compile(r"^gcp:(projects|organizations)/iAMCustomRole:")
+PERSONAL_DOMAINS: Final = re.compile(
+    r"(aol|gmail|googlemail|gmx|hotmail|icloud|live|mail|me|outlook|proton|protonmail|qq|web|yahoo|yandex|zoho)"
+    r"(\.[a-z]{2,3}){1,2}"
+)
+"""Domains whose addresses belong to people and not to an organization: those of Trivy's rule, and more."""
+
+_AUTHORITATIVE_TYPE: Final = re.compile(r":[A-Za-z]*(I[Aa][Mm]Binding|I[Aa][Mm]Policy|AccessControl|ACL)$")
+"""Types that own a whole role or policy: https://www.pulumi.com/registry/packages/gcp/api-docs/projects/iammember/."""
+_DEFAULT_ACCOUNT: Final = re.compile(
+    r"serviceAccount:.*(-compute@developer|@appspot|@cloudbuild|@cloudservices)\.gserviceaccount\.com"
+)
+"""Accounts that Google creates in a project and that everything without its own account runs as:
+https://cloud.google.com/iam/docs/service-account-types#default."""
+
+
+def public_access(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a grant to the public, or a bucket on which such a grant is possible.
+
+    Reads the members of grants and access lists, `publicAccessPrevention` and `uniformBucketLevelAccess` (CKV_GCP_28,
+    CKV_GCP_29, CKV_GCP_114; GCP-0001, GCP-0002).
+    """
+    for grant in grants_of(resource):
+        if is_public(grant.member):
+            message = f"{label(resource)} of {environment.name} grants {format_grant(grant)}"
+            yield Finding.of("TPU091", message, location, help="name the people, groups or accounts that need it")
+    if resource.type != BUCKET:
+        return
+    required = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
+    for key, value in required.items():
+        if resource.inputs.get(key) != value:
+            actual = format_value(resource.inputs.get(key))
+            message = f"{label(resource)} of {environment.name} has {key} {actual}: objects could be made public"
+            yield Finding.of("TPU091", message, location, help=f"set {key} to {format_value(value)} in stacks/")
+
+
+def authoritative_binding(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a type that owns a whole role or policy, and removes members granted elsewhere.
+
+    Reads the type alone. Checkov and Trivy have no counterpart.
+    """
+    if _AUTHORITATIVE_TYPE.search(resource.type):
+        yield Finding.of(
+            "TPU092",
+            f"{label(resource)} of {environment.name} is authoritative: it removes every member that it does not list",
+            location,
+            help="use the type that adds one member: IAMMember, BucketIAMMember",
+        )
+
+
+def basic_role(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a grant of a basic role.
+
+    Reads the roles of grants, on any object (CKV_GCP_115 to CKV_GCP_117; GCP-0007).
+    """
+    for role in _roles(resource):
+        if role in BASIC_ROLES:
+            granted = f"{role} on the {format_target(target_of(resource))}"
+            message = f"{label(resource)} of {environment.name} grants {granted}: it has thousands of permissions"
+            yield Finding.of("TPU095", message, location, help="grant a role of the one service that is used")
+
+
+def powerful_role(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a role that takes over the service accounts of a project, or that can grant itself any other role.
+
+    Reads the roles of grants on a project, a folder or an organization, and the permissions of custom roles
+    (CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011).
+    """
+    for grant in grants_of(resource):
+        is_exception = grant.role == EXCEPTION and environment.target == "ai-platform"
+        if grant.on.kind in WIDE_TARGETS and power_of(grant.role) and not is_exception:
+            yield Finding.of(
+                "TPU098",
+                f"{label(resource)} of {environment.name} grants {format_grant(grant)}, who can then "
+                f"{power_of(grant.role)}",
+                location,
+                help="grant the role on the one account or bucket that is used, or a narrower role",
+            )
+    if CUSTOM_ROLE.search(resource.type):
+        yield from _powerful_permissions(resource, environment, location)
+
+
+def account_key(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a key of a service account: a file that works everywhere, until it is deleted.
+
+    Reads the type alone; keys for the interoperable API of Cloud Storage count too. Checkov and Trivy judge the age of
+    such keys in a project and not in a program; CIS Google Cloud 1.4 requires that there are none.
+    """
+    if resource.type in (ACCOUNT_KEY, HMAC_KEY):
+        account = resource.inputs.get("serviceAccountId") or resource.inputs.get("serviceAccountEmail")
+        yield Finding.of(
+            "TPU099",
+            f"{label(resource)} of {environment.name} is a key of {short_name(str(account))}: a copy of it "
+            "acts as the account, from anywhere",
+            location,
+            help="delete it from stacks/: jobs run as the account without a key, and people can impersonate it",
+        )
+
+
+def default_account(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a grant to an account that Google created for a whole service of the project.
+
+    Reads the members of grants on any object (CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008).
+    """
+    for grant in grants_of(resource):
+        if _DEFAULT_ACCOUNT.fullmatch(grant.member):
+            yield Finding.of(
+                "TPU088",
+                f"{label(resource)} of {environment.name} grants {format_grant(grant)}, a default account that "
+                "everything without an account of its own runs as",
+                location,
+                help="grant it to an account that only these jobs run as",
+            )
+
+
+def personal_member(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    """Find a grant to a person instead of a group, and above all to a private address.
+
+    Reads the members of grants on any object (GCP-0003, GCP-0069; Checkov has no counterpart).
+    """
+    for grant in grants_of(resource):
+        kind, _, address = grant.member.partition(":")
+        if kind.lower() != "user":
+            continue
+        domain = address.rpartition("@")[2].lower()
+        is_private = bool(PERSONAL_DOMAINS.fullmatch(domain))
+        reason = "a private address that no organization can revoke" if is_private else "a person and not a group"
+        yield Finding.of(
+            "TPU089",
+            f"{label(resource)} of {environment.name} grants {format_grant(grant)}, {reason}",
+            location,
+            help="grant it to a group, so that access ends with the membership",
+        )
+
+
+def _roles(resource: Resource) -> tuple[str, ...]:
+    """Return the roles that a resource grants; one without members grants its role as soon as it has some."""
+    declared = resource.inputs.get("role")
+    return tuple(dict.fromkeys([*_texts(declared), *(grant.role for grant in grants_of(resource))]))
+
+
+def _powerful_permissions(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
+    permissions = resource.inputs.get("permissions")
+    by_power: dict[str, list[str]] = {}
+    for permission in _texts(*permissions) if isinstance(permissions, list) else ():
+        by_power.setdefault(power_of_permission(permission), []).append(permission)
+    for power, names in by_power.items():
+        if power:
+            yield Finding.of(
+                "TPU098",
+                f"{label(resource)} of {environment.name} has {listed(names)}: a member with the role on a "
+                f"project can {power}",
+                location,
+                help="leave the permission out of the role",
+            )
+
+
+def _texts(*values: Any) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str))

@@ -1,0 +1,118 @@
+"""Grants in every form in which a resource can declare them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tpucfg.infra.grants import Grant, Target, grants_of, is_public
+from tpucfg.infra.resources import Resource
+
+TEAM = "group:team@example.com"
+POLICY = json.dumps({"bindings": [{"role": "roles/a", "members": [TEAM, "allUsers"]}, {"role": "roles/b"}, 3]})
+
+
+def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
+    """Return the grants of one resource."""
+    return grants_of(Resource(type_, "g", inputs))
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs", "expected"),
+    [
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"bucket": "b"}, Target("bucket", "b")),
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"bucket": "b/b"}, Target("bucket", "b")),
+        ("gcp:projects/iAMMember:IAMMember", {"project": "p"}, Target("project", "p")),
+        ("gcp:projects/iAMMember:IAMMember", {"project": "projects/p"}, Target("project", "p")),
+        ("gcp:folder/iAMMember:IAMMember", {"folder": "folders/7"}, Target("folder", "7")),
+        ("gcp:organizations/iAMMember:IAMMember", {"orgId": "9"}, Target("organization", "9")),
+        (
+            "gcp:serviceAccount/iAMMember:IAMMember",
+            {"serviceAccountId": "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com"},
+            Target("account", "a@p.iam.gserviceaccount.com"),
+        ),
+        (
+            "gcp:secretmanager/secretIamMember:SecretIamMember",
+            {"project": "p", "secretId": "wandb"},
+            Target("secret", "p/wandb"),
+        ),
+        (
+            "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+            {"repository": "train", "location": "us", "project": "p"},
+            Target("repository", "p/us/train"),
+        ),
+        ("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", {"cryptoKeyId": "k"}, Target("crypto key", "k")),
+        (
+            "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
+            {"bucket": "b", "managedFolder": "jobs/"},
+            Target("managed folder", "b/jobs/"),
+        ),
+        ("gcp:projects/iAMMember:IAMMember", {}, Target("project", "")),
+    ],
+)
+def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Target) -> None:
+    """The object of a grant is named by the type's own input, without Google's long form."""
+    (grant,) = grants(type_, role="roles/x", member=TEAM, **inputs)
+    assert grant == Grant("roles/x", TEAM, expected)
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs", "expected"),
+    [
+        (
+            "gcp:storage/bucketIAMBinding:BucketIAMBinding",
+            {"role": "r", "members": [TEAM, "allUsers"]},
+            [("r", TEAM), ("r", "allUsers")],
+        ),
+        (
+            "gcp:storage/bucketIAMPolicy:BucketIAMPolicy",
+            {"policyData": POLICY},
+            [("roles/a", TEAM), ("roles/a", "allUsers")],
+        ),
+        (
+            "gcp:storage/bucketACL:BucketACL",
+            {"roleEntities": ["OWNER:user-a@example.com", "READER:allUsers"]},
+            [("OWNER", "user:a@example.com"), ("READER", "allUsers")],
+        ),
+        ("gcp:storage/defaultObjectACL:DefaultObjectACL", {"predefinedAcl": "publicRead"}, [("READER", "allUsers")]),
+        (
+            "gcp:storage/bucketAccessControl:BucketAccessControl",
+            {"role": "WRITER", "entity": "domain-example.com"},
+            [("WRITER", "domain:example.com")],
+        ),
+        (
+            "gcp:bigquery/dataset:Dataset",
+            {"accesses": [{"role": "READER", "userByEmail": "a@example.com"}, {"role": "OWNER", "iamMember": TEAM}]},
+            [("READER", "user:a@example.com"), ("OWNER", TEAM)],
+        ),
+        (
+            "gcp:bigquery/datasetAccess:DatasetAccess",
+            {"role": "READER", "specialGroup": "allAuthenticatedUsers"},
+            [("READER", "allAuthenticatedUsers")],
+        ),
+        # Values of another type are shown instead of skipped.
+        ("gcp:projects/iAMMember:IAMMember", {"role": {"a": 1}, "member": 3}, [("[not a text]", "[not a text]")]),
+        ("gcp:projects/iAMBinding:IAMBinding", {"role": "r", "members": "[secret]"}, [("r", "[secret]")]),
+        # Nothing is granted by a policy that is no JSON, by a role without members, or by a bucket.
+        ("gcp:projects/iAMPolicy:IAMPolicy", {"policyData": "[" * 100_000}, []),
+        ("gcp:storage/bucketIAMBinding:BucketIAMBinding", {"role": "r", "members": []}, []),
+        ("gcp:storage/bucket:Bucket", {"name": "b", "predefinedAcl": "publicRead"}, []),
+    ],
+)
+def test_every_member_is_a_grant(type_: str, inputs: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    """Members, bindings, policies, access lists and datasets become grants."""
+    assert [(grant.role, grant.member) for grant in grants(type_, **inputs)] == expected
+
+
+def test_title_of_a_condition_restricts_nothing() -> None:
+    """The condition of a grant is its expression; a condition without one that is plain text is shown as such."""
+    type_ = "gcp:projects/iAMMember:IAMMember"
+    conditions = [None, {"title": "a"}, {"title": "a", "expression": "x"}, "[secret]", {"expression": 3}]
+    expressions = [grants(type_, role="r", member=TEAM, condition=condition)[0].condition for condition in conditions]
+    assert expressions == ["", "[not a text]", "x", "[secret]", "[not a text]"]
+
+
+def test_public_members_are_recognized_in_any_case() -> None:
+    """Case and spaces around a member do not hide it."""
+    assert all(is_public(member) for member in ("allUsers", " allusers", "ALLAUTHENTICATEDUSERS\n"))
+    assert not is_public("group:allUsers@example.com")

@@ -1,0 +1,122 @@
+"""The Pulumi project beside a spec: which file the engine reads, and the folders that it names."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tpucfg.infra.pulumi_files import read_pulumi_files
+from tpucfg.infra.pulumi_project import pulumi_project
+
+NAMED = {"name": "mnist", "runtime": "python"}
+
+
+def write(folder: Path, name: str, **settings: object) -> None:
+    """Write a project file."""
+    (folder / name).write_text(json.dumps({**NAMED, **settings}))
+
+
+def test_json_wins_over_yaml_and_yml(tmp_path: Path) -> None:
+    """The engine reads the first of Pulumi.json, Pulumi.yaml and Pulumi.yml; stack files have the same ending."""
+    for name in ("Pulumi.yml", "Pulumi.yaml", "Pulumi.json"):
+        write(tmp_path, name)
+        pulumi = pulumi_project(tmp_path)
+        assert pulumi
+        assert pulumi.file == name
+        assert pulumi.stack_file("dev").name == f"Pulumi.dev{Path(name).suffix}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "program", "stacks"),
+    [
+        ({}, ".", "."),
+        ({"main": "stacks", "stackConfigDir": "config"}, "stacks", "config"),
+        ({"main": "stacks/__main__.py"}, "stacks", "."),
+        ({"main": "program.py"}, "program.py", "."),
+        ({"config": "old"}, ".", "old"),
+        ({"config": "old", "stackConfigDir": "new"}, ".", "new"),
+    ],
+)
+def test_folders_of_a_project(tmp_path: Path, settings: dict[str, str], program: str, stacks: str) -> None:
+    """A main program may be a folder or the file in it, and `config` once named the folder of the stack files."""
+    write(tmp_path, "Pulumi.yaml", **settings)
+
+    pulumi = pulumi_project(tmp_path)
+
+    assert pulumi
+    assert (pulumi.program, pulumi.stacks) == (tmp_path / program, tmp_path / stacks)
+
+
+def test_code_besides_the_program(tmp_path: Path) -> None:
+    """The Python of the program, plugins and local packages are code too; packages that are downloaded have no path."""
+    write(
+        tmp_path,
+        "Pulumi.yaml",
+        runtime={"name": "python", "options": {"virtualenv": ".venv"}},
+        plugins={"providers": [{"name": "gcp", "path": "bin"}], "analyzers": [{"name": "a", "path": "rules"}]},
+        packages={"near": "./near", "far": "github.com/a/b", "full": {"source": "../full"}},
+    )
+
+    pulumi = pulumi_project(tmp_path)
+
+    assert pulumi
+    assert pulumi.other_code == (".venv", "bin", "rules", "./near", "../full")
+
+
+@pytest.mark.parametrize("plugins", [[], "x", {"providers": "x"}, {"providers": [1]}, {"providers": [{}]}, None])
+def test_malformed_sections_name_no_code(tmp_path: Path, plugins: object) -> None:
+    """A section of another type than the engine accepts is no error here: the engine refuses it."""
+    write(tmp_path, "Pulumi.yaml", plugins=plugins, packages=plugins, runtime=plugins)
+    pulumi = pulumi_project(tmp_path)
+    assert pulumi
+    assert pulumi.other_code == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- a", "it has no name"),
+        ("name: ''", "it has no name"),
+        ("name: a\n<<: {main: b}", "merge keys (<<) are not supported: YAML 1.2 has none"),
+        ("name: [", "this is not YAML"),
+        ("name: mnist", ""),
+    ],
+)
+def test_unreadable_project_file_has_a_problem(tmp_path: Path, text: str, problem: str) -> None:
+    """A project file with constructs that only other YAML readers accept is no file without settings."""
+    (tmp_path / "Pulumi.yaml").write_text(text)
+    files = read_pulumi_files(tmp_path, ("dev",))
+    assert files.file == "Pulumi.yaml"
+    assert files.problem.startswith(problem)
+    assert bool(files.problem) == bool(problem)
+
+
+def test_settings_are_flat(tmp_path: Path) -> None:
+    """Nested sections become paths, and a runtime without options equals its long form."""
+    write(tmp_path, "Pulumi.yaml", backend={"url": "gs://a"}, options={"refresh": "always"})
+    assert read_pulumi_files(tmp_path, ()).settings == {
+        "runtime.name": "python",
+        "backend.url": "gs://a",
+        "options.refresh": "always",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", ""),
+        ("# only a comment\n", ""),
+        ("config: {}", ""),
+        ("- a", "it is not a mapping"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:a\n", "it is not a mapping"),
+        ("# " + "x" * (1 << 20), "is larger than"),
+    ],
+)
+def test_stack_file_that_cannot_be_read_has_a_problem(tmp_path: Path, content: str, problem: str) -> None:
+    """An empty stack file is one; a list, a pointer of Git LFS and a file of more than a megabyte are not."""
+    write(tmp_path, "Pulumi.yaml")
+    (tmp_path / "Pulumi.dev.yaml").write_text(content)
+    stack = read_pulumi_files(tmp_path, ("dev",)).stacks["dev"]
+    assert stack.exists
+    assert problem in stack.problem
+    assert bool(problem) == bool(stack.problem)
