@@ -67,3 +67,62 @@ def test_variables_are_compared_by_name() -> None:
 def test_line_with_an_unclosed_quote_stays_a_line() -> None:
     """A line that is no complete shell word is compared as text."""
     assert parse_command_lines("x\n  '--a=1\n") == {"": ["x", "  '--a=1"]}
+
+
+def changes_between(before: str, after: str) -> list[tuple[Any, Any]]:
+    """Return the values of all changes between two scripts or command lines."""
+    parsed = (parse_command_lines({"args": text}) for text in (before, after))
+    return [(change.before, change.after) for change in value_changes(*parsed)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'--title=a b' \\\n", "'--title=a b'\n"),
+        ("'--title=a b' \\\n", "'--title=a b' \\\n\n"),
+        ("  image:1 \\\n", "  image:1\n"),
+        ("'--title=a b'", '--title="a $(id)"'),
+        ("--env 'A=1'", '--env "A=1"\''),
+        ("  --steps=10 \\", "\u00a0 --steps=10 \\"),
+        ("--steps=10 \\", "--steps=10\r \\"),
+        ("  --steps=10 \\\n  '--title=a b' \\\n", "  '--title=a b' \\\n  --steps=10 \\\n"),
+    ],
+)
+def test_layout_with_a_meaning_is_a_change(old: str, new: str) -> None:
+    """Backslashes, quotes that expand, other spaces and the order of flags change what bash runs."""
+    script = SCRIPT % (1, 10, "")
+    assert old in script
+    assert changes_between(script, script.replace(old, new))
+
+
+def test_value_of_several_lines_is_one_flag() -> None:
+    """A quoted value may span lines, and none of them is a flag of its own."""
+    script = "docker run \\\n  --env 'A=x\n  --fake=1 \\\ny' \\\n  i:1\n"
+
+    assert parse_command_lines(script) == {"": ["docker run \\", "  i:1"], "--env.A": "x\n  --fake=1 \\\ny"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["--a=1", "--b=2"], ["--b=2", "--a=1"]),
+        (["--a=1"], ["--a", "1"]),
+        (["--", "--a=1"], ["--a=1", "--"]),
+        (
+            [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+            [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}],
+        ),
+        ([{"name": "A", "value": "1"}], {"A": "1"}),
+    ],
+)
+def test_order_and_form_are_a_change(before: Any, after: Any) -> None:
+    """Items in another order, or written in another way, are one change."""
+    assert len(changes_between(before, after)) == 1
+
+
+def test_variable_from_a_secret_has_a_name() -> None:
+    """A variable whose value comes from elsewhere is compared by name too."""
+    reference = {"secretKeyRef": {"name": "wandb", "key": "1"}}
+    items = [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": reference}]
+
+    assert parse_command_lines({"env": items}) == {"env": {"A": "1", "B": {"valueFrom": reference}}}

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tpucfg.diff.change import Change, ConfigKey
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.diff.describe import change_sentence, format_keys, text_lines
@@ -126,3 +128,26 @@ def test_mapping_with_too_many_values_is_not_split() -> None:
     after = {"dev/v2-8": {"node": {f"k{number}": number for number in range(1000)}}}
 
     assert len(difference_lines({"dev/v2-8": {}}, after)) == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ({"x": 1}, {"x": 1.0}, "  x: 1 → 1.0"),
+        ({"x": 0.0}, {"x": -0.0}, "  x: 0.0 → -0.0"),
+        ({"s": "a\n"}, {"s": "a"}, '  s: "a\\n" → "a" (only spaces differ)'),
+        ({"args": ["--a=1"]}, {"args": ["--a", "1"]}, '  order of args: ["--a"] → ["--a "]'),
+    ],
+)
+def test_values_written_differently_are_a_change(before: Any, after: Any, line: str) -> None:
+    """Configs that are written differently are never called equal."""
+    assert difference_lines({"dev/v2-8": before}, {"dev/v2-8": after})[1] == line
+
+
+def test_placeholder_in_a_value_is_not_another_config_s_name() -> None:
+    """A value that contains `<env>` itself is not merged with one that contains the name of its environment."""
+    before = {"dev/v2-8": {"x": "a"}, "prod/v2-8": {"x": "a"}}
+    after = {"dev/v2-8": {"x": "b-<env>"}, "prod/v2-8": {"x": "b-prod"}}
+
+    assert "  x: a → b-<env>" in difference_lines(before, after)
+    assert "  x: a → b-prod" in difference_lines(before, after)

@@ -22,6 +22,7 @@ from tpucfg.cli.options import SPEC
 pytestmark = pytest.mark.programs
 
 LIFTED = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
+GRANTED = "grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to "
 
 
 def review(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
@@ -64,12 +65,67 @@ def test_unknown_changes_fail_under_fail_on_destructive(
     assert "(HEAD)" in review(capsys)
 
 
+def test_lifted_protection_fails_without_packages(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Pulumi, a protection that the spec lifts still has the status of a loss."""
+    monkeypatch.setitem(sys.modules, "pulumi_gcp", None)
+    repository.edit(("    protect: true ", "    # protect: true "))
+
+    printed = review(capsys, "--fail-on", "destructive", status=3)
+
+    assert "**prod**: protection lifted" in printed
+    assert "[infra]'" in printed
+
+
+def test_unknown_changes_are_not_nothing(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """If nothing is known to change, but a preview failed, --fail-on any exits with 1."""
+    preview = ("--preview", f"dev={FOLDER / 'config-error.jsonl'}")
+
+    assert "no known changes" in review(capsys, *preview)
+    assert run(["review", "--base", "HEAD", *preview, "--fail-on", "any"]) == 1
+    assert "some changes to resources are unknown, so --fail-on any cannot be decided" in capsys.readouterr().err
+    assert repository.spec.is_file()
+
+
+def test_preview_of_a_new_stack_is_listed_by_name(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first preview of a stack creates everything, which a list of names shows; a new member is shown in full."""
+    comment = review(capsys, "--preview", f"dev={FOLDER / 'create.jsonl'}")
+    assert "- create `storage.Bucket` `data-us-central1`" in comment
+    assert "uniformBucketLevelAccess" not in comment
+    member = review(capsys, "--preview", f"dev={FOLDER / 'member-added.jsonl'}")
+    assert "+ role: roles/storage.objectUser" in member
+    assert repository.spec.is_file()
+
+
+def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Records that are links, too large or extreme leave a review with what is known."""
+    repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1e308}"))
+    repository.commit()
+    results = repository.folder / "results"
+    results.mkdir()
+    record = '{"metrics": {"examples_per_second": 5e-324}, "name": "mnist", "size": "v2-8"}\n'
+    (results / "dev.jsonl").write_text(record)
+    (results / "prod.jsonl").symlink_to("/etc/passwd")
+    repository.edit(("train_steps: 4000", "train_steps: 8000"))
+
+    comment = review(capsys)
+    assert "one run of each config costs" in comment
+    assert "`results/prod.jsonl` cannot be read" in comment
+    assert "root" not in comment
+    (results / "prod.jsonl").unlink()
+    (results / "prod.jsonl").write_text(record * 60_000)
+    assert "`results/prod.jsonl` is too large to be read in a review" in review(capsys)
+    assert run(["ladder", "--env", "dev"]) == 0
+    assert run(["status", "--env", "dev", "--format", "json"]) == 0
+
+
 @pytest.mark.sample
 def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has counts, figures, changes, and whether the change is destructive."""
     repository.edit(LIFTED, ("batch_size: 1024", "batch_size: 2048"))
 
-    data = json.loads(review(capsys, "--format", "json"))
+    data = json.loads(review(capsys, "--format", "json"))["specs"][0]
 
     assert (data["is_change"], data["is_destructive"], data["is_known"]) == (True, True, True)
     (prod,) = [environment for environment in data["environments"] if environment["name"] == "prod"]
@@ -78,17 +134,25 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
     (row,) = [rung for rung in data["meaning"]["rungs"] if rung["size"] == "v2-32"]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {change["name"] for change in data["configs"]["changes"]} == {"--batch_size"}
-    statement = {"text": "every config: global batch size is 2× the previous value", "destructive": False}
+    statement = {
+        "text": "every config: global batch size is 2× the previous value",
+        "risk": "none",
+        "destructive": False,
+    }
     assert statement in data["meaning"]["statements"]
 
 
 def test_json_has_the_documented_keys(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Every printed key is documented, and every documented key is printed."""
     assert repository.spec.is_file()
-    data = json.loads(review(capsys, "--format", "json"))
-    page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2].split("\n\n")[1]
-    rows = dict(line.strip("|").split(" | ", 1) for line in page.splitlines()[2:])
+    document = json.loads(review(capsys, "--format", "json"))
+    data = document["specs"][0]
+    page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2].split("\n\n")
+    outer, rows = (
+        dict(line.strip("|").split(" | ", 1) for line in part.splitlines()[2:]) for part in (page[1], page[3])
+    )
 
+    assert [key for names in outer for key in re.findall(r"`(\w+)`", names)] == [*document]
     assert [key for names in rows for key in re.findall(r"`(\w+)`", names)] == [*data]
     for name, inner in (("base", data["base"]), ("environments", data["environments"][0])):
         (row,) = [row for names, row in rows.items() if f"`{name}`" in names]
@@ -109,7 +173,7 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     fixed_spec.edit(LIFTED)
 
     comment = review(capsys)
-    data = json.loads(review(capsys, "--format", "json"))
+    data = json.loads(review(capsys, "--format", "json"))["specs"][0]
 
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
     assert "resources of <code>prod</code>: 9 declared, none of them protected" in comment
@@ -130,7 +194,8 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     assert "have changed in ways that Pulumi's previews do not show" in comment
     assert "| `dev` | 0 | 1 | 0 | 0 | **9** | 0 | ? |" in comment
     assert "| `prod` |" not in comment
-    assert "Resources of `dev`: from Pulumi's preview. Resources of `prod`: declared by the stack program of" in comment
+    assert "Resources of `dev`: from Pulumi's preview. Drift of `dev` is not detected, as its preview" in comment
+    assert "Resources of `prod`: declared by the stack program of" in comment
 
 
 def test_deleted_program_is_reported_if_base_has_errors(
@@ -164,7 +229,8 @@ def test_preview_replaces_the_program(repository: Repository, capsys: pytest.Cap
 
     assert "**dev**: `storage.Bucket`" in comment
     assert "no longer protected" in comment
-    assert "Resources of `dev`: from Pulumi's preview. Resources of `prod`: from the stack programs" in comment
+    assert "Resources of `dev`: from Pulumi's preview. Drift of `dev` is " in comment
+    assert "Resources of `prod`: from the stack programs" in comment
     review(capsys, "--preview", f"dev={lifted}", "--fail-on", "destructive", status=3)
 
 
@@ -214,8 +280,12 @@ def test_new_member_is_a_caution(repository: Repository, capsys: pytest.CaptureF
 
     comment = review(capsys)
 
-    assert "grants `roles/storage.objectUser` to `group:team@example.com`" in comment
-    assert "grants `roles/storage.objectUser` to `user:[redacted]@example.com`" in comment
+    assert re.search(
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `group:team@example\.com`", comment
+    )
+    assert re.search(
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`", comment
+    )
     assert "+ role: roles/storage.objectUser" in comment
     assert "ada" not in comment
 
@@ -231,8 +301,8 @@ def test_common_finding_is_one_line(repository: Repository, capsys: pytest.Captu
     assert comment.count("TPU090") == 1
 
 
-def test_long_preview_is_omitted_as_a_whole(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thousands of changes are counted, the omitted fold is named, and JSON has all of them."""
+def test_long_preview_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thousands of changes are counted, the fold names what it lacks, and JSON has all of them."""
     urn = "urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::data-"
     states = {
         state: {"custom": True, "inputs": {"labels": {f"key-{n}": state for n in range(9)}}} for state in ("old", "new")
@@ -244,9 +314,9 @@ def test_long_preview_is_omitted_as_a_whole(repository: Repository, capsys: pyte
     comment = review(capsys, "--preview", "dev=dev.jsonl")
 
     assert "### tpucfg review: 2,000 resources updated\n" in comment
-    assert "_Omitted for length: resources of dev (" in comment
+    assert re.search(r"[0-9,]+ of [0-9,]+ lines are omitted for length", comment)
     assert "`tpucfg review --format json`" in comment
-    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))["environments"]
+    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))["specs"][0]["environments"]
     assert len(dev["resources"]) == 2000
 
 
@@ -270,6 +340,35 @@ def test_invalid_preview_option_is_refused(
     assert "gone.json: No such file or directory" in capsys.readouterr().err
 
 
+def test_preview_that_is_a_link_is_refused(
+    repository: Repository, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A link could lead to any file of the machine, which the comment would print."""
+    (tmp_path / "secret").write_text("hunter2")
+    (repository.folder / "dev.jsonl").symlink_to(tmp_path / "secret")
+
+    assert run(["review", "--base", "HEAD", "--preview", "dev=dev.jsonl"]) == 1
+
+    printed = capsys.readouterr()
+    assert "dev.jsonl is a symbolic link, through which the comment could show any file of this machine" in printed.err
+    assert "hunter2" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize("head", [(), ("--head", "HEAD")])
+def test_preview_of_the_change_itself_is_refused(
+    repository: Repository, capsys: pytest.CaptureFixture[str], head: tuple[str, ...]
+) -> None:
+    """A committed preview is a claim of the author of the change."""
+    (repository.folder / "dev.jsonl").write_text('{"steps": [], "changeSummary": {"same": 12}}')
+    repository.commit()
+
+    assert run(["review", "--base", "HEAD", *head, "--preview", "dev=dev.jsonl"]) == 1
+    assert "dev.jsonl is part of the change under review, so it proves nothing" in capsys.readouterr().err
+    repository.git("rm", "--quiet", "--cached", "dev.jsonl")
+    repository.git("commit", "--quiet", "--message=x")
+    review(capsys, *head, "--preview", "dev=dev.jsonl")
+
+
 def test_later_commits_on_base_do_not_count_as_reverted(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,8 +384,8 @@ def test_later_commits_on_base_do_not_count_as_reverted(
     assert "protected" not in capsys.readouterr().out
 
 
-def test_omitted_fold_is_named(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A fold that does not fit is replaced by a line with its title and length; the others are included."""
+def test_long_fold_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fold that does not fit is cut inside and names what it lacks; the others are included."""
     flags = "".join(f"    flag_{number}: {'x' * 300}\n" for number in range(190))
     repository.edit(
         ("    data_dir: ${bucket}/data\n", f"    data_dir: ${{bucket}}/data\n{flags}"),
@@ -298,7 +397,7 @@ def test_omitted_fold_is_named(repository: Repository, capsys: pytest.CaptureFix
 
     comment = review(capsys)
 
-    assert re.search(r"_Omitted for length: every config \(\d+ lines, [\d,]+ characters\)\._", comment)
+    assert re.search(r"[0-9,]+ of [0-9,]+ lines are omitted for length", comment)
     assert "+ --train_steps: 4000" in comment
     assert len(comment.encode()) < 65_536
 
@@ -337,8 +436,10 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
         check=True,
     )
 
-    assert "pip install 'tpucfg[infra]'" in completed.stdout
-    assert "| `dev` | ? | ? | ? | ? | ? | ? | 3 changed |" in completed.stdout
+    assert "pip install '/path/to/clone[infra]'" in completed.stdout
+    assert "| environment | configs |\n| --- | --- |\n| `dev` | 3 changed |\n" in completed.stdout
+    assert completed.stdout.count("Resource changes are not known: ") == 1
+    assert "?" not in completed.stdout
     assert "image changed from" in completed.stdout
     assert not completed.stderr
 
@@ -504,7 +605,9 @@ def test_access_to_an_existing_environment_is_a_caution(
 
     comment = review(capsys)
 
-    assert "grants `roles/storage.objectUser` to `user:[redacted]@example.com`" in comment
+    assert re.search(
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`", comment
+    )
 
 
 def test_bucket_with_a_fixed_name_cannot_move(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -562,8 +665,34 @@ def test_rendered_comment_has_only_known_elements(path: Path) -> None:
 
 
 def test_missing_spec_exits_with_1(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec that is not in the current folder is an error."""
+    """A given spec that does not exist is an error; without one, the specs of the whole repository are found."""
     monkeypatch.chdir(repository.folder / "stacks")
 
-    assert run(["review", "--base", "HEAD"]) == 1
+    assert run(["review", "--base", "HEAD", "--spec", "tpucfg.yaml"]) == 1
+    assert run(["review", "--base", "HEAD"]) == 0
     assert SPEC.name == "tpucfg.yaml"
+
+
+def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cost that grows has its sums, its rungs and its source; one that stays has one line."""
+    repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1.5}"))
+    (repository.folder / "results").mkdir()
+    record = '{"metrics": {"examples_per_second": 1000}, "name": "mnist", "size": "v2-8"}\n'
+    (repository.folder / "results" / "prod.jsonl").write_text(record)
+    repository.commit()
+    repository.edit(("train_steps: 4000", "train_steps: 8000"))
+
+    comment = review(capsys)
+    costs = json.loads(review(capsys, "--format", "json"))["specs"][0]["costs"]
+    repository.git("checkout", "--quiet", "tpucfg.yaml")
+    repository.edit((":1.0", ":1.1"))
+    unchanged = review(capsys)
+
+    assert "### tpucfg review: 6 configs changed; +20.48 USD for one run of each config (+100%)\n" in comment
+    assert "- one run of each config costs 20.48 → 40.96 USD (+100%); not known for 3 of 6\n" in comment
+    assert "| v2-8, in prod | 6.00 | 1.14 → 2.28 (2×) | 6.83 → 13.65 (2×) |" in comment
+    assert "- the most that a run can cost is not bounded: the spec limits the length of no run\n" in comment
+    assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
+    assert (costs["totals"]["usd"]["before"], costs["totals"]["usd"]["unknown"]) == (20.48, 3)
+    assert costs["totals"]["usd_per_hour"] == {"before": 252.0, "after": 252.0, "configs": 6, "unknown": 0}
+    assert "**Cost**\n\n- one run of each config costs 20.48 USD (as before); not known for 3 of 6\n\n**I" in unchanged

@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from tpucfg.redaction import redact, redact_field
+from tpucfg.redaction import REDACTED, SECRET, redact, redact_field
 from tpucfg.yamldoc.document import KeyPath
 
 
@@ -47,8 +48,14 @@ class ConfigKey(NamedTuple):
     @property
     def sort_key(self) -> tuple[object, ...]:
         """The environment, then the size with its numbers compared as numbers, so that v2-8 precedes v2-32."""
-        parts = _NUMBERS.split(self.size)
-        return (self.environment, [(int(part), "") if part.isdecimal() else (0, part) for part in parts], self.size)
+        return (self.environment, _size_key(self.size), self.size)
+
+
+# Cached because environments share their sizes, and the keys of a large comparison are sorted several times.
+@lru_cache(maxsize=10_000)
+def _size_key(size: str) -> list[tuple[int, str]]:
+    # At odd positions, `split` returns what the pattern matches.
+    return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(_NUMBERS.split(size))]
 
 
 def sorted_keys(keys: Iterable[ConfigKey]) -> tuple[ConfigKey, ...]:
@@ -101,6 +108,14 @@ def redact_difference(difference: Difference) -> Difference:
 def redact_change(change: Change) -> Change:
     """Return the change without personal addresses and secrets in its values and its path."""
     path = tuple(redact(step) if isinstance(step, str) else step for step in change.path)
-    # The name decides whether a value is secret; an item of a list has the name of the list.
-    name = next((step for step in reversed(change.path) if isinstance(step, str)), "")
-    return Change(path, redact_field(name, change.before), redact_field(name, change.after))
+    # The names decide if a value is secret; an item of a list has the name of the list.
+    names = [step for step in change.path if isinstance(step, str)]
+    before, after = (redact_field(names, value) for value in (change.before, change.after))
+    is_hidden = repr(before) == repr(after) and repr(change.before) != repr(change.after)
+    return Change(path, before, mark_as_other(after) if is_hidden else after)
+
+
+def mark_as_other(redacted: Any) -> str:
+    """Return a redacted value as text, marked as different from another one that is equal without what was redacted."""
+    text = redacted if isinstance(redacted, str) else canonical_json(redacted)
+    return f"{text} ({'another person' if SECRET not in text and REDACTED in text else 'another value'})"

@@ -1,34 +1,51 @@
 """Compare the configs of two revisions, and group the changes that several configs have in common."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group, canonical_json, sorted_keys
 from tpucfg.diff.command_lines import parse_command_lines
-from tpucfg.diff.tree_diff import unfold, value_changes
+from tpucfg.diff.tree_diff import exactly_equal, unfold, value_changes
 
+ENVIRONMENT: Final = "<env>"
+SIZE: Final = "<size>"
+"""Placeholders for the config's own environment and size, in changes that several configs share."""
+_PLACEHOLDERS: Final = (ENVIRONMENT, SIZE)
 _SharedChange = tuple[Change, tuple[ConfigKey, ...]]
 """A change, and the configs that have it."""
 
 
-def config_difference(before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey, Any]) -> Difference:
-    """Return the difference between two sets of configs, given as plain data."""
+def config_difference(
+    before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey, Any], equal: Iterable[ConfigKey] = ()
+) -> Difference:
+    """Return the difference between two sets of configs, given as plain data.
+
+    Args:
+        before: The configs before the change.
+        after: The configs after the change.
+        equal: Further configs, known to be equal in both sets.
+    """
     common = sorted_keys(before.keys() & after.keys())
     changes = {key: tuple(_config_changes(before[key], after[key])) for key in common}
     return Difference(
         added=sorted_keys(after.keys() - before.keys()),
         removed=sorted_keys(before.keys() - after.keys()),
         groups=tuple(_group_changes(changes)),
-        unchanged=tuple(key for key in common if not changes[key]),
+        unchanged=sorted_keys([*equal, *(key for key in common if not changes[key])]),
     )
 
 
 def _config_changes(before: Any, after: Any) -> Iterator[Change]:
     # Most configs of a large ladder are unchanged; repr is the fastest comparison that distinguishes 1 from true.
     if repr(before) != repr(after):
-        for change in value_changes(parse_command_lines(before), parse_command_lines(after)):
+        changes = value_changes(parse_command_lines(before), parse_command_lines(after), are_equal=exactly_equal)
+        # No change means that the command lines are equal as parsed: then the texts show what differs.
+        first = next(changes, None)
+        changes = chain([first], changes) if first else value_changes(before, after, are_equal=exactly_equal)
+        for change in changes:
             yield from unfold(change)
 
 
@@ -51,12 +68,12 @@ def _group_changes(changes: Mapping[ConfigKey, Sequence[Change]]) -> Iterator[Gr
 
 def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedChange]:
     """Merge changes that differ only in the config's own size or environment."""
-    by_form: dict[str, list[_SharedChange]] = {}
+    by_form: dict[tuple[bool, str], list[_SharedChange]] = {}
     for token, (change, keys) in shared.items():
         has_own_names = all(_contains_own_name(token, key) for key in keys)
         forms = {_token(_with_placeholders(change, key)) for key in keys} if has_own_names else set[str]()
         # Several forms: configs of several sizes share exactly this value, so a size in it is not their own name.
-        form = next(iter(forms)) if len(forms) == 1 else token
+        form = (True, next(iter(forms))) if len(forms) == 1 else (False, token)
         by_form.setdefault(form, []).append((change, keys))
     for members in by_form.values():
         if len(members) == 1:
@@ -80,9 +97,9 @@ def _contains_own_name(token: str, key: ConfigKey) -> bool:
     """Return True if a change may contain the config's own environment or size.
 
     This cheap test avoids most of the regular expressions. The name of the environment may be empty: a file at the
-    root of a folder has none.
+    root of a folder has none. A text that contains a placeholder itself would look like another config's own name.
     """
-    return any(name and name in token for name in key)
+    return any(name and name in token for name in key) and not any(mark in token for mark in _PLACEHOLDERS)
 
 
 def _with_placeholders(change: Change, key: ConfigKey, *, environment: bool = True, size: bool = True) -> Change:
@@ -96,9 +113,9 @@ def _with_placeholders(change: Change, key: ConfigKey, *, environment: bool = Tr
 def _placeholders(key: ConfigKey, *, environment: bool, size: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
     placeholders: dict[str, str] = {}
     if environment:
-        placeholders[key.environment] = "<env>"
+        placeholders[key.environment] = ENVIRONMENT
     if size:
-        placeholders[key.size] = "<size>"
+        placeholders[key.size] = SIZE
     names = "|".join(re.escape(name) for name in placeholders if name)
     # Whole words only: v2-8 is not a part of v2-80.
     return placeholders, re.compile(rf"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])")

@@ -1,64 +1,75 @@
-"""Read the configs in a folder: the output of `tpucfg render --out`, or any YAML and JSON files."""
+"""Read two folders of configs for a comparison: the output of `tpucfg render --out`, or any YAML and JSON files."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.diff.change import ConfigKey
 from tpucfg.findings import Finding, collect, errors
-from tpucfg.yamldoc.document import Document
-from tpucfg.yamldoc.reader import read_file
+from tpucfg.fs import has_equal_bytes
+from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
+from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file
 
-MAX_FILES: Final = 100_000
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
-_CONFIG: Final = "config"
-"""The stem of a rendered config. Its folder is named after the size, and the folder above after the environment."""
+_CONFIG_NAMES: Final = frozenset(f"config{suffix}" for suffix in SUFFIXES)
+"""A rendered config. Its folder is named after the size, and the folder above after the environment."""
 
 
-class ConfigFolder(NamedTuple):
-    """The configs in a folder."""
+class ConfigFolders(NamedTuple):
+    """The configs in two folders."""
 
-    configs: dict[ConfigKey, Any]
+    before: dict[ConfigKey, Any]
+    """The data of the configs that may differ."""
+    after: dict[ConfigKey, Any]
+    equal: AbstractSet[ConfigKey]
+    """The configs whose files have equal bytes. They are not parsed, so a file may be invalid in both folders."""
     findings: tuple[Finding, ...]
-    """Findings about files that cannot be read."""
+    """Findings about folders and files that cannot be read."""
     sources: dict[str, str]
     """The text of those files, by name."""
 
 
-def read_folder(folder: Path) -> ConfigFolder:
-    """Read all configs below a folder. Symbolic links, hidden files and hidden folders are skipped."""
-    configs: dict[ConfigKey, Any] = {}
-    broken: list[Document] = []
-    for path in _config_files(folder):
-        document = read_file(path)
-        if errors(document.findings):
-            broken.append(document)
-        else:
-            configs[_config_key(path.relative_to(folder))] = document.data
-    findings = collect(finding for document in broken for finding in document.findings)
-    return ConfigFolder(configs, findings, {document.file: document.text for document in broken})
+def read_folders(before: Path, after: Path) -> ConfigFolders:
+    """Read the configs below two folders. Symbolic links, hidden files and hidden folders are skipped.
+
+    Only files that differ are parsed: a comparison of large trees costs little more than reading them. Files with equal
+    bytes are no difference, whatever is in them, so an invalid file prevents a comparison only if it differs or is in
+    one folder only.
+    """
+    old_files, new_files = find_config_files(before), find_config_files(after)
+    before_files, after_files = _by_key(before, old_files.paths), _by_key(after, new_files.paths)
+    common = before_files.keys() & after_files.keys()
+    equal = frozenset(key for key in common if has_equal_bytes(before_files[key], after_files[key], MAX_FILE_BYTES))
+    old, new = (
+        {key: read_file(Path(file)) for key, file in files.items() if key not in equal}
+        for files in (before_files, after_files)
+    )
+    broken = [document for document in (*old.values(), *new.values()) if errors(document.findings)]
+    return ConfigFolders(
+        {key: document.data for key, document in old.items()},
+        {key: document.data for key, document in new.items()},
+        equal,
+        (*old_files.findings, *new_files.findings, *collect(each for document in broken for each in document.findings)),
+        {document.file: document.text for document in broken},
+    )
 
 
-def _config_files(folder: Path) -> Iterator[Path]:
-    """Yield the files in a stable order, up to MAX_FILES."""
-    remaining = MAX_FILES
-    for root, folders, names in os.walk(folder):
-        # Changed in place: os.walk descends into the folders that are left in this list, in its order.
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(root, name)
-            if name.endswith(_SUFFIXES) and not name.startswith(".") and not path.is_symlink():
-                yield path
-                remaining -= 1
-            if not remaining:
-                return
+def _by_key(folder: Path, paths: Sequence[str]) -> dict[ConfigKey, str]:
+    """Return the files of a folder by the key of their config."""
+    files: dict[ConfigKey, str] = {}
+    prefix = str(folder / " ")[:-1]  # without the `./` of the current folder
+    for path in paths:
+        key = _config_key(path)
+        # `config.json` next to `config.yaml` would have its key: a file without one of its own is known by its path.
+        files[ConfigKey("", path) if key in files else key] = prefix + path
+    return files
 
 
-def _config_key(path: Path) -> ConfigKey:
+def _config_key(path: str) -> ConfigKey:
     """Return the key of a file by its path below the folder."""
-    if path.stem == _CONFIG and len(path.parts) > 1:
+    parent, _, name = path.rpartition("/")
+    if parent and name in _CONFIG_NAMES:
         # In the output for a single environment, there is no folder above the size's folder.
-        environment = path.parent.parent.as_posix() if len(path.parts) > 2 else ""  # noqa: PLR2004 - env, size, file
-        return ConfigKey(environment, path.parent.name)
-    return ConfigKey(path.parent.as_posix() if len(path.parts) > 1 else "", path.name)
+        environment, _, size = parent.rpartition("/")
+        return ConfigKey(environment, size)
+    return ConfigKey(parent, name)

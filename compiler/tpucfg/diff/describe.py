@@ -1,6 +1,5 @@
 """Describe changes and the configs that have them, as text and as JSON."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -8,17 +7,15 @@ from typing import Any, Final
 
 from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group
 from tpucfg.diff.command_lines import FLAG, REST
-from tpucfg.text_format import dotted, format_value, json_text, listed, printable
+from tpucfg.diff.tree_diff import ORDER
+from tpucfg.diff.value_pairs import show_change
+from tpucfg.text_format import dotted, json_text, listed, printable
 from tpucfg.yamldoc.document import KeyPath
 
 ALL_CONFIGS: Final = "every config"
 _MAX_NAMES: Final = 16
 _MAX_TEXT_LENGTH: Final = 1000
-"""Limit for a text, whose changed part may be at its end."""
-_MAX_DATA_LENGTH: Final = 300
-"""Limit for a list or mapping that was added or removed as a whole; its beginning identifies it."""
-_AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.\d][-+.\deE]*|[\[{\"].*", re.DOTALL)
-"""Texts that are quoted because they look like another type, or like no value at all."""
+"""Limit for a text; of longer ones, the part that differs is shown."""
 
 
 def text_lines(difference: Difference) -> Iterator[str]:
@@ -120,12 +117,21 @@ def _sizes_by_environment(keys: Sequence[ConfigKey]) -> dict[str, tuple[str, ...
 
 def change_sentence(change: Change, label: str) -> str:
     """Return a line such as `--train_steps: 1000 → 500` or `added --warmup_steps: 200`."""
-    flag = is_flag(change)
+    shown = show_change(change, max_length=_MAX_TEXT_LENGTH, flag=is_flag(change))
     if change.before is ABSENT:
-        return f"added {label}: {format_change_value(change.after, flag=flag)}"
+        return f"added {label}: {shown.after}"
     if change.after is ABSENT:
-        return f"removed {label}: {format_change_value(change.before, flag=flag)}"
-    return f"{label}: {format_change_value(change.before, flag=flag)} → {format_change_value(change.after, flag=flag)}"
+        return f"removed {label}: {shown.before}"
+    return f"{label}: {shown.before} → {shown.after}{f' ({shown.note})' if shown.note else ''}"
+
+
+def change_diff(change: Change, label: str, *, flag: bool) -> Iterator[str]:
+    """Yield a line of a diff for each revision that has the value: `- image: i:1`, `+ image: i:2`."""
+    shown = show_change(change, max_length=_MAX_TEXT_LENGTH, flag=flag)
+    if change.before is not ABSENT:
+        yield f"- {label}: {shown.before}"
+    if change.after is not ABSENT:
+        yield f"+ {label}: {shown.after}{f' ({shown.note})' if shown.note else ''}"
 
 
 def change_labels(changes: Sequence[Change]) -> list[str]:
@@ -140,6 +146,8 @@ def change_labels(changes: Sequence[Change]) -> list[str]:
 
 def _format_path(path: KeyPath) -> str:
     """Return the whole path; for a line of a script, only the script's key, as line numbers identify nothing."""
+    if path[-1:] == (ORDER,):
+        return f"order of {dotted(path[:-1], 'the whole config')}"
     if REST in path:
         keys = [step for step in path[: path.index(REST)] if isinstance(step, str)]
         return printable(keys[-1]) if keys else "the whole config"
@@ -149,14 +157,3 @@ def _format_path(path: KeyPath) -> str:
 def is_flag(change: Change) -> bool:
     """Return True for the value of a flag and for a line of a script, which are written without quotes."""
     return any(step == REST or str(step).startswith(FLAG) for step in change.path)
-
-
-def format_change_value(value: Any, *, flag: bool) -> str:
-    """Return a value on one line; the value of a flag as on the command line."""
-    if flag and value is None:
-        return "given"
-    if flag and isinstance(value, str):
-        value = value.strip().removesuffix(" \\")  # the layout of a script's line
-    if isinstance(value, str) and value and (flag or not _AMBIGUOUS_TEXT.fullmatch(value)):
-        return format_value(value, quoted=False, max_length=_MAX_TEXT_LENGTH)
-    return format_value(value, max_length=_MAX_TEXT_LENGTH if isinstance(value, str) else _MAX_DATA_LENGTH)

@@ -3,41 +3,63 @@
 The cost is one JSON encoding of each list per level of nesting, and sorting its items.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.command_lines import REST
+from tpucfg.diff.command_lines import REST, CommandLine, order_change
 from tpucfg.diff.patience import align
 from tpucfg.yamldoc.document import KeyPath
 
+ORDER: Final = "(order)"
+"""The last step of the path of a change to the order of a command line."""
 _MAX_LEAVES: Final = 300
 """Limit for a value that was added or removed; a TPU node with its start-up script has about a hundred leaves."""
 _Comparison = tuple[KeyPath, Any, Any]
 """Two values that are still to be compared, and their path."""
 
 
-def value_changes(before: Any, after: Any, path: KeyPath = ()) -> Iterator[Change]:
+def json_equal(value: Any, other: Any) -> bool:
+    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
+def exactly_equal(value: Any, other: Any) -> bool:
+    """Return True if two values are written in the same way: 1 differs from 1.0, and 0.0 from -0.0."""
+    if isinstance(value, str) and isinstance(other, str):
+        return value == other  # most values, and much faster than repr
+    return repr(value) == repr(other)
+
+
+def value_changes(
+    before: Any, after: Any, path: KeyPath = (), are_equal: Callable[[Any, Any], bool] = json_equal
+) -> Iterator[Change]:
     """Yield the changes between two values, in document order. The order of a mapping's keys is not a change.
 
     Args:
         before: plain data with the depth limit of the YAML reader, or ABSENT.
         after: plain data with the depth limit of the YAML reader, or ABSENT.
         path: the path of both values, which begins the path of each change.
+        are_equal: compares values that are neither two mappings nor two lists.
     """
     # A stack instead of recursion, because deep data would exceed Python's recursion limit. Pushed in reverse order, so
     # that values are popped in document order.
     stack: list[_Comparison] = [(path, before, after)]
     while stack:
         current_path, old, new = stack.pop()
+        if isinstance(old, CommandLine) != isinstance(new, CommandLine) and ABSENT not in (old, new):
+            # A command line that becomes something else is compared as it is written.
+            old, new = (value.source if isinstance(value, CommandLine) else value for value in (old, new))
         if isinstance(old, dict) and isinstance(new, dict):
+            if isinstance(old, CommandLine) and isinstance(new, CommandLine) and (order := order_change(old, new)):
+                yield Change((*current_path, ORDER), *order)
             stack += [
                 ((*current_path, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})
             ]
         elif isinstance(old, list) and isinstance(new, list):
             stack += reversed([_item_comparison(current_path, old, new, *pair) for pair in align(old, new)])
-        elif not json_equal(old, new):
+        elif not are_equal(old, new):
             yield Change(current_path, old, new)
 
 
@@ -48,11 +70,6 @@ def _item_comparison(
     old = ABSENT if before_index is None else before[before_index]
     new = ABSENT if after_index is None else after[after_index]
     return (*path, index), old, new
-
-
-def json_equal(value: Any, other: Any) -> bool:
-    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
-    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def unfold(change: Change) -> Iterator[Change]:
@@ -66,7 +83,7 @@ def unfold(change: Change) -> Iterator[Change]:
         yield change
         return
     tree = change.after if is_addition else change.before
-    leaves = tuple(islice(_leaves(change.path, tree), _MAX_LEAVES + 1))
+    leaves = tuple(islice(tree_leaves(change.path, tree), _MAX_LEAVES + 1))
     if len(leaves) > _MAX_LEAVES:
         yield change
     else:
@@ -75,7 +92,7 @@ def unfold(change: Change) -> Iterator[Change]:
         )
 
 
-def _leaves(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
+def tree_leaves(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the path and value of each leaf of a tree, in document order."""
     stack: list[tuple[KeyPath, Any]] = [(path, tree)]
     while stack:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.catalog import Slice
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.spec.project import Number
 
@@ -28,6 +29,15 @@ class Cost(NamedTuple):
         return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
 
 
+class Forecast(NamedTuple):
+    """The throughput of a rung."""
+
+    throughput: Fraction
+    """Examples per second of the whole slice."""
+    source: str
+    """The size whose record it is based on: its own if it was measured."""
+
+
 def costs(
     evaluations: Sequence[RungEvaluation], examples: Sequence[int | None], prices: Mapping[str, Number]
 ) -> tuple[Cost, ...]:
@@ -38,27 +48,53 @@ def costs(
         examples: The examples of a whole run on each rung; None if they are not known.
         prices: Dollars per chip hour, by generation.
     """
+    measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
+    forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)
     return tuple(
-        _cost(index, evaluations, count, prices.get(evaluations[index].slice.generation))
-        for index, count in enumerate(examples)
+        _cost(rung.slice, forecasts.get(rung.size), count, prices)
+        for rung, count in zip(evaluations, examples, strict=True)
     )
 
 
-def _cost(index: int, evaluations: Sequence[RungEvaluation], examples: int | None, price: Number | None) -> Cost:
-    slice_ = evaluations[index].slice
-    source = _source(index, evaluations)
-    throughput = source.per_core * slice_.cores if source and source.per_core else None
+def forecast_throughputs(slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Mapping[str, Forecast]:
+    """Return the throughput of each rung as measured, or by linear scaling; without those that cannot be forecast.
+
+    Args:
+        slices: The rungs, from small to large.
+        measured: Examples per second, above zero, by size.
+    """
+    sources = {slice_.size: _source(index, slices, measured) for index, slice_ in enumerate(slices)}
+    return {
+        slice_.size: Forecast(measured[source.size] / source.cores * slice_.cores, source.size)
+        for slice_ in slices
+        if (source := sources[slice_.size])
+    }
+
+
+def run_hours(examples: int | None, throughput: Fraction | None) -> Fraction | None:
+    """Return the duration of a run; None if either is not known."""
+    return examples / throughput / _SECONDS_PER_HOUR if examples is not None and throughput else None
+
+
+def price_per_hour(slice_: Slice, prices: Mapping[str, Number]) -> Fraction | None:
+    """Return the price of the whole slice; None if the spec has none for its generation."""
+    price = prices.get(slice_.generation)
+    return slice_.chips * price.value if price else None
+
+
+def _cost(slice_: Slice, forecast: Forecast | None, examples: int | None, prices: Mapping[str, Number]) -> Cost:
+    throughput = forecast.throughput if forecast else None
     return Cost(
-        usd_per_hour=slice_.chips * price.value if price else None,
+        usd_per_hour=price_per_hour(slice_, prices),
         throughput=throughput,
-        source=source.size if source else None,
-        hours=examples / throughput / _SECONDS_PER_HOUR if examples is not None and throughput else None,
+        source=forecast.source if forecast else None,
+        hours=run_hours(examples, throughput),
     )
 
 
-def _source(index: int, evaluations: Sequence[RungEvaluation]) -> RungEvaluation | None:
+def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Slice | None:
     """Return the rung itself if it was measured, else the nearest measured rung below or, if there is none, above."""
-    by_distance = [*reversed(evaluations[: index + 1]), *evaluations[index + 1 :]]
+    by_distance = [*reversed(slices[: index + 1]), *slices[index + 1 :]]
     # Chips of another generation have another speed, so their records predict nothing.
-    generation = evaluations[index].slice.generation
-    return next((rung for rung in by_distance if rung.slice.generation == generation and rung.throughput), None)
+    generation = slices[index].generation
+    return next((rung for rung in by_distance if rung.generation == generation and rung.size in measured), None)

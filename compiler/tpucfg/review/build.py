@@ -1,72 +1,65 @@
 """Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tpucfg.diff.change import Difference
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.diff.compiled_revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import Finding
-from tpucfg.fs import open_regular_file
-from tpucfg.infra.isolated_runner import ProgramFailure, ProgramRequest, run_isolated
+from tpucfg.git.changed_files import changed_files
+from tpucfg.git.name_collisions import name_collisions
+from tpucfg.git.project_names import shared_project_names
+from tpucfg.git.snapshots import CompareRequest
+from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.resource_rules import resource_findings
-from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.infra.stack_files import other_spec
-from tpucfg.infra.stack_program import PackagesMissingError, find_program
+from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.plan import Selection
+from tpucfg.redaction import redact
+from tpucfg.review.bucket_access import with_bucket_access
+from tpucfg.review.changes.costs.cost_changes import NO_COSTS, compute_costs
+from tpucfg.review.changes.costs.record_changes import read_revision_records
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.review.changes.program_diff import program_changes, redacted_resources
-from tpucfg.review.changes.stack_changes import StackSetup, stack_statements
+from tpucfg.review.changes.name_collisions import collision_statements, shared_project_statements
+from tpucfg.review.changes.resources.drift import mark_known
+from tpucfg.review.changes.resources.preview_gaps import complete_preview
+from tpucfg.review.changes.resources.program_diff import program_changes, redacted_resources
 from tpucfg.review.changes.statements import LocatedStatement
-from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, Preview, read_preview
+from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
+from tpucfg.review.cloud_files import CloudFiles
+from tpucfg.review.preview.reader import Preview
+from tpucfg.review.program_runs import ProgramRuns, run_programs
 from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
-Declared = EnvironmentResources | Problem
-"""The resources that a stack program declares for an environment, or the reason why they are unknown."""
 
-
-class ProgramRuns(NamedTuple):
-    """The results of the stack programs of both revisions."""
-
-    before: Mapping[str, Declared]
-    """By environment, for the environments of the revision that no successful preview covers."""
-    after: Mapping[str, Declared]
-    missing_packages: str = ""
-    """The reason why no program could be run: a package that is not installed."""
-    statements: tuple[LocatedStatement, ...] = ()
-    """Changes of the programs themselves."""
-    revisions_with_bundled_program: tuple[str, ...] = ()
-    """The titles of the revisions without a program of their own, for which the bundled one was run."""
-
-
-def read_previews(files: Mapping[str, Path]) -> dict[str, Preview]:
-    """Read the preview of each environment.
+def review_spec(request: CompareRequest, cloud: CloudFiles) -> Review:
+    """Open and compile both revisions of a spec, and return their review.
 
     Raises:
-        OSError: A file cannot be read; its `filename` is set.
+        RevisionError: A revision cannot be read.
     """
-    previews = {}
-    for name, path in files.items():
-        try:
-            with open_regular_file(path) as file:
-                # One byte more than the limit, so that the reader can detect a file that exceeds it.
-                content = file.read(MAX_PREVIEW_BYTES + 1)
-        except OSError as error:
-            error.filename = str(path)
-            raise
-        # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
-        previews[name] = read_preview(name, path.name, content)
-    return previews
+    with open_compiled_revisions(request, Selection()) as (before, after):
+        return build_review(before, after, cloud)
 
 
-def build_review(before: CompiledRevision, after: CompiledRevision, previews: Mapping[str, Preview]) -> Review:
+def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
+    """Return the changes that concern no single spec: those of the workflow and of shared names.
+
+    Raises:
+        RevisionError: A revision cannot be read.
+    """
+    if tree.base is None:
+        return ()
+    return (
+        *workflow_statements(changed_files(tree.repository, tree.base, tree.head, WORKFLOW_PATHS)),
+        *collision_statements(name_collisions(tree)),
+        *shared_project_statements(shared_project_names(tree)),
+    )
+
+
+def build_review(before: CompiledRevision, after: CompiledRevision, cloud: CloudFiles) -> Review:
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
-    runs = ProgramRuns({}, {})
-    if not after.is_broken:
-        # A preview that failed shows only the first error, so the program is run for that environment too.
-        previewed = [name for name, preview in previews.items() if preview.failure is None]
-        runs = _with_program_changes(_run_programs(before, after, previewed), before, after)
-    return join_review(before, after, runs, previews)
+    runs = ProgramRuns({}, {}) if after.is_broken else run_programs(before, after)
+    return with_bucket_access(join_review(before, after, runs, cloud.previews), runs, cloud)
 
 
 def join_review(
@@ -74,10 +67,12 @@ def join_review(
 ) -> Review:
     """Return the review of two revisions whose stack programs have been run."""
     if before.is_broken or after.is_broken:
-        difference, impact = Difference((), (), (), ()), impact_of_broken_spec(before, after)
+        difference, impact, costs = Difference((), (), (), ()), impact_of_broken_spec(before, after), NO_COSTS
         skipped: dict[str, str] = {}
     else:
-        difference, impact = config_difference(before.configs, after.configs), compute_impact(before, after)
+        difference = config_difference(before.configs, after.configs)
+        impact = compute_impact(before, after, difference)
+        costs = compute_costs(before, after, (read_revision_records(before), read_revision_records(after)))
         known = {*_environment_names(before), *_environment_names(after)}
         reasons = ((name, _reason_to_skip(previews[name], known, after)) for name in sorted(previews))
         skipped = {name: reason for name, reason in reasons if reason}
@@ -89,11 +84,12 @@ def join_review(
         before,
         after,
         difference,
-        impact._replace(statements=(*runs.statements, *impact.statements)),
+        impact._replace(statements=(*runs.statements, *impact.statements, *costs.statements)),
         environments,
         runs.missing_packages if is_unknown else "",
         runs.revisions_with_bundled_program,
-        tuple(skipped.values()),
+        (*skipped.values(), *_uncompared_previews(environments, runs)),
+        costs,
     )
 
 
@@ -111,55 +107,15 @@ def _reason_to_skip(preview: Preview, known: Collection[str], after: CompiledRev
     return ""
 
 
-# Stack programs
-
-
-def _run_programs(before: CompiledRevision, after: CompiledRevision, previewed: Collection[str]) -> ProgramRuns:
-    """Run the stack programs of both revisions for the environments of head that no preview covers."""
-    names = [name for name in _environment_names(after) if name not in previewed]
-    revisions = [revision for revision in (before, after) if revision.project]
-    try:
-        results = run_isolated([_program_request(revision, names) for revision in revisions])
-    except PackagesMissingError as error:
-        return ProgramRuns({}, {}, str(error))
-    declared = {
-        revision.snapshot: {name: _declared(revision, result) for name, result in by_name.items()}
-        for revision, by_name in zip(revisions, results, strict=True)
-    }
-    return ProgramRuns(declared.get(before.snapshot, {}), declared.get(after.snapshot, {}))
-
-
-def _program_request(revision: CompiledRevision, names: Sequence[str]) -> ProgramRequest:
-    assert revision.project is not None  # noqa: S101 - revisions without a project are filtered out
-    own_names = tuple(name for name in names if name in revision.project.environments)
-    return ProgramRequest(revision.snapshot.spec, revision.project, own_names)
-
-
-def _declared(revision: CompiledRevision, result: EnvironmentResources | ProgramFailure) -> Declared:
-    if isinstance(result, EnvironmentResources):
-        return result
-    snapshot = revision.snapshot
-    reason, *output = snapshot.hide_export_path(result.reason).splitlines() or [""]
-    if snapshot.skipped_files:
-        # The program may have failed because one of them is missing.
-        output.append(f"{snapshot.skipped_files:,} files of this revision were too large or too many to be exported")
-    return Problem(reason, tuple(output))
-
-
-def _with_program_changes(runs: ProgramRuns, before: CompiledRevision, after: CompiledRevision) -> ProgramRuns:
-    """Add the changes of the programs themselves, if both revisions have a spec, even one with errors."""
-    if not (before.snapshot.exists and after.snapshot.exists):
-        return runs
-    names = _environment_names(after)
-    programs = [(revision, _stack_programs(revision, names)) for revision in (before, after)]
-    (_, old), (_, new) = programs
-    bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
-    return runs._replace(statements=tuple(stack_statements(old, new)), revisions_with_bundled_program=bundled)
-
-
-def _stack_programs(revision: CompiledRevision, names: Collection[str]) -> StackSetup:
-    spec = revision.snapshot.spec
-    return StackSetup(find_program(spec), {name: other for name in names if (other := other_spec(spec, name))})
+def _uncompared_previews(environments: Sequence[EnvironmentReview], runs: ProgramRuns) -> Iterator[str]:
+    """Yield the reasons why previews are not compared with the stack programs, if the change is not to blame."""
+    names = [environment.environment for environment in environments if environment.source == "preview"]
+    if names and runs.missing_packages:
+        yield f"The previews are not compared with the stack programs: {runs.missing_packages}."
+    for name in names:
+        declared = runs.before.get(name)
+        if isinstance(declared, Problem):
+            yield f"The preview of {name} is not compared with the stack programs: {redact(declared.reason)} (base)."
 
 
 # The review of one environment
@@ -179,9 +135,9 @@ def _review_environment(
 def _review_preview(
     preview: Preview, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
 ) -> EnvironmentReview:
-    """Return the review based on a preview, or if the preview failed, on the programs, with the preview's problem.
+    """Return the review based on a preview and completed by the programs.
 
-    Pulumi stops at the first error, so a failed preview is incomplete.
+    Pulumi stops at the first error, so if the preview failed, the changes are those of the programs.
     """
     name, failure = preview.environment, preview.failure
     review = EnvironmentReview(
@@ -191,15 +147,50 @@ def _review_preview(
         Problem(f"{failure.reason} ({failure.location})", failure.lines) if failure else None,
         preview.violations,
         preview.warnings,
+        _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
+        drift=mark_known(preview.drift, _allowed_drift(before), _allowed_drift(after)),
+        refresh=preview.refresh,
+        is_new=preview.is_new,
     )
-    if failure is None or name not in runs.after:
+    if name not in runs.after:
         return review
     program_review = _review_programs(name, before, after, runs)
+    if failure is None:
+        return _compare_with_programs(review, program_review, runs)
     if program_review.problem:
         return review
     if preview.has_no_stack:
         return program_review._replace(has_no_stack=True)
-    return program_review._replace(problem=review.problem, violations=review.violations, warnings=review.warnings)
+    return program_review._replace(
+        problem=review.problem,
+        violations=review.violations,
+        warnings=review.warnings,
+        drift=review.drift,
+        refresh=review.refresh,
+    )
+
+
+def _allowed_drift(revision: CompiledRevision) -> Mapping[str, str] | None:
+    return revision.project.allow_drift if revision.project else None
+
+
+def _compare_with_programs(
+    review: EnvironmentReview, program_review: EnvironmentReview, runs: ProgramRuns
+) -> EnvironmentReview:
+    """Add to the review of a preview what only the programs declare, or that they could not be run."""
+    if program_review.problem:
+        # A program that already failed in base cannot run without an engine, which is no news about this change.
+        is_new = not isinstance(runs.before.get(review.environment), Problem)
+        return review._replace(unverified=program_review.problem.reason) if is_new else review
+    declared = program_review.changes
+    by_text = {(finding.id, finding.message): finding for finding in (*review.findings, *program_review.findings)}
+    # Where nothing existed, grants are no news. A forged preview can claim that, so the programs have to agree.
+    grants_are_old = program_review.is_new or not any(change.widened for change in declared)
+    return review._replace(
+        changes=complete_preview(review.changes, declared),
+        findings=tuple(by_text.values()),
+        is_new=review.is_new and grants_are_old,
+    )
 
 
 def _review_programs(
@@ -225,6 +216,12 @@ def _new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[
     """Return the warnings and errors of head that base does not have; a location that moved makes no new finding."""
     known = {(finding.id, finding.message) for finding in before}
     return tuple(finding for finding in after if finding.level != "note" and (finding.id, finding.message) not in known)
+
+
+def _preview_findings(name: str, resources: tuple[Resource, ...], revision: CompiledRevision) -> Sequence[Finding]:
+    """Return the findings about the resources of a preview, if the revision's spec has the environment."""
+    environment = revision.project.environments.get(name) if revision.project else None
+    return _findings_about(EnvironmentResources(environment, resources, {}), revision) if environment else ()
 
 
 def _findings_about(declared: EnvironmentResources | None, revision: CompiledRevision) -> tuple[Finding, ...]:

@@ -5,17 +5,46 @@ from typing import Any
 from tpucfg.diff.change import redact_difference
 from tpucfg.diff.describe import change_json, difference_json, dump_json
 from tpucfg.findings import Finding, errors
-from tpucfg.redaction import redact, redact_value
-from tpucfg.review.changes.resource_change import ResourceChange, count_resources
-from tpucfg.review.changes.scaling_table import Figures, ScalingRow
+from tpucfg.number_format import to_json_number
+from tpucfg.redaction import redact, redact_report, redact_value
+from tpucfg.review.changes.costs.cost_changes import CostChanges
+from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
+from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
+from tpucfg.review.changes.resources.drift import Drift
+from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
+from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
+from tpucfg.review.changes.statements import Statement
 from tpucfg.review.markdown.commit_range import snapshot_json
+from tpucfg.review.markdown.repository_comment import repository_headline
+from tpucfg.review.markdown.since_line import since_line
 from tpucfg.review.markdown.summary import headline
-from tpucfg.review.review import EnvironmentReview, Problem, Review
+from tpucfg.review.review import EarlierReview, EnvironmentReview, Problem, RepositoryReview, Review
 
 
-def json_report(review: Review) -> str:
-    """Return the review as JSON. The figures of a rung that are not whole numbers are floats."""
+def json_report(reviewed: RepositoryReview) -> str:
+    """Return the reviews as JSON. The figures of a rung that are not whole numbers are floats."""
     data = {
+        "headline": repository_headline(reviewed),
+        "is_change": reviewed.is_change,
+        "is_destructive": reviewed.is_destructive,
+        "is_known": reviewed.is_known,
+        "statements": [{"text": located.plain, **_risk(located.statement)} for located in reviewed.statements],
+        "specs": [_review(review) for review in reviewed.reviews],
+        "failures": [failure._asdict() for failure in reviewed.failures],
+        "others": reviewed.others,
+        "since": _since(reviewed.earlier),
+    }
+    return dump_json(data)
+
+
+def _since(earlier: EarlierReview | None) -> dict[str, Any] | None:
+    if earlier is None:
+        return None
+    return {"revision": earlier.revision, "commit": earlier.id or None, "news": since_line(earlier)}
+
+
+def _review(review: Review) -> dict[str, Any]:
+    return {
         "spec": review.after.snapshot.repository_path,
         "base": snapshot_json(review.before.snapshot),
         "head": snapshot_json(review.after.snapshot),
@@ -28,19 +57,20 @@ def json_report(review: Review) -> str:
             for name, revision in (("base", review.before), ("head", review.after))
         },
         "meaning": {
-            "statements": [
-                {"text": located.plain, "destructive": located.statement.destructive}
-                for located in review.impact.statements
-            ],
+            "statements": [{"text": located.plain, **_risk(located.statement)} for located in review.impact.statements],
             "rungs": [_row(row) for row in review.impact.rows],
             "new_warnings": [_finding(finding) for finding in review.impact.new_warnings],
             "ended_warnings": [_finding(finding) for finding in review.impact.ended_warnings],
             "allowed": [_finding(finding) for finding in review.impact.allowed],
         },
+        "costs": _costs(review.costs),
         "configs": difference_json(redact_difference(review.difference)),
         "environments": [_environment(environment) for environment in review.environments],
     }
-    return dump_json(data)
+
+
+def _risk(statement: Statement) -> dict[str, Any]:
+    return {"risk": statement.risk.name.lower(), "destructive": statement.destructive}
 
 
 def _finding(finding: Finding) -> dict[str, str]:
@@ -63,13 +93,42 @@ def _row(row: ScalingRow) -> dict[str, Any]:
     }
 
 
-def _figures(figures: Figures) -> dict[str, int | float]:
+def _figures(figures: Figures) -> dict[str, float]:
     # Fractions are exact, but JSON has no type for them.
     return {
-        name: int(value) if value.denominator == 1 else float(value)
-        for name, value in figures.items()
-        if value is not None
+        name: int(number.value) if number.value.denominator == 1 else float(number.value)
+        for name, number in figures.items()
+        if number is not None
     }
+
+
+def _costs(costs: CostChanges) -> dict[str, Any]:
+    return {
+        "totals": {
+            key: {
+                "before": to_json_number(total.before),
+                "after": to_json_number(total.after),
+                "configs": total.configs,
+                "unknown": total.unknown,
+            }
+            for key, total in costs.totals.items()
+        },
+        "rungs": [
+            {
+                "size": row.size,
+                "environments": row.environments,
+                "against": row.baseline or None,
+                "before": _run_cost(row.before),
+                "after": _run_cost(row.after),
+            }
+            for row in costs.rows
+        ],
+        "notes": costs.notes,
+    }
+
+
+def _run_cost(cost: RunCost | None) -> dict[str, float | None] | None:
+    return {measure.key: to_json_number(measure.get(cost)) for measure in MEASURES} if cost else None
 
 
 def _environment(environment: EnvironmentReview) -> dict[str, Any]:
@@ -79,24 +138,47 @@ def _environment(environment: EnvironmentReview) -> dict[str, Any]:
         "has_no_stack": environment.has_no_stack,
         "counts": count_resources(environment.changes)._asdict(),
         "problem": _problem(environment.problem),
+        "unverified": redact(environment.unverified),
         "resources": [_resource(change) for change in environment.changes],
         "policies": [violation._asdict() for violation in environment.violations],
         "warnings": environment.warnings,
+        "drift": [_drift(drift) for drift in environment.drift],
+        "bucket_access": _bucket_access(environment.bucket_access),
         "findings": [_finding(finding) for finding in environment.findings],
         "declared": [resource._asdict() for resource in environment.declared],
     }
 
 
+def _drift(drift: Drift) -> dict[str, Any]:
+    paths = [list(path) for path in drift.reverted]
+    return drift._asdict() | {
+        "changes": redact_value([change_json(change) for change in drift.changes]),
+        "unmanaged": redact_value([change_json(change) for change in drift.unmanaged]),
+        "urn": redact(drift.urn),
+        "reverted": paths,
+        "widened": [widening._asdict() for widening in drift.widened],
+        "reason": redact(drift.reason),
+        "risk": drift.risk.name.lower(),
+    }
+
+
+def _bucket_access(access: BucketAccess | None) -> dict[str, Any] | None:
+    if access is None:
+        return None
+    return access._asdict() | {"grants": [grant._asdict() for grant in access.grants]}
+
+
 def _problem(problem: Problem | None) -> dict[str, Any] | None:
     if problem is None:
         return None
-    return {"reason": redact(problem.reason), "output": [redact(line) for line in problem.output]}
+    return {"reason": redact(problem.reason), "output": [redact_report(line) for line in problem.output]}
 
 
 def _resource(change: ResourceChange) -> dict[str, Any]:
     data = change._asdict() | {
         "inputs": redact_value([change_json(input_change) for input_change in change.inputs]),
         "widened": [widening._asdict() for widening in change.widened],
+        "statements": [{"text": statement.plain, **_risk(statement)} for statement in change.statements],
         "destructive": change.destructive,
     }
     del data["environment"]  # the resource is listed below its environment

@@ -6,9 +6,14 @@ from tpucfg.diff.change import Difference
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import Resource
+from tpucfg.review.changes.costs.cost_changes import NO_COSTS, CostChanges
 from tpucfg.review.changes.impact import Impact
-from tpucfg.review.changes.resource_change import ResourceChange
+from tpucfg.review.changes.resources.drift import Drift
+from tpucfg.review.changes.resources.resource_change import ResourceChange
+from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
+from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.review.preview.reader import Violation
+from tpucfg.review.preview.refresh import RefreshScope
 
 Source = Literal["program", "head", "preview", "none"]
 """The source of an environment's resources.
@@ -42,8 +47,16 @@ class EnvironmentReview(NamedTuple):
     """The resources of head, if there is nothing to compare them with."""
     has_no_stack: bool = False
     """True if Pulumi reports that the stack does not exist yet."""
+    drift: tuple[Drift, ...] = ()
+    """Differences in the cloud, whatever the change does."""
+    refresh: RefreshScope = "none"
+    """The resources whose drift the preview shows."""
+    bucket_access: BucketAccess | None = None
+    """The grants on the bucket in the cloud; None if its policy was not given."""
     is_new: bool = False
     """True if no resource existed before. Grants on new resources do not widen access to existing data."""
+    unverified: str = ""
+    """The reason why a preview could not be compared with the stack programs: the program of head fails."""
 
 
 class Review(NamedTuple):
@@ -63,6 +76,8 @@ class Review(NamedTuple):
     """The titles of the revisions without a stack program of their own."""
     notes: tuple[str, ...] = ()
     """Sentences about previews that are not shown."""
+    costs: CostChanges = NO_COSTS
+    """Empty if a revision is broken."""
 
     @property
     def is_broken(self) -> bool:
@@ -77,7 +92,7 @@ class Review(NamedTuple):
     @property
     def is_known(self) -> bool:
         """True if all changes to resources are known."""
-        has_problem = any(environment.problem for environment in self.environments)
+        has_problem = any(environment.problem or environment.unverified for environment in self.environments)
         return not (self.is_broken or self.missing_packages or has_problem)
 
     @property
@@ -87,6 +102,76 @@ class Review(NamedTuple):
         return has_destructive_statement or any(change.destructive for change in self.resources)
 
     @property
+    def has_drift(self) -> bool:
+        """True if a resource differs in the cloud, or a bucket's grants were compared."""
+        return any(environment.drift or environment.bucket_access for environment in self.environments)
+
+    @property
     def is_change(self) -> bool:
         """True if anything changes."""
         return bool(self.difference or self.resources or self.impact.statements or self.is_broken)
+
+    def with_statements(self, statements: tuple[LocatedStatement, ...]) -> "Review":
+        """Return the review with further statements before its own."""
+        return self._replace(impact=self.impact._replace(statements=(*statements, *self.impact.statements)))
+
+
+class SpecFailure(NamedTuple):
+    """A spec that cannot be reviewed at all, such as a symbolic link."""
+
+    path: str
+    """The spec's path in the repository."""
+    reason: str
+    help: str
+
+
+class EarlierReview(NamedTuple):
+    """The review of a commit of the same pull request that was reviewed before, to compare with."""
+
+    revision: str
+    """The revision as it was given."""
+    commit: str = ""
+    """The commit to show; empty if this clone lacks it."""
+    id: str = ""
+    """The commit that was read; a trial merge, if that was reviewed."""
+    reviews: tuple[Review, ...] = ()
+    """By stack programs only, as the previews of that commit are not kept."""
+    current: tuple[Review, ...] = ()
+    """The current reviews by stack programs only, to compare with."""
+
+
+class RepositoryReview(NamedTuple):
+    """The reviews of several specs of a repository."""
+
+    reviews: tuple[Review, ...]
+    """In the order of their paths."""
+    failures: tuple[SpecFailure, ...] = ()
+    others: tuple[str, ...] = ()
+    """The paths of the specs that the change cannot affect."""
+    is_of_repository: bool = False
+    """True if the specs were found in the repository, and not given."""
+    statements: tuple[LocatedStatement, ...] = ()
+    """Changes that concern no single spec."""
+    earlier: EarlierReview | None = None
+    """None if no review preceded this one."""
+
+    @property
+    def is_broken(self) -> bool:
+        """True if a spec of head has errors or cannot be read."""
+        return bool(self.failures) or any(review.after.is_broken for review in self.reviews)
+
+    @property
+    def is_known(self) -> bool:
+        """True if all changes to resources are known."""
+        return not self.failures and all(review.is_known for review in self.reviews)
+
+    @property
+    def is_destructive(self) -> bool:
+        """True if data is deleted or loses its protection."""
+        has_destructive_statement = any(located.statement.destructive for located in self.statements)
+        return has_destructive_statement or any(review.is_destructive for review in self.reviews)
+
+    @property
+    def is_change(self) -> bool:
+        """True if anything changes."""
+        return bool(self.failures or self.statements) or any(review.is_change for review in self.reviews)

@@ -11,9 +11,8 @@ from tpucfg.cli.app import run
 def commit_range(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Return the line below the heading of the comment."""
     assert run(["review", *arguments]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].startswith("### tpucfg review")
-    return lines[4]
+    _, _, text = capsys.readouterr().out.partition("### tpucfg review")
+    return text.splitlines()[2]
 
 
 def create_branch(repository: Repository) -> dict[str, str]:
@@ -96,11 +95,11 @@ def test_json_has_full_ids(repository: Repository, capsys: pytest.CaptureFixture
     repository.git("merge", "--quiet", "--no-ff", "topic", "--message=x")
 
     assert run(["review", "--base", "HEAD^1", "--head", "HEAD", "--format", "json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(capsys.readouterr().out)["specs"][0]
     assert data["base"] == {"revision": "HEAD^1", "commit": ids["main"], "merges": None}
     assert data["head"] == {"revision": "HEAD", "commit": repository.git("rev-parse", "HEAD"), "merges": ids["topic"]}
     assert run(["review", "--base", "HEAD", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["head"] == {"revision": None, "commit": None, "merges": None}
+    assert json.loads(capsys.readouterr().out)["specs"][0]["head"] == {"revision": None, "commit": None, "merges": None}
 
 
 def test_folder_as_revision_has_help(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:

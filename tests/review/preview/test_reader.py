@@ -7,7 +7,7 @@ import pytest
 
 from recorded_previews import FOLDER, FORMS, read, read_text, text
 from tpucfg.diff.change import ABSENT
-from tpucfg.review.changes.resource_change import Counts, ResourceChange, count_resources
+from tpucfg.review.changes.resources.resource_change import Counts, ResourceChange, count_resources
 from tpucfg.review.preview.reader import Preview
 
 NAMES = sorted({path.stem for path in FOLDER.glob("*.json")})
@@ -138,7 +138,7 @@ def test_preview_that_never_started_is_a_failure(form: str) -> None:
 
 def test_people_are_redacted() -> None:
     """A person's address is neither in a member nor in a resource's name; a group's address stays."""
-    content = repr(read("member-added"))
+    content = repr(read("member-added").changes)
     assert "ada" not in content
     assert "user:[redacted]@example.com" in content
     assert "group:team@example.com" in content

@@ -1,15 +1,17 @@
 """Changes to environments: location, target, protection, and the bucket that their jobs use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.plan.naming import bucket_of
-from tpucfg.review.changes.statements import LocatedStatement, Statement, format_environments, group_statements
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, format_environments, group_statements
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import listed
 
 _MAX_SIZES: Final = 16
+_MAX_LABELS: Final = 8
+_UNSET: Final = "none"
 LIFTED: Final = "protection lifted"
 """The headline of lifted protection, which the summary omits if a resource already shows it."""
 
@@ -32,15 +34,24 @@ def _statements_about(name: str, before: CompiledRevision, after: CompiledRevisi
         yield from _changed(old, new)
     elif old:
         yield _removed(old[1])
-    elif new and before.project:  # in a project's first spec every environment is new
-        _, environment = new
-        sizes = listed(environment.sizes, _MAX_SIZES)
-        yield Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
+    elif new:
+        yield _added(*new, is_first_spec=before.project is None)
 
 
 def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
     environment = revision.project.environments.get(name) if revision.project else None
     return (revision.project, environment) if revision.project and environment else None
+
+
+def _added(project: Project, environment: Environment, *, is_first_spec: bool) -> Statement:
+    if not is_first_spec:
+        sizes = listed(environment.sizes, _MAX_SIZES)
+        return Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
+    # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
+    trainer = project.trainer
+    program = trainer.image or trainer.package or trainer.module or _UNSET
+    values = (program, environment.project, bucket_of(project, environment))
+    return Statement("new: jobs run {} in the project {} with the bucket {}", values)
 
 
 def _removed(environment: Environment) -> Statement:
@@ -56,7 +67,7 @@ def _removed(environment: Environment) -> Statement:
     # With --run-program, Pulumi runs the stack program, which explains errors of Google's APIs.
     commands = (f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}")
     return Statement(
-        template, ("protect: false", *commands), destructive=True, headline="protected resources left behind"
+        template, ("protect: false", *commands), risk=Risk.DESTRUCTIVE, headline="protected resources left behind"
     )
 
 
@@ -73,17 +84,45 @@ def _changed(old: _EnvironmentOf, new: _EnvironmentOf) -> Iterator[Statement]:
     if old_bucket != new_bucket:
         yield _bucket_changed(old_bucket, new_bucket, before)
     yield from _protection_changed(before, after)
+    yield from _labels_changed(before.labels, after.labels)
+    if before.kube_context != after.kube_context:
+        template = "kubectl context changed from {} to {}"
+        contexts = (before.kube_context or _UNSET, after.kube_context or _UNSET)
+        if after.target == "gke":
+            yield Statement(f"{template}: jobs are submitted to another cluster", contexts, Risk.CAUTION)
+        else:
+            yield Statement(template, contexts)
+
+
+def _labels_changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Statement]:
+    """Yield one sentence for the labels of the bucket and the jobs."""
+    if changes := [*_mapping_changes(before, after)]:
+        shown = changes[:_MAX_LABELS]
+        more = f" and {len(changes) - len(shown):,} more" if len(changes) > len(shown) else ""
+        template = ", ".join(text for text, _ in shown)
+        yield Statement(f"labels: {template}{more}", tuple(value for _, values in shown for value in values))
+
+
+def _mapping_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for key in {**before, **after}:
+        old, new = before.get(key), after.get(key)
+        if old is None and new is not None:
+            yield "{} added ({})", (key, new)
+        elif new is None and old is not None:
+            yield "{} removed (was {})", (key, old)
+        elif old is not None and new is not None and old != new:
+            yield "{} changed from {} to {}", (key, old, new)
 
 
 def _protection_changed(before: Environment, after: Environment) -> Iterator[Statement]:
     if before.protect and not after.protect:
         template = "protection lifted: resources that hold data can be replaced and deleted"
-        yield Statement(template, destructive=True, headline=LIFTED)
+        yield Statement(template, risk=Risk.DESTRUCTIVE, headline=LIFTED)
     if after.protect and not before.protect:
         yield Statement("protection added: Pulumi refuses to delete or replace resources that hold data")
     if before.keep_data and not after.keep_data:
         template = "{} disabled: a bucket removed from the stack is deleted with its objects"
-        yield Statement(template, ("keep_data",), destructive=True, headline="data no longer kept")
+        yield Statement(template, ("keep_data",), risk=Risk.DESTRUCTIVE, headline="data no longer kept")
     if after.keep_data and not before.keep_data:
         yield Statement("{} enabled: a bucket removed from the stack is kept with its objects", ("keep_data",))
 
@@ -102,4 +141,4 @@ def _bucket_changed(old_bucket: str, new_bucket: str, before: Environment) -> St
             changed + "the new bucket starts empty, and the old one is kept with its objects and still billed", buckets
         )
     deleted = "the new bucket starts empty, and the old one is deleted with its objects"
-    return Statement(changed + deleted, buckets, destructive=True, headline="data deleted")
+    return Statement(changed + deleted, buckets, risk=Risk.DESTRUCTIVE, headline="data deleted")

@@ -1,4 +1,4 @@
-"""Changes to `allow`, `gate` and `prices`, which no config contains."""
+"""Changes to `allow`, `allow_drift`, `gate` and `prices`, which no config contains."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -6,12 +6,13 @@ from typing import Final
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import RULES, Finding, errors
 from tpucfg.findings.finding import ALLOWED_PREFIX
-from tpucfg.review.changes.statements import Statement
+from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.spec.project import Gate, Number, Project
 from tpucfg.text_format import listed
 
 _LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
 """The thresholds of a gate, which can become stricter or less strict."""
+_STRICTER: Final = ": the gate is stricter"
 _UNSET: Final = "none"
 _NO_PRICE: Final = "–"
 
@@ -25,12 +26,27 @@ def allowance_statements(before: CompiledRevision, after: CompiledRevision) -> I
     for rule, reason in new.items():
         if rule in newly_allowed:
             error = ", an error," if RULES[rule].level == "error" else ""
-            yield Statement(f"{{}}{error} is now allowed ({{}})", (rule, reason), headline=f"{rule} allowed")
+            risk = Risk.CAUTION if error else Risk.NONE
+            yield Statement(f"{{}}{error} is now allowed ({{}})", (rule, reason), risk, f"{rule} allowed")
         elif rule in old and old[rule] != reason:
             yield Statement("reason for allowing {} changed from {} to {}", (rule, old[rule], reason))
     for rule in old:
         if rule not in new:
             yield Statement("{} is no longer allowed", (rule,), headline=f"{rule} no longer allowed")
+
+
+def known_drift_statements(before: Project | None, after: Project) -> Iterator[Statement]:
+    """Yield the entries of `allow_drift` that the spec adds, changes or removes: known drift is no caution."""
+    old = before.allow_drift if before else {}
+    for urn, reason in after.allow_drift.items():
+        if urn not in old:
+            template = "drift of {} is now allowed ({}): from the next change on, a review lists it without a caution"
+            yield Statement(template, (urn, reason), risk=Risk.CAUTION, headline="drift allowed")
+        elif old[urn] != reason:
+            yield Statement("reason for allowing drift of {} changed from {} to {}", (urn, old[urn], reason))
+    for urn in old:
+        if urn not in after.allow_drift:
+            yield Statement("drift of {} is no longer allowed", (urn,))
 
 
 def allowed_findings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
@@ -55,7 +71,8 @@ def gate_statements(before: Project, after: Project) -> Iterator[Statement]:
     if before.gate and after.gate:
         yield from _gate_changed(before.gate, after.gate)
     elif before.gate:
-        yield Statement("{} removed: rungs no longer need a passing result", ("gate",), headline="gate removed")
+        text = "{} removed: rungs no longer need a passing result"
+        yield Statement(text, ("gate",), Risk.CAUTION, "gate removed")
     elif after.gate:
         conditions = [f"{key} {value}" for key, value in after.gate._asdict().items() if value is not None]
         template = "{} added: rungs now need a passing result ({})"
@@ -68,13 +85,15 @@ def _gate_changed(before: Gate, after: Gate) -> Iterator[Statement]:
         if old == new:
             continue
         values = (f"gate.{key}", *(_UNSET if value is None else str(value) for value in (old, new)))
-        yield Statement(f"{{}} changed from {{}} to {{}}{_strictness(key, old, new)}", values, headline="gate changed")
+        strictness = _strictness(key, old, new)
+        risk = Risk.NONE if strictness == _STRICTER else Risk.CAUTION
+        yield Statement(f"{{}} changed from {{}} to {{}}{strictness}", values, risk, "gate changed")
 
 
 def _strictness(key: str, old: object, new: object) -> str:
     if key not in _LOWER_IS_STRICTER or not isinstance(old, float | int) or not isinstance(new, float | int):
         return ""
-    return ": the gate is stricter" if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"
+    return _STRICTER if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"
 
 
 def _prices_changed(before: Mapping[str, Number], after: Mapping[str, Number]) -> Iterator[Statement]:
@@ -84,7 +103,10 @@ def _prices_changed(before: Mapping[str, Number], after: Mapping[str, Number]) -
         if before.get(name) != after.get(name)
     ]
     if changes:
-        yield Statement("{} changed: {}", ("prices", listed(changes)), headline="prices changed")
+        # With a lower price, or none, everything looks cheaper.
+        is_lower = any(name not in after or after[name].value < price.value for name, price in before.items())
+        risk = Risk.CAUTION if is_lower else Risk.NONE
+        yield Statement("{} changed: {}", ("prices", listed(changes)), risk, headline="prices changed")
 
 
 def _price(price: Number | None) -> str:

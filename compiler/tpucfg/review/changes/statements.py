@@ -2,18 +2,37 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
+from tpucfg.diff.change import mark_as_other
+from tpucfg.diff.value_pairs import show_texts
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
 from tpucfg.text_format import format_value, listed
 
 _MAX_VALUE_LENGTH: Final = 200
 """Characters of a value: names of images and buckets are shorter."""
+_MAX_LINE_LENGTH: Final = 1500
+"""Characters of a line: one scope must not push the others out of a comment of 65,536 characters."""
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
 _MAX_VARIANTS: Final = 3
 """Limit for texts that differ only in the name of their environment; more are replaced by one general text."""
+
+
+class Risk(IntEnum):
+    """The risk of a change; a review lists the highest first."""
+
+    NONE = 0
+    CAUTION = 1
+    """Something becomes worse, but neither data nor access is affected."""
+    ACCESS = 2
+    """Access is granted, or a barrier against access is removed."""
+    UNKNOWN = 3
+    """The review cannot show the effect."""
+    DESTRUCTIVE = 4
+    """Data or the protection of data is lost, or the change can hide such a loss."""
 
 
 class Statement(NamedTuple):
@@ -23,10 +42,24 @@ class Statement(NamedTuple):
     """The sentence, with `{}` for each value."""
     # Kept apart from the sentence: Markdown shows values as code, so no text from a spec can act as markup.
     values: tuple[str, ...] = ()
-    destructive: bool = False
-    """True if data, or the protection of data, is lost."""
+    risk: Risk = Risk.NONE
     headline: str = ""
     """A short form for the headline of the review; empty if its counts of resources and configs include the change."""
+
+    @property
+    def destructive(self) -> bool:
+        """True if `--fail-on destructive` has to fail."""
+        return self.risk is Risk.DESTRUCTIVE
+
+    @property
+    def markdown(self) -> str:
+        """Markdown of the sentence, with each value as code."""
+        return self.template.format(*map(code, _shown(self.values)))
+
+    @property
+    def plain(self) -> str:
+        """Plain text of the sentence."""
+        return self.template.format(*_shown(self.values))
 
     def with_env_placeholder(self, environment: str) -> "Statement":
         """Return the statement with `<env>` instead of the environment's name."""
@@ -44,24 +77,44 @@ class LocatedStatement(NamedTuple):
     @property
     def plain(self) -> str:
         """Plain text of scope and statement, for JSON."""
-        sentence = self.statement.template.format(*map(_short, self.statement.values))
-        return f"{self.scope}: {sentence}" if self.scope else sentence
-
-    @property
-    def markdown(self) -> str:
-        """Markdown of the statement without its scope."""
-        return self.statement.template.format(*(code(_short(value)) for value in self.statement.values))
+        return f"{self.scope}: {self.statement.plain}" if self.scope else self.statement.plain
 
 
 def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
     """Return lines of Markdown, one for each scope."""
     by_scope: dict[str, list[str]] = {}
-    for scope, statement in ((item.scope, item.markdown) for item in located):
+    for scope, statement in ((item.scope, item.statement.markdown) for item in located):
         by_scope.setdefault(scope, []).append(statement)
     return [
-        f"**{prose(scope)}**: {'; '.join(statements)}" if scope else "; ".join(statements)
+        f"**{prose(scope)}**: {_joined(statements)}" if scope else _joined(statements)
         for scope, statements in by_scope.items()
     ]
+
+
+def _joined(statements: Sequence[str]) -> str:
+    """Return the statements as one line, the last ones only counted if the line would be very long."""
+    shown: list[str] = []
+    remaining = _MAX_LINE_LENGTH
+    for statement in statements:
+        remaining -= len(statement)
+        if shown and remaining < 0:
+            return "; ".join([*shown, f"… and {len(statements) - len(shown):,} more"])
+        shown.append(statement)
+    return "; ".join(shown)
+
+
+def _shown(values: Sequence[str]) -> list[str]:
+    """Return the values as they are shown; two that differ are never shown as the same text."""
+    shown = [*map(_short, values)]
+    for index in range(1, len(values)):
+        before, after = values[index - 1 : index + 1]
+        if before != after and shown[index - 1] == shown[index]:
+            texts = redact(before), redact(after)
+            if texts[0] == texts[1]:
+                shown[index] = mark_as_other(shown[index])
+            else:
+                shown[index - 1 : index + 1] = show_texts(*texts, _MAX_VALUE_LENGTH)[:2]
+    return shown
 
 
 def _short(value: str) -> str:

@@ -1,42 +1,99 @@
 """Risks that a reviewer must not miss: lost data, lifted protection, wider access, and unknown changes."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from tpucfg.infra.grants import HIDDEN
 from tpucfg.markdown import code, prose
-from tpucfg.redaction import redact
-from tpucfg.review.changes.resource_change import BUCKET, STATEFUL_TYPES, ResourceChange, Widening
-from tpucfg.review.changes.statements import format_environments, generalize, join_statements
+from tpucfg.redaction import SECRET, redact
+from tpucfg.review.changes.resources.resource_change import (
+    BUCKET,
+    STATEFUL_TYPES,
+    UNKNOWN,
+    Reason,
+    ResourceChange,
+    Widening,
+)
+from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
+from tpucfg.review.markdown.drift_lines import access_lines, drift_line
 from tpucfg.review.review import EnvironmentReview, Review
 
-_WIDENING_TEMPLATES: Final = {
-    "new": "grants {what} to {who}",
-    "broader": "grants the broader {what} to {who}",
-    "basic": "grants the basic role {what} to {who}",
-    "public": "grants {what} to everyone, through {who}",
+_WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
+    "new": "grants {what} on {on} to {who}",
+    "own": "grants {what} on {on} to {who}",
+    "broader": "grants the broader {what} on {on} to {who}",
+    "basic": "grants the basic role {what} on {on} to {who}",
+    "public": "grants {what} on {on} to everyone, through {who}",
+    "condition": "grants {what} on {on} to {who} under another condition than before",
+    "unconditional": "grants {what} on {on} to {who} without the condition that it had",
+    "names": "names everyone, through {who}, in {what}",
     "opens": "no longer prevents access to single objects: {what}",
-    "policy": "replaces a whole IAM policy: {what}",
+    "policy": "replaces the whole IAM policy of {on}: {what}",
 }
-_ALWAYS_RISKY: Final = ("basic", "public", "opens", "policy")
-"""Kinds of access that are a risk on new resources too, unlike a grant of a specific role."""
-_UNKNOWN_MEMBER: Final = "an unknown member"
+"""Sentences by the kind of access."""
+_UNKNOWN_MEMBERS: Final[Mapping[str, str]] = {
+    "": "an unknown member",
+    UNKNOWN: "a member that is known only after the update",
+    HIDDEN: "an unknown member",
+    SECRET: "a member that the program keeps secret",
+}
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
+_ONLY_DECLARED: Final = (
+    "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
+    "of something else"
+)
+_UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
 _CODE: Final = re.compile(r"`[^`]+`")
 
 
-def cautions(review: Review) -> list[str]:
-    """Return each risk as a line of Markdown; environments with the same risk share a line."""
+class Caution(NamedTuple):
+    """A risk, as a line of Markdown."""
+
+    risk: Risk
+    text: str
+
+
+_RISK_NOUNS: Final[Mapping[Risk, tuple[str, str]]] = {
+    Risk.DESTRUCTIVE: ("loss of data or protection", "losses of data or protection"),
+    Risk.UNKNOWN: ("unknown effect", "unknown effects"),
+    Risk.ACCESS: ("grant of access", "grants of access"),
+    Risk.CAUTION: ("other risk", "other risks"),
+}
+"""Singular and plural, the highest risk first."""
+
+
+def cautions(review: Review) -> list[Caution]:
+    """Return all risks, the highest first; environments with the same risk share a line."""
     unprotected = {*_unprotected_environments(review)}
-    # The key is the line with a placeholder; the values are the exact lines with their environments.
-    lines: dict[str, list[tuple[str, str]]] = {}
+    # The key has a placeholder for the environment; the values are the exact lines with their environments.
+    lines: dict[Caution, list[tuple[Caution, str]]] = {}
     for environment in review.environments:
         name = environment.environment
-        for line in _environment_cautions(environment, is_reported=name in unprotected):
-            lines.setdefault(_with_placeholder(line, name), []).append((line, name))
-    statements = join_statements(located for located in review.impact.statements if located.statement.destructive)
+        for caution in _environment_cautions(environment, is_reported=name in unprotected):
+            general = caution._replace(text=_with_placeholder(caution.text, name))
+            lines.setdefault(general, []).append((caution, name))
     grouped = (pair for general, exact in lines.items() for pair in generalize(general, exact))
-    return [*statements, *(f"**{prose(format_environments(names))}**: {line}" for line, names in grouped)]
+    scoped = [
+        caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in grouped
+    ]
+    return sorted([*_statement_cautions(review), *scoped], key=lambda caution: -caution.risk)
+
+
+def _statement_cautions(review: Review) -> Iterator[Caution]:
+    """Yield the statements that have a risk; those with the same scope and risk share a line."""
+    for risk in _RISK_NOUNS:
+        located = (located for located in review.impact.statements if located.statement.risk is risk)
+        yield from (Caution(risk, line) for line in join_statements(located))
+
+
+def format_risks(listed: Sequence[Caution]) -> str:
+    """Return the number of cautions by risk: `2 losses of data or protection, 1 grant of access`."""
+    counts = Counter(caution.risk for caution in listed)
+    return ", ".join(
+        f"{counts[risk]:,} {nouns[counts[risk] != 1]}" for risk, nouns in _RISK_NOUNS.items() if counts[risk]
+    )
 
 
 def _with_placeholder(line: str, environment: str) -> str:
@@ -56,7 +113,7 @@ def _unprotected_environments(review: Review) -> Iterator[str]:
     return (name for name in before if name in after and before[name].protect and not after[name].protect)
 
 
-def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[str]:
+def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[Caution]:
     """Yield the risks in one environment.
 
     Args:
@@ -66,50 +123,72 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
     changes = environment.changes
     if not is_reported:
         lifted = [change for change in changes if change.protection == "lifted"]
-        yield from _shared_caution(lifted, "is no longer protected")
+        yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
     for op, removal in _REMOVALS.items():
         refused = [change for change in changes if change.op == op and change.refused]
         text = f"{removal}, which Pulumi refuses while it is protected: lift the protection first, in a separate update"
-        yield from _shared_caution(refused, text)
+        yield from _shared_caution(Risk.CAUTION, refused, text)
     for change in changes:
         yield from _change_cautions(change, is_new=environment.is_new)
+    yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
+    yield from _drift_cautions(environment)
     yield from _bucket_region_conflict(environment)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
-        yield f"{code(finding.id)} {prose(redact(message))}"
+        yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")
     for violation in environment.violations:
         resource = f" ({code(violation.name)})" if violation.name else ""
-        yield f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
+        text = f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
+        yield Caution(Risk.CAUTION, text)
     if environment.problem:
-        yield f"{_problem_consequence(environment)}: {prose(redact(environment.problem.reason))}"
+        text = f"{_problem_consequence(environment)}: {prose(redact(environment.problem.reason))}"
+        yield Caution(Risk.UNKNOWN, text)
+    if environment.unverified:
+        yield Caution(Risk.UNKNOWN, f"{_UNVERIFIED}: {prose(redact(environment.unverified))}")
 
 
-def _shared_caution(changes: Sequence[ResourceChange], text: str) -> Iterator[str]:
+def _drift_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
+    for drift in environment.drift:
+        if drift.risk:
+            access = [_describe_widening(item) for item in drift.widened if item.why in _WIDENING_TEMPLATES]
+            yield Caution(drift.risk, drift_line(drift, access))
+    if environment.bucket_access:
+        yield from (Caution(Risk.ACCESS, line) for line in access_lines(environment.bucket_access))
+        if problem := environment.bucket_access.problem:
+            yield Caution(Risk.UNKNOWN, f"drift of the grants on the bucket is unknown: {prose(redact(problem))}")
+
+
+def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) -> Iterator[Caution]:
     """Yield one line for all changes; it names one resource, preferably one that contains data."""
     if changes:
         first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
         more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
-        yield f"{_label(first)}{more} {text}"
+        yield Caution(risk, f"{_label(first)}{more} {text}")
 
 
-def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[str]:
+def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Caution]:
     removal = _REMOVALS.get(change.op)
     # A refused removal is reported with its remedy.
     if removal and change.loses_data and not change.refused:
         because = f" (because of {', '.join(map(code, change.because))})" if change.because else ""
-        yield f"{_label(change)} {removal}{because}: **its data is lost**"
+        yield Caution(Risk.DESTRUCTIVE, f"{_label(change)} {removal}{because}: **its data is lost**")
+    for statement in change.statements:
+        if statement.risk:
+            yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
     for widening in change.widened:
-        if widening.why in _ALWAYS_RISKY or not is_new:
-            yield f"{_label(change)} {_describe_widening(widening)}"
+        # A preview can claim that nothing existed before; then its grants are new.
+        if widening.why != "own" or not is_new:
+            yield Caution(Risk.ACCESS, f"{_label(change)} {_describe_widening(widening)}")
 
 
 def _describe_widening(widening: Widening) -> str:
-    member = code(widening.who) if widening.who else _UNKNOWN_MEMBER
-    return _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), who=member)
+    member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
+    target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
+    return _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
 
 
-def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[str]:
+def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[Caution]:
     """Yield a caution for a bucket that is deleted and created under the same name, which Google refuses."""
     buckets = [change for change in environment.changes if change.type == BUCKET]
     deleted = {_bucket_name(change) for change in buckets if change.op == "delete"}
@@ -117,10 +196,11 @@ def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[str]:
     for name in created:
         if name and name in deleted:
             key = f"environments.{environment.environment}.bucket"
-            yield (
+            text = (
                 f"the bucket {code(name)} exists already and cannot move to another region: set {code(key)} to another "
                 "name, or remove that key, as the default name contains the region"
             )
+            yield Caution(Risk.CAUTION, text)
 
 
 def _bucket_name(change: ResourceChange) -> str:

@@ -1,47 +1,98 @@
 """The review as one Markdown comment: summary, cautions, impact, warnings, and folded details."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 from urllib.parse import quote
 
 from tpucfg.diff.describe import format_config_counts
 from tpucfg.findings import Finding
-from tpucfg.markdown import alert, code, details, html, prose, table
+from tpucfg.install_source import INSTALL_INFRA
+from tpucfg.markdown import alert, code, html, prose, table
 from tpucfg.redaction import redact
-from tpucfg.review.changes.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
+from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
-from tpucfg.review.markdown.cautions import cautions
+from tpucfg.review.markdown.cautions import Caution, cautions, format_risks
 from tpucfg.review.markdown.commit_range import format_commit_range, format_revision
+from tpucfg.review.markdown.costs import cost_block, cost_sections
+from tpucfg.review.markdown.drift_lines import drift_block, drift_sections
 from tpucfg.review.markdown.footer import footer
+from tpucfg.review.markdown.section import Section, fold, table_block
 from tpucfg.review.markdown.sections import config_sections, resource_sections
-from tpucfg.review.markdown.size_limit import Section, fit_sections
+from tpucfg.review.markdown.since_line import reviewed_marker, since_line
+from tpucfg.review.markdown.size_limit import fit_sections
 from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import counts_table, headline
-from tpucfg.review.review import Review
+from tpucfg.review.review import EarlierReview, Review
+from tpucfg.text_format import format_value
 
 _DEFAULT_SPEC: Final = "tpucfg.yaml"
 _MAX_STATEMENTS: Final = 40
+_MAX_BLOCK_BYTES: Final = 20_000
+"""Limit for the cautions, and for the statements without risk: both and the other blocks fit into a comment."""
 _MAX_FINDINGS: Final = 12
+_MAX_MESSAGE_LENGTH: Final = 500
 _MAX_OPEN_ROWS: Final = 12
 """Rungs that can be read at a glance; a longer table is folded."""
-_JSON_COMMAND: Final = "tpucfg review --format json"
+OMISSION_HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
+"""The last line of a comment from which something is omitted."""
 
 
-def comment(review: Review) -> str:
-    """Return the comment. Equal reviews have equal bytes, so that a workflow can skip an unchanged comment."""
+def comment(
+    review: Review, others: str = "", earlier: EarlierReview | None = None, *, is_of_repository: bool = False
+) -> str:
+    """Return the comment. Equal reviews have equal bytes, so that a workflow can skip an unchanged comment.
+
+    Args:
+        review: the review of one spec.
+        others: a line of Markdown about the specs that are not reviewed.
+        earlier: the review of the commit that was reviewed before.
+        is_of_repository: True for the only affected spec of a repository, whose next review may affect others. Their
+            comment has to replace this one, so it has the same marker.
+    """
     spec = review.after.snapshot.repository_path
-    name = f" of {code(spec)}" if _has_own_marker(spec) else ""
+    name = f" of {code(spec)}" if has_own_marker(spec) else ""
     commits = format_commit_range(review.before.snapshot, review.after.snapshot)
-    head = [marker(spec), f"### tpucfg review{name}: {headline(review)}", commits]
-    if review.is_broken:
-        head += spec_errors(review)
-    elif not review.is_change:
-        head.append(f"{format_config_counts(review.difference)}.".capitalize())
-    blocks = (counts_table(review), _caution_block(review), _impact_block(review), _findings_blocks(review))
-    head += [block for block in blocks if block]
-    folds = [*_long_table(review), *resource_sections(review.environments), *config_sections(review.difference)]
-    hint = f"_Complete output: {code(_JSON_COMMAND)}._"
-    return fit_sections("\n\n".join(head), folds, footer(review), omission_hint=hint)
+    title = f"### tpucfg review{name}: {headline(review)}"
+    head = [markers("" if is_of_repository else spec, review, earlier), title, commits, since_line(earlier)]
+    head += [*description(review), caution_block(cautions(review)), *effects(review)]
+    last = "\n\n".join(line for line in (others, footer(review)) if line)
+    return fit_sections("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
+
+
+def description(review: Review) -> list[str]:
+    """Return the blocks before the cautions: errors of the specs, and the table of counts."""
+    blocks = [*spec_errors(review)] if review.is_broken else []
+    if not review.is_change:
+        blocks.append(f"{format_config_counts(review.difference)}.".capitalize())
+    return [*blocks, counts_table(review), _missing_packages(review)]
+
+
+def _missing_packages(review: Review) -> str:
+    if not review.missing_packages:
+        return ""
+    return f"Resource changes are not known: {prose(review.missing_packages)}. To show them: {code(INSTALL_INFRA)}."
+
+
+def effects(review: Review) -> list[str]:
+    """Return the blocks after the cautions."""
+    return [cost_block(review), _impact_block(review), drift_block(review.environments), _findings_blocks(review)]
+
+
+def folds(review: Review) -> list[Section]:
+    """Return the parts that can be cut."""
+    return [
+        *cost_sections(review),
+        *_long_table(review),
+        *resource_sections(review.environments),
+        *drift_sections(review.environments),
+        *config_sections(review.difference),
+    ]
+
+
+def markers(spec: str, review: Review, earlier: EarlierReview | None) -> str:
+    """Return the first two lines of a comment, which are for workflows."""
+    return "\n".join(filter(None, (marker(spec), reviewed_marker(review.after.snapshot, earlier))))
 
 
 def marker(spec: str) -> str:
@@ -52,27 +103,35 @@ def marker(spec: str) -> str:
             that each spec has a comment of its own.
     """
     # `--` would end the HTML comment: https://html.spec.whatwg.org/multipage/syntax.html#comments
-    path = f": {quote(spec, safe='/').replace('--', '%2D%2D')}" if _has_own_marker(spec) else ""
+    path = f": {quote(spec, safe='/').replace('--', '%2D%2D')}" if has_own_marker(spec) else ""
     return f"<!-- tpucfg-review{path} -->"
 
 
-def _has_own_marker(spec: str) -> bool:
+def has_own_marker(spec: str) -> bool:
+    """Return True for a spec whose comment is not that of the default spec."""
     return spec not in {"", _DEFAULT_SPEC}
 
 
-def _caution_block(review: Review) -> str:
-    lines = cautions(review)
-    if len(lines) > _MAX_STATEMENTS:
-        lines = [*lines[:_MAX_STATEMENTS], f"… and {len(lines) - _MAX_STATEMENTS:,} more"]
+def caution_block(listed: Sequence[Caution]) -> str:
+    """Return the cautions as an alert, the first ones in full and a summary of the rest; empty without cautions."""
+    lines = _first_lines([caution.text for caution in listed])
+    if omitted := listed[len(lines) :]:
+        lines.append(f"… and {len(omitted):,} more: {format_risks(omitted)}")
     return alert("CAUTION", lines) if lines else ""
+
+
+def _first_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines that are few and short enough to leave room for the other parts of a comment."""
+    ends = accumulate(len(line.encode(errors="replace")) for line in lines[:_MAX_STATEMENTS])
+    return [line for line, end in zip(lines, ends, strict=False) if end <= _MAX_BLOCK_BYTES]
 
 
 def _impact_block(review: Review) -> str:
     """Return the statements that are no cautions, and the table of rungs if it is short."""
-    harmless = (located for located in review.impact.statements if not located.statement.destructive)
+    harmless = (located for located in review.impact.statements if not located.statement.risk)
     lines = [f"- {line}" for line in join_statements(harmless)]
-    if len(lines) > _MAX_STATEMENTS:
-        lines = [*lines[:_MAX_STATEMENTS], f"- … and {len(lines) - _MAX_STATEMENTS:,} more"]
+    if omitted := len(lines) - len(shown := _first_lines(lines)):
+        lines = [*shown, f"- … and {omitted:,} more"]
     rows = _rows_to_show(review)
     blocks = ["**Impact**"] if lines or rows else []
     blocks += ["\n".join(lines)] if lines else []
@@ -82,8 +141,10 @@ def _impact_block(review: Review) -> str:
 
 def _long_table(review: Review) -> list[Section]:
     rows = _rows_to_show(review)
+    if len(rows) <= _MAX_OPEN_ROWS:
+        return []
     title = f"the figures of {len(rows):,} rungs"
-    return [Section(title, details(html(title), _rung_table(review, rows)))] if len(rows) > _MAX_OPEN_ROWS else []
+    return [fold(title, html(title), [table_block(_rung_table(review, rows), [*map(row_label, rows)])])]
 
 
 def _rows_to_show(review: Review) -> tuple[ScalingRow, ...]:
@@ -121,6 +182,10 @@ def _findings_blocks(review: Review) -> str:
 
 
 def _finding_list(findings: Sequence[Finding]) -> str:
-    lines = [f"- {code(finding.id)} {prose(redact(finding.message))}" for finding in findings[:_MAX_FINDINGS]]
+    lines = [f"- {code(finding.id)} {prose(_message(finding))}" for finding in findings[:_MAX_FINDINGS]]
     more = [f"- … and {len(findings) - _MAX_FINDINGS:,} more"] if len(findings) > _MAX_FINDINGS else []
     return "\n".join([*lines, *more])
+
+
+def _message(finding: Finding) -> str:
+    return format_value(redact(finding.message), quoted=False, max_length=_MAX_MESSAGE_LENGTH)

@@ -17,7 +17,7 @@ def format_commit_range(before: Snapshot, after: Snapshot) -> str:
     head = _format_head(after)
     if before.commit is None:
         return f"_From nothing ({code(before.title)} has no commits yet) to {head}._"
-    name, commit = _given_name(before), _short_id(before.commit.id)
+    name, commit = _given_name(before), short_id(before.commit.id)
     if before.commit.is_merge_base:
         return f"_From {commit}, the merge base with {name or 'the base'}, to {head}._"
     return f"_From {f'{name} ({commit})' if name else commit} to {head}._"
@@ -41,10 +41,10 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
 def _format_head(head: Snapshot) -> str:
     if head.commit is None:
         return format_revision(head)
-    name, commit = _given_name(head), _short_id(head.commit.id)
+    name, commit = _given_name(head), short_id(head.commit.id)
     if head.commit.merges:
         # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.
-        return f"{name or commit}, which merges {_short_id(head.commit.merges)} into the base"
+        return f"{name or commit}, which merges {short_id(head.commit.merges)} into the base"
     return f"{name} ({commit})" if name else commit
 
 
@@ -55,5 +55,6 @@ def _given_name(snapshot: Snapshot) -> str:
     return "" if is_id else code(title)
 
 
-def _short_id(commit: str) -> str:
+def short_id(commit: str) -> str:
+    """Return the beginning of a commit's id."""
     return commit[:_SHORT_ID_LENGTH]

@@ -1,21 +1,27 @@
 """The last line of a comment: the source of the resource changes, and what that source cannot show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tpucfg.markdown import code, prose
 from tpucfg.review.markdown.commit_range import format_revision
-from tpucfg.review.review import Review, Source
+from tpucfg.review.preview.refresh import RefreshScope
+from tpucfg.review.review import EnvironmentReview, Review, Source
 from tpucfg.text_format import listed
 
-_INSTALL: Final = "pip install 'tpucfg[infra]'"
 _MAX_NAMES: Final = 16
+_DRIFT_EFFECTS: Final[Mapping[RefreshScope, str]] = {
+    "none": f"is not detected, as its preview was taken without {code('--refresh')}",
+    "changed": (
+        "is shown only of resources that the update changes, as its preview was taken without "
+        f"{code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
+    ),
+}
+"""Limits of the comment, by the scope of the preview's refresh."""
 
 
 def footer(review: Review) -> str:
     """Return the line; empty if there are no resources."""
-    if review.missing_packages:
-        return f"_Resource changes are not shown: {prose(review.missing_packages)}. To include them: {code(_INSTALL)}._"
     sentences = [*_source_sentences(review), *map(prose, review.notes)]
     return f"_{' '.join(sentences)}_" if sentences else ""
 
@@ -24,6 +30,9 @@ def _source_sentences(review: Review) -> Iterator[str]:
     previewed, compared, declared = (_names(review, source) for source in ("preview", "program", "head"))
     if previewed:
         yield f"Resources of {_listed(previewed)}: from Pulumi's preview."
+        for scope, effect in _DRIFT_EFFECTS.items():
+            if names := [name.environment for name in review.environments if _has_scope(name, scope)]:
+                yield f"Drift of {_listed(names)} {effect}."
     # Environments are named only if there are several sources.
     others = f" of {_listed(compared or declared)}" if previewed else ""
     if compared:
@@ -37,6 +46,11 @@ def _source_sentences(review: Review) -> Iterator[str]:
 
 def _names(review: Review, source: Source) -> list[str]:
     return [environment.environment for environment in review.environments if environment.source == source]
+
+
+def _has_scope(environment: EnvironmentReview, scope: RefreshScope) -> bool:
+    is_previewed = environment.source == "preview" and not environment.problem
+    return is_previewed and environment.refresh == scope
 
 
 def _programs(review: Review) -> str:

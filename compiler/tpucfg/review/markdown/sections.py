@@ -4,19 +4,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group, redact_difference
+from tpucfg.diff.change import Change, ConfigKey, Difference, Group, redact_difference
 from tpucfg.diff.describe import (
     ALL_CONFIGS,
+    change_diff,
     change_labels,
-    format_change_value,
     format_config_counts,
     format_keys,
     is_flag,
 )
-from tpucfg.markdown import code, details, fence, html, html_code, prose
-from tpucfg.redaction import redact
-from tpucfg.review.changes.resource_change import ResourceChange
-from tpucfg.review.markdown.size_limit import Section, fit_sections
+from tpucfg.infra.resources import Resource
+from tpucfg.markdown import code, html, html_code, prose
+from tpucfg.redaction import redact, redact_report
+from tpucfg.review.changes.resources.resource_change import ResourceChange
+from tpucfg.review.markdown.section import Block, Item, Section, code_block, fold
+from tpucfg.review.markdown.size_limit import fit_sections
 from tpucfg.review.review import EnvironmentReview
 from tpucfg.text_format import listed
 
@@ -56,16 +58,14 @@ def config_sections(difference: Difference) -> list[Section]:
 def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
     keys, labels = format_keys(group.keys, common), change_labels(group.changes)
     # A script can have the same line several times.
-    lines = dict.fromkeys(
-        line
-        for change, label in zip(group.changes, labels, strict=True)
-        for line in _diff_lines(change, label, flag=is_flag(change))
+    items = dict.fromkeys(
+        _diff_item(change, label, flag=is_flag(change)) for change, label in zip(group.changes, labels, strict=True)
     )
     # The last step of each path is enough to recognize a change.
     short_labels = listed([*dict.fromkeys(label.rpartition(".")[2] for label in labels)], _MAX_SUMMARY_LABELS)
     prefix = "" if keys == ALL_CONFIGS else "configs of "
     summary = f"{prefix}{html_code(keys)}: {html(short_labels)}"
-    return Section(f"{prefix}{prose(keys)}", details(summary, fence("\n".join(lines), "diff")))
+    return fold(f"{prefix}{prose(keys)}", summary, [code_block([*items], "diff")])
 
 
 # Resources
@@ -73,16 +73,16 @@ def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
 
 def resource_sections(environments: Sequence[EnvironmentReview]) -> list[Section]:
     """Return a fold for each set of environments whose resources change in the same way."""
-    names_by_content: dict[tuple[str, str], list[str]] = {}
+    names_by_content: dict[tuple[str, tuple[Block, ...]], list[str]] = {}
     for environment in environments:
-        if body := "\n\n".join(_resource_blocks(environment)):
-            names_by_content.setdefault((_summarize(environment), body), []).append(environment.environment)
-    return [_resource_section(names, summary, body) for (summary, body), names in names_by_content.items()]
+        if blocks := tuple(block for block in _resource_blocks(environment) if block.items):
+            names_by_content.setdefault((_summarize(environment), blocks), []).append(environment.environment)
+    return [_resource_section(names, summary, blocks) for (summary, blocks), names in names_by_content.items()]
 
 
-def _resource_section(environments: Sequence[str], summary: str, body: str) -> Section:
+def _resource_section(environments: Sequence[str], summary: str, blocks: tuple[Block, ...]) -> Section:
     names = listed(environments, _MAX_NAMES)
-    return Section(f"resources of {prose(names)}", details(f"resources of {html_code(names)}: {html(summary)}", body))
+    return fold(f"resources of {prose(names)}", f"resources of {html_code(names)}: {html(summary)}", blocks)
 
 
 def _summarize(environment: EnvironmentReview) -> str:
@@ -97,28 +97,30 @@ def _summarize(environment: EnvironmentReview) -> str:
     return ", ".join(phrases) or "warnings"
 
 
-def _resource_blocks(environment: EnvironmentReview) -> Iterator[str]:
+def _resource_blocks(environment: EnvironmentReview) -> Iterator[Block]:
     problem = environment.problem
     if problem:
-        yield prose(redact(problem.reason))
+        yield Block((Item(prose(redact(problem.reason)), "the problem"),))
         if problem.output:
-            yield fence("\n".join(redact(line) for line in problem.output))
+            yield code_block([Item(redact_report(line)) for line in problem.output])
     if environment.warnings:
-        yield "\n".join(f"- warning: {prose(line)}" for line in environment.warnings)
+        yield Block(tuple(Item(f"- warning: {prose(line)}", "a warning") for line in environment.warnings))
     if environment.is_new:
         # Only the names: with every input the fold would repeat the whole program.
-        yield "\n".join(_created_resource(change) for change in environment.changes)
+        yield Block(tuple(Item(_created_resource(change), change.name) for change in environment.changes))
         return
     if environment.declared:
-        yield "\n".join(
-            f"- {_resource_label(resource.kind, resource.name, resource.inputs)}" for resource in environment.declared
-        )
-    if lines := [f"- {_change_title(change)}" for change in environment.changes if not change.inputs]:
-        yield "\n".join(lines)
+        yield Block(tuple(_declared_resource(resource) for resource in environment.declared))
+    if unlisted := [change for change in environment.changes if not change.inputs]:
+        yield Block(tuple(Item(f"- {_change_title(change)}", change.name) for change in unlisted))
     for change in environment.changes:
         if change.inputs:
-            yield _change_title(change)
-            yield fence("\n".join(_input_lines(change.inputs)), "diff")
+            yield Block((Item(_change_title(change), change.name),))
+            yield code_block([*_input_items(change)], "diff")
+
+
+def _declared_resource(resource: Resource) -> Item:
+    return Item(f"- {_resource_label(resource.kind, resource.name, resource.inputs)}", resource.name)
 
 
 def _created_resource(change: ResourceChange) -> str:
@@ -141,17 +143,18 @@ def _change_title(change: ResourceChange) -> str:
         "kept in the cloud with its content" if change.retained else "",
         _PROTECTION_TEXTS[change.protection],
         f"differs in {', '.join(map(code, change.hidden))}" if change.hidden else "",
+        "not in the preview" if change.only_declared else "",
     ]
     text = "; ".join(mark for mark in marks if mark)
     return f"**{_VERBS[change.op]}** {code(change.kind)} {code(change.name)}" + (f" ({text})" if text else "")
 
 
-def _input_lines(changes: Sequence[Change]) -> Iterator[str]:
-    for change, label in zip(changes, change_labels(changes), strict=True):
-        yield from _diff_lines(change, label, flag=False)
+def _input_items(change: ResourceChange) -> Iterator[Item]:
+    for item, label in zip(change.inputs, change_labels(change.inputs), strict=True):
+        diff = _diff_item(item, label, flag=False)
+        yield diff._replace(label=f"{change.name} {label}")
 
 
-def _diff_lines(change: Change, label: str, *, flag: bool) -> Iterator[str]:
-    for sign, value in (("-", change.before), ("+", change.after)):
-        if value is not ABSENT:
-            yield f"{sign} {label}: {format_change_value(value, flag=flag)}"
+def _diff_item(change: Change, label: str, *, flag: bool) -> Item:
+    """Return the value before and after, which stay together where a fold is cut."""
+    return Item("\n".join(change_diff(change, label, flag=flag)), label)

@@ -1,12 +1,14 @@
 """The review in one line, and as a table of counts."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
 from tpucfg.review.changes.environment_changes import LIFTED
-from tpucfg.review.changes.resource_change import count_resources
+from tpucfg.review.changes.resources.resource_change import count_resources
+from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.review import EnvironmentReview, Review
 
 _MAX_PHRASES: Final = 4
@@ -19,6 +21,20 @@ _PLAIN_COLUMNS: Final = 2
 
 def headline(review: Review) -> str:
     """Return the review in one line."""
+    return "; ".join([_change_headline(review), *_drift_phrases(review.environments)])
+
+
+def _drift_phrases(environments: Sequence[EnvironmentReview]) -> Iterator[str]:
+    """Yield what differs in the cloud, without what is known or harmless."""
+    drifted = sum(bool(drift.risk) for environment in environments for drift in environment.drift)
+    if drifted:
+        yield f"{drifted:,} resource{'s' * (drifted != 1)} differ{'s' * (drifted == 1)} in the cloud"
+    grants = sum(len(environment.bucket_access.grants) for environment in environments if environment.bucket_access)
+    if grants:
+        yield f"{grants:,} undeclared grant{'s' * (grants != 1)} in the cloud"
+
+
+def _change_headline(review: Review) -> str:
     for revision, subject in ((review.after, "the spec"), (review.before, "the spec of the base")):
         if revision.is_broken:
             counts = format_counts(errors(revision.findings))
@@ -26,11 +42,14 @@ def headline(review: Review) -> str:
     if not review.is_change:
         return "no changes" if review.is_known else "no known changes"
     resources = count_resources(review.resources)
+    # A deletion rule or a shorter retention is only an update, but the reason to read on.
+    weakened = sum(any(statement.destructive for statement in change.statements) for change in review.resources)
     configs = review.difference
     counts_by_phrase = [
         (resources.delete, "{} deleted", "resource"),
         (resources.replace, "{} replaced", "resource"),
         (resources.lifted, "{} no longer protected", "resource"),
+        (weakened, "{} with data at risk", "resource"),
         (resources.create, "{} created", "resource"),
         (resources.update, "{} updated", "resource"),
         (len(configs.changed), "{} changed", "config"),
@@ -44,7 +63,7 @@ def headline(review: Review) -> str:
 
 
 def _with_phrases(counts: str, review: Review) -> str:
-    """Add the changes that no count includes, such as a lifted protection, the destructive ones first."""
+    """Add what no count includes: a higher cost, and changes such as a lifted protection, destructive ones first."""
     located = [item for item in review.impact.statements if item.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
         # Already counted as resources that are no longer protected.
@@ -52,7 +71,8 @@ def _with_phrases(counts: str, review: Review) -> str:
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
-    return "; ".join([counts, ", ".join([*phrases][:_MAX_PHRASES])]) if phrases else counts
+    parts = (counts, cost_phrase(review.costs), ", ".join([*phrases][:_MAX_PHRASES]))
+    return "; ".join(part for part in parts if part)
 
 
 def counts_table(review: Review) -> str:
@@ -65,6 +85,9 @@ def counts_table(review: Review) -> str:
     has_problem = any(environment.problem for environment in review.environments)
     if not names or not (review.is_change or has_problem):
         return ""
+    if review.missing_packages and all(environment.source == "none" for environment in review.environments):
+        # The packages of the stack programs are missing, which a line below the table reports once.
+        return table(["environment", "configs"], [[code(name), _config_cell(review, name)] for name in names])
     header = ["environment", *_RESOURCE_COLUMNS, "configs"]
     rows = [[code(name), *_resource_cells(by_name.get(name)), _config_cell(review, name)] for name in names]
     return table(header, rows, range(1, len(_RESOURCE_COLUMNS) + 1))

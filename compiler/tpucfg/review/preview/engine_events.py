@@ -21,13 +21,20 @@ _URN_PARTS: Final = 4
 """Stack, project, type and name."""
 
 
+REFRESH: Final = "refresh"
+"""The operation that reads a resource from the cloud."""
+
+
 class Event(NamedTuple):
     """An event of the engine."""
 
     line: int
     """The line of the file."""
     kind: str
-    """`step`, `diagnostic`, `policy`, `summary` or `prelude`; empty for progress."""
+    """`step`, `refreshed`, `diagnostic`, `policy`, `summary` or `prelude`; empty for progress.
+
+    `refreshed` is the outcome of a refresh; the outcomes of other steps are progress, as nothing runs in a preview.
+    """
     data: Mapping[str, Any]
 
     def text(self, key: str) -> str:
@@ -37,14 +44,14 @@ class Event(NamedTuple):
 
     @property
     def stack(self) -> str:
-        """The stack of a step; empty for other events."""
-        parts = self.text("urn").split("::") if self.kind == "step" else []
+        """The stack of a step or a refreshed resource; empty for other events."""
+        parts = self.text("urn").split("::") if self.kind in {"step", "refreshed"} else []
         return parts[0].removeprefix("urn:pulumi:") if len(parts) >= _URN_PARTS else ""
 
     @classmethod
     def all_of(cls, line: int, value: Mapping[str, Any]) -> "Iterator[Event]":
         """Yield the events in a JSON object: all of them for a document, one for a line of the stream."""
-        if not _DOCUMENT_KEYS.isdisjoint(value):
+        if is_document(value):
             yield from cls._of_document(line, value)
             return
         for key, kind in _KINDS.items():
@@ -52,6 +59,10 @@ class Event(NamedTuple):
             data = data.get("metadata") if kind == "step" and isinstance(data, dict) else data
             if isinstance(data, dict):
                 yield cls(line, kind, data)
+        if isinstance(outcome := value.get("resOutputsEvent"), dict):
+            data = outcome.get("metadata")
+            if isinstance(data, dict) and data.get("op") == REFRESH:
+                yield cls(line, "refreshed", data)
         # Progress has no content, but it shows that the file is a preview, if an incomplete one.
         if _PROGRESS_EVENTS & value.keys():
             yield cls(line, "", {})
@@ -67,6 +78,11 @@ class Event(NamedTuple):
             yield cls(line, "diagnostic", diagnostic)
         if isinstance(value.get("changeSummary"), dict):
             yield cls(line, "summary", {})
+
+
+def is_document(value: Mapping[str, Any]) -> bool:
+    """Return True for the document of a preview, and False for an event of its stream."""
+    return not _DOCUMENT_KEYS.isdisjoint(value)
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
 """Steps of the engine: each resource before and after, read from a preview's events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET
-from tpucfg.review.changes.immutable_inputs import forces_replacement
-from tpucfg.review.changes.resource_change import UNKNOWN, Op
-from tpucfg.review.changes.resource_diff import Step, input_changes
+from tpucfg.review.changes.resources.immutable_inputs import forces_replacement
+from tpucfg.review.changes.resources.resource_change import UNKNOWN, Op
+from tpucfg.review.changes.resources.resource_diff import input_changes
+from tpucfg.review.changes.resources.step import Step
 from tpucfg.review.preview.engine_events import Event
 from tpucfg.text_format import format_value
 
@@ -69,7 +70,7 @@ def resource_steps(events: Sequence[Event]) -> tuple[list[Step], list[str]]:
     warnings: list[str] = []
     for event in events:
         data = event.data
-        if event.kind != "step" or not _is_provider_managed(data):
+        if event.kind != "step" or not is_provider_managed(data):
             continue
         op = event.text("op")
         if op in _REPLACEMENT_PARTS:
@@ -86,15 +87,15 @@ def resource_steps(events: Sequence[Event]) -> tuple[list[Step], list[str]]:
 
 
 def _step(op: Op, data: Mapping[str, Any], parts: Mapping[str, Any]) -> Step:
-    before, after = _resource(data, "old"), _resource(data, "new")
+    before, after = resource_of(data, "old"), resource_of(data, "new")
     because: tuple[str, ...] = ()
     if op == "replace":
-        because = _strings(data.get("keys")) or _strings(parts.get("keys")) or _immutable_changes(before, after)
+        because = strings(data.get("keys")) or strings(parts.get("keys")) or _immutable_changes(before, after)
     elif op in {"create", "import"}:
         before = None
     elif op == "delete":
         after = None
-    return Step(before, after, op, because, _strings(data.get("diffs")))
+    return Step(before, after, op, because, strings(data.get("diffs")))
 
 
 def _immutable_changes(before: Resource | None, after: Resource | None) -> tuple[str, ...]:
@@ -104,21 +105,32 @@ def _immutable_changes(before: Resource | None, after: Resource | None) -> tuple
     return forces_replacement(after.type, input_changes(before, after))
 
 
-def _is_provider_managed(data: Mapping[str, Any]) -> bool:
+def is_provider_managed(data: Mapping[str, Any]) -> bool:
     """Return True for a resource of the cloud, and False for components, providers and the stack itself."""
     states = [state for key in ("old", "new") if isinstance(state := data.get(key), dict)]
     is_custom = any(state.get("custom") is True for state in states)
     return is_custom and isinstance(data.get("urn"), str) and not _Urn.of(data).type.startswith("pulumi:")
 
 
-def _resource(data: Mapping[str, Any], key: str) -> Resource | None:
+def step_op(op: str) -> Op | None:
+    """Return the operation of an event; None if it changes nothing, or is unknown."""
+    return "replace" if op in _REPLACEMENT_PARTS else _OPS.get(op)
+
+
+def state_values(state: Mapping[str, Any], key: Literal["inputs", "outputs"]) -> Mapping[str, Any]:
+    """Return the inputs or outputs of a state, without internal properties and secrets."""
+    values = state.get(key)
+    return _clean(values) if isinstance(values, dict) else {}
+
+
+def resource_of(data: Mapping[str, Any], key: Literal["old", "new"]) -> Resource | None:
+    """Return the resource of a step before or after the operation; None if it does not exist then."""
     state = data.get(key)
     if not isinstance(state, dict):
         return None
-    inputs = state.get("inputs")
     return Resource(
         *_Urn.of(data),
-        inputs=_clean(inputs) if isinstance(inputs, dict) else {},
+        inputs=state_values(state, "inputs"),
         protect=state.get("protect") is True,
         retain=state.get("retainOnDelete") is True,
     )
@@ -135,5 +147,6 @@ def _clean(value: Any) -> Any:
     return UNKNOWN if isinstance(value, str) and value in _UNKNOWN_MARKERS else value
 
 
-def _strings(value: Any) -> tuple[str, ...]:
+def strings(value: Any) -> tuple[str, ...]:
+    """Return the texts of a list; none for any other value."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

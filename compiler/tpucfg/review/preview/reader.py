@@ -7,12 +7,14 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go.
 A preview that is unreadable or incomplete has a failure. Its changes are those that could be read, and more may exist.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.review.changes.resource_change import ResourceChange
-from tpucfg.review.changes.resource_diff import resource_changes
-from tpucfg.review.preview.engine_events import Event
+from tpucfg.infra.resources import Resource
+from tpucfg.review.changes.resources.drift import Drift, find_drift, without_reverts
+from tpucfg.review.changes.resources.resource_change import ResourceChange
+from tpucfg.review.changes.resources.resource_diff import resource_changes
+from tpucfg.review.preview.engine_events import Event, is_document
 from tpucfg.review.preview.engine_steps import resource_steps
 from tpucfg.review.preview.failures import (
     HOST_WARNINGS,
@@ -24,6 +26,13 @@ from tpucfg.review.preview.failures import (
     message_lines,
 )
 from tpucfg.review.preview.json_scanner import JsonPiece, decode_text, scan_json
+from tpucfg.review.preview.refresh import (
+    RefreshScope,
+    cloud_states,
+    from_recorded_states,
+    refresh_scope,
+    refreshed_states,
+)
 from tpucfg.text_format import printable
 
 MAX_PREVIEW_BYTES: Final = 32 * 1024 * 1024
@@ -47,10 +56,24 @@ class Preview(NamedTuple):
 
     environment: str
     changes: tuple[ResourceChange, ...] = ()
+    before: tuple[Resource, ...] = ()
+    """All resources of the stack before the update, also those that do not change."""
+    after: tuple[Resource, ...] = ()
+    """All resources of the stack after the update."""
     failure: Failure | None = None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     """Pulumi's warnings, one line each, without those about the machine that ran the preview."""
+    drift: tuple[Drift, ...] = ()
+    """Differences in the cloud, which are no part of the changes."""
+    refresh: RefreshScope = "none"
+    is_stream: bool = True
+    """True if the preview contains all resources, and not only those that change."""
+
+    @property
+    def is_new(self) -> bool:
+        """True if the stack has no resources yet."""
+        return self.failure is None and not self.before
 
     @property
     def has_no_stack(self) -> bool:
@@ -75,15 +98,30 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
     if other_stacks:
         reason = f"the preview is of the stack {printable(other_stacks[0])} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
-    steps, unknown_operations = resource_steps(events)
+    refreshed = refreshed_states(events)
+    # Drift has its own place: a change begins where the last update ended, not where the cloud has drifted to.
+    change_events = from_recorded_states(events, refreshed)
+    cloud = cloud_states(environment, change_events, refreshed)
+    steps, unknown_operations = resource_steps(change_events)
     return Preview(
         environment,
-        resource_changes(environment, steps),
-        find_failure(file, pieces, events),
+        changes=without_reverts(resource_changes(environment, steps), cloud),
+        before=_sorted(step.before for step in steps),
+        after=_sorted(step.after for step in steps),
+        failure=find_failure(file, pieces, events),
         # Sorted, as the order of parallel events differs from run to run.
-        tuple(sorted(_violations(events))),
-        tuple(sorted([*unknown_operations, *_warnings(events)])),
+        violations=tuple(sorted(_violations(events))),
+        warnings=tuple(sorted([*unknown_operations, *_warnings(events)])),
+        drift=find_drift(cloud),
+        refresh=refresh_scope(events),
+        is_stream=not any(piece.value and is_document(piece.value) for piece in pieces),
     )
+
+
+def _sorted(resources: Iterable[Resource | None]) -> tuple[Resource, ...]:
+    """Return the resources in the order in which a stack program's are returned."""
+    present = (resource for resource in resources if resource)
+    return tuple(sorted(present, key=lambda resource: (resource.type, resource.name)))
 
 
 def _events(pieces: Sequence[JsonPiece]) -> Iterator[Event]:

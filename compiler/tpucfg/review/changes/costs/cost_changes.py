@@ -1,0 +1,247 @@
+"""Changes to what the jobs cost: of each rung, and of one run of every config.
+
+Both revisions are judged by the same prices and the same records, so that only what the change does to the jobs counts:
+a price that is lowered along with a larger slice would otherwise hide what the slice costs.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from tpucfg.catalog import Slice
+from tpucfg.diff.change import ConfigKey, sorted_keys
+from tpucfg.diff.compiled_revisions import CompiledRevision, config_key
+from tpucfg.diff.describe import format_keys
+from tpucfg.number_format import format_hours
+from tpucfg.results.cost import price_per_hour, run_hours
+from tpucfg.results.record_file import FOLDER
+from tpucfg.results.run_limit import run_limit
+from tpucfg.review.changes.costs.record_changes import (
+    NO_RECORDS,
+    RevisionRecords,
+    judged_throughputs,
+    record_statements,
+)
+from tpucfg.review.changes.costs.run_cost import MEASURES, Measure, RunCost
+from tpucfg.review.changes.jobs.scaling_table import rung_baselines
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
+from tpucfg.spec.project import Number
+
+_TERM_DECIMALS: Final = 12
+"""Decimal places of an amount in a sum: thousands of fractions with different denominators would add up slowly."""
+_SUM_DECIMALS: Final = 6
+"""Fewer than those of its terms, whose rounding is then invisible."""
+
+
+class Total(NamedTuple):
+    """A measure summed over the configs of each revision, without those for which it is unknown in either."""
+
+    before: Fraction
+    after: Fraction
+    configs: int
+    """The number of configs of the head."""
+    unknown: int
+    """The number of these that are not in the sums."""
+
+    @property
+    def growth(self) -> Fraction | None:
+        """The growth as a share of the sum before; None if that is 0."""
+        return self.after / self.before - 1 if self.before else None
+
+
+class CostRow(NamedTuple):
+    """A rung whose cost changes."""
+
+    size: str
+    baseline: str
+    """The size that `before` belongs to: its own, or that of the rung which it replaces; empty for a new rung."""
+    before: RunCost | None
+    after: RunCost | None
+    """None for a rung that is removed."""
+    environments: tuple[str, ...] = ()
+    """The environments in which it changes in this way."""
+
+
+class CostChanges(NamedTuple):
+    """The costs of the jobs of two revisions."""
+
+    totals: Mapping[str, Total]
+    """By the key of the measure."""
+    rows: tuple[CostRow, ...]
+    """The largest growth first."""
+    statements: tuple[LocatedStatement, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences about where the figures come from."""
+
+    @property
+    def has_prices(self) -> bool:
+        """True if the spec has a price for some config."""
+        return "usd_per_hour" in self.totals
+
+
+NO_COSTS: Final = CostChanges({}, ())
+
+
+def compute_costs(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
+) -> CostChanges:
+    """Return the changes to the cost of each rung, and to that of all configs, of two revisions without errors."""
+    if after.project is None:
+        return NO_COSTS
+    ladders = _ladders((before, after))
+    # A price that the change removes is still the best that is known.
+    prices = {**(before.project.prices if before.project else {}), **after.project.prices}
+    throughputs = judged_throughputs(ladders, *records)
+    old, new = (_run_costs(revision, prices, throughputs) for revision in (before, after))
+    rows = tuple(_rows(before, after, old, new))
+    return CostChanges(
+        totals=dict(_totals(old, new)),
+        rows=tuple(sorted(_grouped(rows), key=_sort_key)),
+        statements=(*_limit_statements(rows, new), *record_statements(ladders, *records)),
+        notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
+    )
+
+
+def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Slice]]:
+    """Return the sizes of both revisions by environment, from small to large."""
+    slices: dict[str, dict[str, Slice]] = {}
+    for revision in revisions:
+        for job, _ in revision.request_bodies:
+            slices.setdefault(job.environment.name, {})[job.size] = job.slice
+    return {
+        name: sorted(by_size.values(), key=lambda slice_: (slice_.cores, slice_.size))
+        for name, by_size in sorted(slices.items())
+    }
+
+
+def _run_costs(
+    revision: CompiledRevision, prices: Mapping[str, Number], throughputs: Mapping[ConfigKey, Fraction]
+) -> dict[ConfigKey, RunCost]:
+    return {
+        key: RunCost(
+            chips=Fraction(job.slice.chips),
+            usd_per_hour=price_per_hour(job.slice, prices),
+            hours=run_hours(job.rung.examples, throughputs.get(key)),
+            max_hours=run_limit(job, body),
+        )
+        for job, body in revision.request_bodies
+        for key in (config_key(job),)
+    }
+
+
+def _totals(before: Mapping[ConfigKey, RunCost], after: Mapping[ConfigKey, RunCost]) -> Iterator[tuple[str, Total]]:
+    keys = {*before, *after}
+    for measure in MEASURES:
+        if not measure.is_summed:
+            continue
+        values = [{key: measure.get(costs[key]) for key in costs} for costs in (before, after)]
+        unknown = {key for by_key in values for key, value in by_key.items() if value is None}
+        if known := keys - unknown:
+            old, new = (_sum(value for key, value in by_key.items() if key in known and value) for by_key in values)
+            yield measure.key, Total(old, new, len(after), len(unknown & after.keys()))
+
+
+def _sum(amounts: Iterable[Fraction]) -> Fraction:
+    return round(sum((round(amount, _TERM_DECIMALS) for amount in amounts), Fraction(0)), _SUM_DECIMALS)
+
+
+# Rows
+
+
+def _rows(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    old: Mapping[ConfigKey, RunCost],
+    new: Mapping[ConfigKey, RunCost],
+) -> Iterator[CostRow]:
+    """Yield a row for each config whose cost changes, and for each that is new or removed."""
+    baselines = {
+        key: ConfigKey(key.environment, baseline)
+        for key, (baseline, is_rung_below) in rung_baselines(before.jobs, after.jobs)
+        if baseline and not is_rung_below
+    }
+    replaced = {*baselines.values()}
+    for key in sorted_keys({*old, *new}):
+        if key in old and key in new:
+            if old[key] != new[key]:
+                yield CostRow(key.size, key.size, old[key], new[key], (key.environment,))
+        elif key in new:
+            baseline = baselines.get(key)
+            cost = old[baseline] if baseline else None
+            yield CostRow(key.size, baseline.size if baseline else "", cost, new[key], (key.environment,))
+        elif key not in replaced:
+            yield CostRow(key.size, key.size, old[key], None, (key.environment,))
+
+
+def _grouped(rows: Iterable[CostRow]) -> Iterator[CostRow]:
+    """Yield rows that differ only in their environment once."""
+    environments: dict[CostRow, list[str]] = {}
+    for row in rows:
+        environments.setdefault(row._replace(environments=()), []).extend(row.environments)
+    yield from (row._replace(environments=tuple(names)) for row, names in environments.items())
+
+
+def _sort_key(row: CostRow) -> tuple[object, ...]:
+    """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips."""
+    growth = (-_growth(row, measure) for measure in reversed(MEASURES) if measure.is_summed)
+    return (*growth, ConfigKey("", row.size).sort_key, row.environments)
+
+
+def _growth(row: CostRow, measure: Measure) -> Fraction:
+    old, new = (measure.get(cost) if cost else Fraction(0) for cost in (row.before, row.after))
+    return Fraction(0) if old is None or new is None else new - old
+
+
+# Statements
+
+
+def _limit_statements(rows: Iterable[CostRow], configs: Collection[ConfigKey]) -> Iterator[LocatedStatement]:
+    """Yield the runs that lose their limit, and those that their limit would end."""
+    owned = (
+        (ConfigKey(name, row.size), statement)
+        for row in rows
+        for name in row.environments
+        for statement in _limit_changes(row)
+    )
+    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(configs)))
+
+
+def _limit_changes(row: CostRow) -> Iterator[Statement]:
+    old, new = row.before, row.after
+    if new is None:
+        return
+    if old and old.max_hours and not new.max_hours:
+        text = f"the spec no longer limits the length of a run, previously to {_hours(old.max_hours)}"
+        yield Statement(text, risk=Risk.CAUTION)
+    if _is_too_long(new) and not (old and _is_too_long(old)):
+        text = f"by the records, a run takes {_hours(new.hours)}, but it is ended after {_hours(new.max_hours)}"
+        yield Statement(text, risk=Risk.CAUTION)
+
+
+def _hours(value: Fraction | None) -> str:
+    return "1 hour" if value == 1 else f"{format_hours(value)} hours"
+
+
+def _is_too_long(cost: RunCost) -> bool:
+    return bool(cost.hours and cost.max_hours and cost.hours > cost.max_hours)
+
+
+# Notes
+
+
+def _notes(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    records: tuple[RevisionRecords, RevisionRecords],
+    *,
+    is_forecast: bool,
+) -> Iterator[str]:
+    old, new = (revision.project.prices if revision.project else {} for revision in (before, after))
+    if old and old != new:
+        yield "Before and after are both at the prices of the head, or at those of the base that it removes."
+    if is_forecast:
+        yield "Hours follow from the examples/s in results/, as committed by the base, or else by the head."
+    for name, problem in sorted({**records[0].problems, **records[1].problems}.items()):
+        yield f"{FOLDER}/{name}.jsonl {problem}."

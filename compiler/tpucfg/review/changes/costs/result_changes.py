@@ -1,0 +1,86 @@
+"""Changes to the committed results: records that open the gate, and records that are removed or rewritten."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tpucfg.catalog import Catalog
+from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.number_format import format_metric
+from tpucfg.results.gate import may_run
+from tpucfg.results.ladder_status import LadderStatus, ladder_status
+from tpucfg.results.record import Record, exact_decimal, record_line
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.text_format import format_count, listed
+
+_MAX_METRICS: Final = 4
+_MAX_RUNGS: Final = 8
+
+
+def result_statements(
+    before: CompiledRevision, after: CompiledRevision, catalog: Catalog
+) -> Iterator[LocatedStatement]:
+    """Yield the changes to the records of each environment of head."""
+    old, new = _statuses(before, catalog), _statuses(after, catalog)
+    for name, status in new.items():
+        yield from (LocatedStatement(name, statement) for statement in _statements(old.get(name), status))
+
+
+def _statuses(revision: CompiledRevision, catalog: Catalog) -> Mapping[str, LadderStatus]:
+    project = revision.project
+    if project is None:
+        return {}
+    folder = revision.snapshot.spec.parent
+    return {name: ladder_status(project, catalog, env, folder) for name, env in project.environments.items()}
+
+
+def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
+    opened = [rung.size for rung in new.rungs if _is_opened_by_records(rung.size, old, new)]
+    for size in opened[:_MAX_RUNGS]:
+        yield _opened(size, new)
+    if len(opened) > _MAX_RUNGS:
+        yield Statement(f"{len(opened) - _MAX_RUNGS:,} more rungs may now run", (), Risk.CAUTION)
+    if new.results.findings and not (old and old.results.findings):
+        yield Statement(f"results: {{}} {new.results.problem}", (_file(new),), Risk.CAUTION)
+    lines = Counter(map(record_line, new.results.records))
+    old_lines = Counter(map(record_line, old.results.records)) if old else Counter[str]()
+    # A file that cannot be read in one revision has no records to compare.
+    removed = 0 if new.results.findings else (old_lines - lines).total()
+    if removed:
+        text = (
+            f"results: {format_count(removed, 'record')} of {{}} removed or rewritten: records are only ever appended"
+        )
+        yield Statement(text, (_file(new),), Risk.CAUTION)
+    if added := (lines - old_lines).total():
+        yield Statement(f"results: {format_count(added, 'record')} added to {{}}", (_file(new),))
+
+
+def _file(status: LadderStatus) -> str:
+    return f"results/{status.environment.name}.jsonl"
+
+
+def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
+    """Return True if a rung may run that was not allowed to, and the rung below has another record than before."""
+    if new.gate is None or not (below := new.below(size)) or not may_run(new, size):
+        return False
+    if old is None or not (same := [rung for rung in old.evaluations if rung.size == below.size]):
+        return True
+    is_open = any(rung.size == size for rung in old.rungs) and old.gate is not None and may_run(old, size)
+    return not is_open and (_content(same[0].record) != _content(below.record) or bool(old.results.findings))
+
+
+def _content(record: Record | None) -> str:
+    return record_line(record) if record else ""
+
+
+def _opened(size: str, status: LadderStatus) -> Statement:
+    below = status.below(size)
+    record = below.record if below else None
+    assert below is not None  # noqa: S101 - only a rung with another below it is opened by a record
+    metrics = listed(
+        [f"{name} {format_metric(exact_decimal(value))}" for name, value in (record.metrics if record else {}).items()],
+        _MAX_METRICS,
+    )
+    stale = ", measured with another config" if below.size in status.outdated else ""
+    template = f"results: {{}} may now run, as a committed record of {{}} passes the gate ({{}}{stale})"
+    return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline="gate opened by a record")

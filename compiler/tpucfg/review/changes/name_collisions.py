@@ -1,0 +1,41 @@
+"""Names that two files share: in a checkout on macOS or Windows, or as projects whose stacks are the same."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tpucfg.git.name_collisions import NameCollision
+from tpucfg.git.project_names import SharedName
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
+
+_MAX_NAMED: Final = 4
+_TEXT: Final = (
+    "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
+    "Pulumi may read another file than this review"
+)
+_SHARED: Final = (
+    "{} has the project name {}, as {} has: their stacks are the same, and an update of one changes or deletes "
+    "resources of the other"
+)
+
+
+def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
+    """Return a sentence for each of the first collisions, and their number if there are more."""
+    risk, headline = Risk.DESTRUCTIVE, "names that differ only in case"
+    statements = [
+        Statement(_TEXT, (str(collision.added), str(collision.other)), risk, headline)
+        for collision in collisions[:_MAX_NAMED]
+    ]
+    if more := len(collisions) - len(statements):
+        statements.append(Statement(f"{more:,} more added names differ from others only in case", (), risk, headline))
+    return [LocatedStatement("", statement) for statement in statements]
+
+
+def shared_project_statements(shared: Sequence[SharedName]) -> list[LocatedStatement]:
+    """Return a sentence for each of the first projects with the name of another one."""
+    headline = "stacks of another project used"
+    return [
+        LocatedStatement(
+            "", Statement(_SHARED, (str(item.file), item.name, str(item.other)), Risk.DESTRUCTIVE, headline)
+        )
+        for item in shared[:_MAX_NAMED]
+    ]

@@ -1,0 +1,160 @@
+"""Changes to the resources of an environment, read from a Pulumi preview or from the stack programs."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+from tpucfg.diff.change import Change
+from tpucfg.infra.resources import Resource
+from tpucfg.review.changes.statements import Statement
+
+Op = Literal["create", "update", "replace", "delete", "import", "same"]
+"""An operation of the engine. `same` is a change of the resource's options only, such as its protection."""
+UNKNOWN: Final = "[known after apply]"
+"""Placeholder of a value that is known only after the update."""
+REMOVING_OPS: Final = ("replace", "delete")
+"""The operations that delete the existing resource."""
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+STATEFUL_TYPES: Final = frozenset(
+    (
+        BUCKET,
+        "gcp:storage/bucketObject:BucketObject",
+        "gcp:storage/folder:Folder",
+        "gcp:storage/managedFolder:ManagedFolder",
+        "gcp:artifactregistry/repository:Repository",
+        "gcp:alloydb/cluster:Cluster",
+        "gcp:bigquery/dataset:Dataset",
+        "gcp:bigquery/table:Table",
+        "gcp:bigtable/instance:Instance",
+        "gcp:bigtable/table:Table",
+        "gcp:compute/disk:Disk",
+        "gcp:compute/instance:Instance",
+        "gcp:compute/image:Image",
+        "gcp:compute/regionDisk:RegionDisk",
+        "gcp:compute/snapshot:Snapshot",
+        "gcp:filestore/backup:Backup",
+        "gcp:filestore/instance:Instance",
+        "gcp:filestore/snapshot:Snapshot",
+        "gcp:firestore/database:Database",
+        "gcp:kms/cryptoKey:CryptoKey",
+        "gcp:kms/keyRing:KeyRing",
+        "gcp:lustre/instance:Instance",
+        "gcp:netapp/volume:Volume",
+        "gcp:parallelstore/instance:Instance",
+        "gcp:pubsub/topic:Topic",
+        "gcp:redis/instance:Instance",
+        "gcp:secretmanager/regionalSecret:RegionalSecret",
+        "gcp:secretmanager/regionalSecretVersion:RegionalSecretVersion",
+        "gcp:secretmanager/secret:Secret",
+        "gcp:secretmanager/secretVersion:SecretVersion",
+        "gcp:spanner/database:Database",
+        "gcp:spanner/instance:Instance",
+        "gcp:sql/database:Database",
+        "gcp:sql/databaseInstance:DatabaseInstance",
+        "gcp:vertex/aiDataset:AiDataset",
+        "gcp:vertex/aiTensorboard:AiTensorboard",
+        "gcp:workbench/instance:Instance",
+    )
+)
+"""Types that contain data, which is lost with the resource: https://www.pulumi.com/registry/packages/gcp/api-docs/."""
+
+
+Reason = Literal["new", "broader", "basic", "public", "condition", "unconditional", "own", "names", "opens", "policy"]
+"""The kind of access that a change adds.
+
+`new`: a grant that did not exist; `broader`: a role with more permissions for a member that had one; `basic`: a basic
+role; `public`: a grant to everyone; `condition`, `unconditional`: a grant under another condition than before, or under
+none; `own`: a grant of a new environment on a bucket or an account that the same change creates; `names`: an input that
+names everyone; `opens`: a barrier removed; `policy`: a whole policy replaced.
+"""
+
+
+# The field names of the next two classes are keys of `tpucfg review --format json`.
+class Widening(NamedTuple):
+    """Access that a change adds."""
+
+    what: str
+    """The role, or the input that opens the resource."""
+    who: str
+    """The member; empty if an input opens the resource."""
+    why: Reason
+    on_kind: str = ""
+    """The kind of the object on which a role is granted: `bucket`, `project`, `account`; empty without a role."""
+    on: str = ""
+    """The name of that object."""
+
+
+class ResourceChange(NamedTuple):
+    """A change to one resource."""
+
+    environment: str
+    op: Op
+    type: str
+    """Pulumi's type token: `gcp:storage/bucket:Bucket`."""
+    name: str
+    """The logical name."""
+    inputs: tuple[Change, ...] = ()
+    """The inputs that differ; of a created or deleted resource, all inputs."""
+    because: tuple[str, ...] = ()
+    """The inputs that force a replacement, if they are known."""
+    hidden: tuple[str, ...] = ()
+    """Properties that differ according to the engine although their visible inputs are equal: secrets or drift."""
+    protected: bool = False
+    """True if the resource was protected before, so that the engine refuses to replace or delete it."""
+    protection: Literal["", "lifted", "added"] = ""
+    retained: bool = False
+    """True if the resource leaves the stack but is not deleted from the cloud."""
+    widened: tuple[Widening, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    """Sentences about the meaning of changed inputs and options, without the resource's name."""
+    only_declared: bool = False
+    """True if the stack programs declare the change, or a part of it, and the preview does not contain that."""
+
+    @property
+    def kind(self) -> str:
+        """The short form of the type: `storage.Bucket`."""
+        return Resource(self.type, self.name, {}).kind
+
+    @property
+    def loses_data(self) -> bool:
+        """True if the change deletes data."""
+        return self.op in REMOVING_OPS and self.type in STATEFUL_TYPES and not self.retained
+
+    @property
+    def destructive(self) -> bool:
+        """True if the change deletes data, or lifts a protection."""
+        has_destructive_statement = any(statement.destructive for statement in self.statements)
+        return self.loses_data or self.protection == "lifted" or has_destructive_statement
+
+    @property
+    def refused(self) -> bool:
+        """True if the engine refuses the change until the protection is lifted in an update of its own."""
+        return self.op in REMOVING_OPS and self.protected
+
+
+class Counts(NamedTuple):
+    """Numbers of changed resources in one environment; a resource can count in several columns."""
+
+    create: int = 0
+    update: int = 0
+    replace: int = 0
+    delete: int = 0
+    imported: int = 0
+    lifted: int = 0
+    """Resources whose protection is lifted."""
+    widened: int = 0
+    """Resources that widen access."""
+
+
+def count_resources(changes: Iterable[ResourceChange]) -> Counts:
+    """Return the numbers of resources by operation, lifted protection and widened access."""
+    all_changes = tuple(changes)
+    ops = [change.op for change in all_changes]
+    return Counts(
+        create=ops.count("create"),
+        update=ops.count("update"),
+        replace=ops.count("replace"),
+        delete=ops.count("delete"),
+        imported=ops.count("import"),
+        lifted=sum(change.protection == "lifted" for change in all_changes),
+        widened=sum(bool(change.widened) for change in all_changes),
+    )

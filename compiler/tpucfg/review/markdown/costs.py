@@ -1,0 +1,157 @@
+"""The costs of the jobs before and after: a line for each sum, a table of the rungs that change, and a phrase."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from tpucfg.markdown import html, prose, table
+from tpucfg.number_format import format_factor, format_percent
+from tpucfg.review.changes.costs.cost_changes import CostChanges, CostRow, Total
+from tpucfg.review.changes.costs.run_cost import MEASURES, Measure
+from tpucfg.review.markdown.section import Section, fold, table_block
+from tpucfg.review.review import Review
+from tpucfg.text_format import listed
+
+_MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
+_MAX_OPEN_ROWS: Final = 12
+"""Rungs that can be read at a glance; a longer table is folded."""
+
+
+class _Sum(NamedTuple):
+    """The texts about a sum over all configs."""
+
+    line: str
+    """A line of the comment, with the amounts."""
+    phrase: str
+    """The words after the growth in the headline."""
+
+
+_SUMS: Final = {
+    "usd": _Sum("one run of each config costs {} USD", "USD for one run of each config"),
+    "usd_per_hour": _Sum("all configs together cost {} USD an hour", "USD an hour for all configs together"),
+    "max_usd": _Sum("one run of each config can cost at most {} USD", "USD at most for one run of each config"),
+    "chip_hours": _Sum("one run of each config takes {} chip hours", "chip hours for one run of each config"),
+    "chips": _Sum("all configs together have {} chips", "chips"),
+}
+"""In the order in which the headline prefers them."""
+_PRICED: Final = ("usd", "usd_per_hour", "max_usd")
+"""The measures that are amounts of money."""
+_FORMATS: Final = {measure.key: measure.format for measure in MEASURES}
+
+
+def cost_phrase(costs: CostChanges) -> str:
+    """Return the growth for the headline: `+1,240.00 USD for one run of each config (+25%)`; empty if it is small."""
+    for key in _shown_sums(costs):
+        total = costs.totals[key]
+        added, growth = total.after - total.before, total.growth
+        # Without any job before, all of it is new. Rounded, because the amounts of a sum are.
+        if added > 0 and (growth is None or round(growth, 6) >= _MIN_HEADLINE_GROWTH):
+            return f"+{_FORMATS[key](added)} {_SUMS[key].phrase}{_share(total)}"
+    return ""
+
+
+def cost_block(review: Review) -> str:
+    """Return the sums, and the table of rungs if it is short; empty if the change does not touch the jobs."""
+    costs, rows = review.costs, _rows_to_show(review.costs)
+    lines = [f"- {line}" for line in _sum_lines(costs)] if costs.rows or review.difference else []
+    if not lines:
+        return ""
+    if not costs.rows:
+        # A cost that stays needs one line.
+        return f"**Cost**\n\n{lines[0]}"
+    blocks = ["**Cost**", "\n".join(lines)]
+    blocks += [_cost_table(rows)] if 0 < len(rows) <= _MAX_OPEN_ROWS else []
+    blocks += [f"_{prose(' '.join(costs.notes))}_"] if costs.notes else []
+    return "\n\n".join(blocks)
+
+
+def cost_sections(review: Review) -> list[Section]:
+    """Return a fold with the table of rungs if it is long."""
+    rows = _rows_to_show(review.costs)
+    title = f"the cost of {len(rows):,} rungs"
+    labels = [_row_label(row) for row in rows]
+    return [fold(title, html(title), [table_block(_cost_table(rows), labels)])] if len(rows) > _MAX_OPEN_ROWS else []
+
+
+def _sum_lines(costs: CostChanges) -> Iterator[str]:
+    for key in _shown_sums(costs):
+        total = costs.totals[key]
+        amounts = [_FORMATS[key](amount) for amount in dict.fromkeys((total.before, total.after))]
+        share = _share(total) if len(amounts) > 1 else " (as before)"
+        yield f"{_SUMS[key].line.format(' → '.join(amounts))}{share}{_unknown(costs, key)}"
+    if costs.has_prices and "max_usd" not in costs.totals:
+        yield "the most that a run can cost is not bounded: the spec limits the length of no run"
+
+
+def _unknown(costs: CostChanges, key: str) -> str:
+    total = costs.totals[key]
+    if not total.unknown:
+        return ""
+    word = "bounded" if key == "max_usd" and not costs.totals["usd_per_hour"].unknown else "known"
+    return f"; not {word} for {total.unknown:,} of {total.configs:,}"
+
+
+def _shown_sums(costs: CostChanges) -> list[str]:
+    """Return the keys of the sums that are known; hours and chips only for what has no cost."""
+    totals = costs.totals
+    shown = [key for key in _SUMS if key in totals and (key in _PRICED or totals[key].growth)]
+    for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips")):
+        if unpriced in shown and priced in totals and totals[priced].unknown <= totals[unpriced].unknown:
+            shown.remove(unpriced)
+    return shown
+
+
+def _share(total: Total) -> str:
+    """Return the change as a share of the sum before: ` (+25%)`."""
+    if not total.growth:
+        return ""
+    sign = "+" if total.growth > 0 else "-"
+    return f" ({sign}{format_percent(abs(total.growth))})"
+
+
+# Rungs
+
+
+def _rows_to_show(costs: CostChanges) -> tuple[CostRow, ...]:
+    """Return the rows; none if only chips are known, as a table of them would repeat that of the hosts and cores."""
+    is_known = any(cost and (cost.usd_per_hour or cost.hours) for row in costs.rows for cost in (row.before, row.after))
+    return costs.rows if is_known else ()
+
+
+def _cost_table(rows: Sequence[CostRow]) -> str:
+    measures = [measure for measure in MEASURES if _is_shown(measure, rows)]
+    header = ["rung", *(measure.column for measure in measures)]
+    cells = [[prose(_row_label(row)), *(_cell(row, measure) for measure in measures)] for row in rows]
+    return table(header, cells, range(1, len(header)))
+
+
+def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
+    """Return True for money, and for other values that change and are known; chip hours only if they have no price."""
+    pairs = [_values(row, measure) for row in rows]
+    is_known = any(value is not None for pair in pairs for value in pair)
+    if measure.key == "chip_hours" and all(cost is None or cost.usd_per_hour for row in rows for cost in row[2:4]):
+        return False
+    return is_known and (measure.key in _PRICED or any(old != new for old, new in pairs))
+
+
+def _row_label(row: CostRow) -> str:
+    names = listed(row.environments)
+    if row.after is None:
+        return f"{row.size}, removed from {names}"
+    if not row.baseline:
+        return f"{row.size}, new in {names}"
+    replaced = f"{row.baseline} → " if row.baseline != row.size else ""
+    return f"{replaced}{row.size}, in {names}"
+
+
+def _cell(row: CostRow, measure: Measure) -> str:
+    old, new = _values(row, measure)
+    if old == new or row.before is None:
+        return measure.format(new)
+    factor = f" ({format_factor(new / old)})" if old and new else ""
+    return f"{measure.format(old)} → {measure.format(new)}{factor}"
+
+
+def _values(row: CostRow, measure: Measure) -> tuple[Fraction | None, Fraction | None]:
+    old, new = (measure.get(cost) if cost else None for cost in (row.before, row.after))
+    return old, new

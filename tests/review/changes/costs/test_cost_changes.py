@@ -1,0 +1,154 @@
+"""The cost of each rung and of all configs, before and after a change."""
+
+from fractions import Fraction
+from typing import Any
+
+from spec_changes import costs
+from spec_factory import WITHOUT, spec
+from tpucfg.review.changes.costs.cost_changes import CostChanges
+from tpucfg.review.markdown.costs import cost_phrase
+
+PRICED: dict[str, Any] = {"prices": {"v2": 2, "v3": 3}}
+RECORDED = {"v2-8": 1000}
+
+
+def amounts(changes: CostChanges) -> dict[str, tuple[float, float]]:
+    """Return the sums before and after, rounded to a thousandth."""
+    return {key: (round(float(total.before), 3), round(float(total.after), 3)) for key, total in changes.totals.items()}
+
+
+def statements(changes: CostChanges) -> list[str]:
+    """Return the statements as plain text."""
+    return [located.plain for located in changes.statements]
+
+
+def test_growth_is_the_sum_of_one_run_of_every_config() -> None:
+    """Twice the examples cost twice as much on each of two rungs, which a linear speed-up makes equal."""
+    changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), RECORDED)
+
+    hours = 4_096_000 / 1000 / 3600
+    assert amounts(changes)["usd"] == (round(2 * 8 * hours, 3), round(4 * 8 * hours, 3))
+    assert amounts(changes)["usd_per_hour"] == (40, 40)
+    assert cost_phrase(changes) == "+18.20 USD for one run of each config (+100%)"
+    assert [(row.size, row.baseline, row.environments) for row in changes.rows] == [
+        ("v2-8", "v2-8", ("dev",)),
+        ("v2-32", "v2-32", ("dev",)),
+    ]
+
+
+def test_growth_below_a_tenth_is_not_in_the_headline() -> None:
+    """9.9% more is in the comment, and 10% more in its headline too."""
+    one_rung = {**PRICED, "sizes": ["v2-8"]}
+    base = spec(**one_rung, training__train_steps=1000)
+    assert cost_phrase(costs(base, spec(**one_rung, training__train_steps=1099), RECORDED)) == ""
+    grown = costs(base, spec(**one_rung, training__train_steps=1100), RECORDED)
+    assert cost_phrase(grown) == "+0.23 USD for one run of each config (+10%)"
+
+
+def test_replaced_rung_is_compared_with_the_new_one() -> None:
+    """Four times the chips cost four times as much an hour, and the same for the run."""
+    changes = costs(spec(**PRICED, sizes=["v2-8"]), spec(**PRICED, sizes=["v2-32"]), RECORDED)
+
+    (row,) = changes.rows
+    assert (row.size, row.baseline) == ("v2-32", "v2-8")
+    assert row.before
+    assert row.after
+    assert (row.before.usd_per_hour, row.after.usd_per_hour) == (Fraction(8), Fraction(32))
+    assert row.before.usd == row.after.usd
+    assert cost_phrase(changes) == "+24.00 USD an hour for all configs together (+300%)"
+
+
+def test_lower_price_hides_no_growth() -> None:
+    """Both revisions are at the prices of the head; without these, at those of the base."""
+    small, large = spec(sizes=["v2-8"], prices={"v2": 4}), spec(sizes=["v2-32"], prices={"v2": 1})
+    assert cost_phrase(costs(small, large)) == "+12.00 USD an hour for all configs together (+300%)"
+    unpriced = spec(sizes=["v2-32"])
+    assert cost_phrase(costs(small, unpriced)) == "+48.00 USD an hour for all configs together (+300%)"
+    assert "at the prices of the head" in costs(small, large).notes[0]
+    assert costs(small, small).notes == ()
+
+
+def test_forged_record_hides_no_growth() -> None:
+    """A change is judged by the records of the base, and a record that makes runs look cheaper is a caution."""
+    longer = spec(**PRICED, training__train_steps=8000)
+    changes = costs(spec(**PRICED), longer, RECORDED, {"v2-8": 1e6, "v2-32": 5000})
+
+    assert cost_phrase(changes) == "+18.20 USD for one run of each config (+100%)"
+    assert statements(changes) == [
+        "dev: v2-8: 1,000,000 examples/s recorded in results, 1,000× the 1,000 recorded before",
+        "dev: v2-32: 5,000 examples/s recorded in results, 1.25× the 4,000 forecast",
+    ]
+    assert [located.statement.risk.name for located in changes.statements] == ["CAUTION", "NONE"]
+
+
+def test_removed_record_is_a_caution() -> None:
+    """The cost is still that of the base's record."""
+    changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), RECORDED, {})
+
+    assert statements(changes) == ["dev: v2-8: the record of 1,000 examples/s removed from results"]
+    assert "usd" in changes.totals
+
+
+def test_first_records_are_those_of_the_head() -> None:
+    """If the base has none for a generation, the cost is known by those of the head."""
+    changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), {}, RECORDED)
+
+    assert cost_phrase(changes) == "+18.20 USD for one run of each config (+100%)"
+    assert statements(changes) == ["dev: v2-8: 1,000 examples/s recorded in results"]
+
+
+def test_chips_and_hours_are_compared_without_prices() -> None:
+    """Chip hours where a record exists, and chips otherwise."""
+    assert cost_phrase(costs(spec(sizes=["v2-8"]), spec(sizes=["v2-32"]))) == "+12 chips (+300%)"
+    longer = costs(spec(), spec(training__train_steps=8000), RECORDED)
+    assert cost_phrase(longer) == "+9.1 chip hours for one run of each config (+100%)"
+
+
+def test_generation_without_a_price_is_counted_in_chips() -> None:
+    """A rung without a price is not in the sum of dollars, so its chips are compared as well."""
+    prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
+    changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v2-8", "v3-128"]))
+
+    assert changes.totals["usd_per_hour"].unknown == 1
+    assert cost_phrase(changes) == "+48 chips (+240%)"
+
+
+def test_length_in_epochs_has_no_cost() -> None:
+    """Examples are not known, so neither are hours; the price of an hour is."""
+    epochs = {"training__train_steps": WITHOUT, "training__epochs": 3}
+    changes = costs(spec(**PRICED, **epochs), spec(**PRICED, **epochs, sizes=["v2-8"]), RECORDED)
+    assert "usd" not in changes.totals
+    assert amounts(changes)["usd_per_hour"] == (40, 8)
+
+
+def test_length_limit_bounds_the_cost() -> None:
+    """A limit that is removed is a caution, and so is one that ends a run early."""
+    bounded, shorter = (spec(**PRICED, targets={"vertex-ai": {"timeout": timeout}}) for timeout in ("7200s", "1800s"))
+
+    assert amounts(costs(bounded, shorter, RECORDED))["max_usd"] == (80, 20)
+    assert statements(costs(bounded, shorter, RECORDED)) == [
+        "dev: v2-8: by the records, a run takes 1.14 hours, but it is ended after 0.5 hours"
+    ]
+    removed = costs(bounded, spec(**PRICED), RECORDED)
+    assert statements(removed) == ["every config: the spec no longer limits the length of a run, previously to 2 hours"]
+    assert "max_usd" not in removed.totals
+
+
+def test_rungs_of_equal_cost_share_a_row() -> None:
+    """Environments with equal records have a common row, the largest growth first."""
+    place = {"project": "my-project-dev", "region": "us-central1"}
+    both = {"environments": {"dev": place, "prod": {**place, "project": "my-project-prod"}}}
+    changes = costs(spec(**both, **PRICED), spec(**both, **PRICED, sizes=["v2-8", "v2-32", "v2-128", "v2-256"]))
+
+    assert [(row.size, row.environments) for row in changes.rows] == [
+        ("v2-256", ("dev", "prod")),
+        ("v2-128", ("dev", "prod")),
+    ]
+
+
+def test_extreme_numbers_are_computed() -> None:
+    """The largest price and the smallest throughput are beyond floats, but not beyond the arithmetic."""
+    extreme = spec(prices={"v2": 1e308})
+    changes = costs(extreme, spec(prices={"v2": 1e308}, training__train_steps=8000), {"v2-8": 5e-324})
+    assert round(changes.totals["usd"].growth or 0, 6) == 1
+    assert cost_phrase(changes).startswith("+1.82e635 USD")

@@ -1,0 +1,69 @@
+"""Changes to the committed records."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spec_changes import compiled_revision
+from spec_factory import CATALOG, spec
+from tpucfg.review.changes.costs.result_changes import result_statements
+
+_GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
+_LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
+_PASSES = "may now run, as a committed record of"
+V2_8 = _LINE % (1000, "v2-8")
+V2_32 = _LINE % (4000, "v2-32")
+SLOW = _LINE % (10, "v2-32")
+
+
+def changes(folder: Path, before: str, after: str, data: object = _GATED) -> list[str]:
+    """Return the statements about two versions of the records of `dev`."""
+    revisions = []
+    for name, text in (("before", before), ("after", after)):
+        path = folder / name / "results" / "dev.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        revision = compiled_revision(data)
+        revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
+    return [located.plain for located in result_statements(revisions[0], revisions[1], CATALOG)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "", []),
+        (V2_8, V2_8, []),
+        (
+            "",
+            V2_8,
+            [
+                f"dev: results: v2-32 {_PASSES} v2-8 passes the gate (examples_per_second 1000)",
+                "dev: results: 1 record added to results/dev.jsonl",
+            ],
+        ),
+        (V2_8, V2_8 + SLOW, ["dev: results: 1 record added to results/dev.jsonl"]),
+        (V2_8 + V2_32, V2_32 + V2_8, []),
+        (
+            V2_8 + V2_32,
+            V2_8,
+            ["dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended"],
+        ),
+        (V2_8, V2_8 + "x\n", ["dev: results: results/dev.jsonl has invalid lines"]),
+    ],
+)
+def test_records_that_open_the_gate_are_reported(tmp_path: Path, before: str, after: str, expected: list[str]) -> None:
+    """A record that lets another rung run is named with its figures; records are counted."""
+    assert changes(tmp_path, before, after) == expected
+
+
+def test_record_of_another_config_is_marked(tmp_path: Path) -> None:
+    """A record whose job is not that of the spec was measured with another config."""
+    line = json.dumps({**json.loads(V2_8), "job": "0" * 16})
+
+    assert ", measured with another config" in changes(tmp_path, "", f"{line}\n")[0]
+
+
+def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
+    """Without a gate every rung may run."""
+    assert changes(tmp_path, "", V2_8, spec()) == ["dev: results: 1 record added to results/dev.jsonl"]

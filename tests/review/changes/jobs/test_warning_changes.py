@@ -1,0 +1,43 @@
+"""Warnings that a change adds: of several sizes, only those that are new."""
+
+from spec_changes import impact
+from spec_factory import spec
+from tpucfg.findings import Finding
+
+LADDER = ["v2-8", "v2-32", "v2-128"]
+
+
+def messages(findings: tuple[Finding, ...]) -> list[str]:
+    """Return the ids and messages."""
+    return [f"{finding.id} {finding.message}" for finding in findings]
+
+
+def test_warning_names_only_the_new_size() -> None:
+    """The base warned of v2-128 already."""
+    change = impact(spec(sizes=LADDER), spec(sizes=[*LADDER, "v2-256"]))
+    assert messages(change.new_warnings) == [
+        "TPU041 the global batch grows from 1,024 to 32,768 (32×) on v2-256; the threshold is 8×"
+    ]
+
+
+def test_removed_size_adds_no_warning() -> None:
+    """A warning that loses a size is neither new nor resolved."""
+    change = impact(spec(sizes=[*LADDER, "v2-256"]), spec(sizes=LADDER))
+    assert (change.new_warnings, change.ended_warnings) == ((), ())
+
+
+def test_warning_with_other_figures_is_new() -> None:
+    """Other figures of the same size are a new warning."""
+    change = impact(spec(sizes=LADDER), spec(sizes=LADDER, training__batch_size=2048))
+    assert messages(change.new_warnings) == [
+        "TPU041 the global batch grows from 2,048 to 32,768 (16×) on v2-128; the threshold is 8×"
+    ]
+
+
+def test_warning_about_a_region_names_only_the_new_size() -> None:
+    """The base warned that the zones of v3-8 are not Google's."""
+    place = {"environments__dev__region": "us-east1", "training__tuned_on": "v3-8"}
+    change = impact(spec(**place, sizes=["v3-8"]), spec(**place, sizes=["v3-8", "v3-32"]))
+
+    (message,) = messages(change.new_warnings)
+    assert message.startswith("TPU021 v3-32 is not in Google's list for us-east1, only in ")

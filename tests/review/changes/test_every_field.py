@@ -1,0 +1,146 @@
+"""No field of a spec can change without a sentence, a caution or a row of the table of rungs."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from spec_changes import compiled_revision, impact
+from spec_factory import spec
+from tpucfg.findings import errors
+from tpucfg.plan import Job
+from tpucfg.spec.project import Environment, Gate, Override, Project, Trainer, Training
+
+_ENVIRONMENT: Final = {"project": "my-project-dev", "region": "us-central1"}
+_GATE: Final = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
+
+
+def _environment(**changes: Any) -> dict[str, Any]:
+    return spec(environments={"dev": {**_ENVIRONMENT, **changes}})
+
+
+def _gate(**changes: Any) -> dict[str, Any]:
+    return spec(gate={**_GATE, **changes})
+
+
+_STEPS: Final = {"training__steps": {"warmup_steps": 200, "eval_steps": 100}}
+_RATE: Final = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear"}
+_PACKAGE: Final = {"package": "gs://b/p-1.tar.gz", "module": "a.b", "runtime": "1.15", "python": "3.7"}
+_IMAGES: Final = {"image": "gcr.io/p/i:1", "worker_image": "gcr.io/p/w:1", "runtime": "2.2"}
+
+
+def _ai_platform(trainer: Mapping[str, str], **changes: str) -> dict[str, Any]:
+    return spec(target="ai-platform", sizes=["v2-8"], trainer={**trainer, **changes})
+
+
+_V6E: Final = {
+    "target": "gke",
+    "sizes": ["v6e-8"],
+    "training__tuned_on": "v6e-8",
+    "environments": {"dev": {**_ENVIRONMENT, "kube_context": "c"}},
+}
+_BASE: Final = spec()
+
+CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
+    (Project, "name"): (_BASE, spec(name="digits")),
+    (Project, "environments"): (_BASE, spec(environments={"dev": _ENVIRONMENT, "prod": _ENVIRONMENT})),
+    (Project, "overrides"): (_BASE, spec(overrides={"v2-32": {"args": {"x": "1"}}})),
+    (Project, "targets"): (_BASE, spec(targets={"vertex-ai": {"timeout": "5s"}})),
+    (Project, "gate"): (_BASE, _gate()),
+    (Project, "prices"): (_BASE, spec(prices={"v2": 1.5})),
+    (Project, "allow"): (_BASE, spec(allow={"TPU041": "measured"})),
+    (Project, "allow_drift"): (_BASE, spec(allow_drift={"urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::a": "x"})),
+    (Environment, "name"): (_BASE, spec(environments={"test": _ENVIRONMENT})),
+    (Environment, "project"): (_BASE, _environment(project="my-other-dev")),
+    (Environment, "region"): (_BASE, _environment(region="europe-west4")),
+    (Environment, "target"): (_BASE, _environment(target="cloud-tpu")),
+    (Environment, "sizes"): (_BASE, _environment(sizes=["v2-8"])),
+    (Environment, "bucket"): (_BASE, _environment(bucket="mine")),
+    (Environment, "zones"): (
+        _environment(target="cloud-tpu"),
+        _environment(target="cloud-tpu", zones={"v2-8": "us-central1-f"}),
+    ),
+    (Environment, "labels"): (_BASE, _environment(labels={"team": "vision"})),
+    (Environment, "protect"): (_BASE, _environment(protect=True)),
+    (Environment, "keep_data"): (_BASE, _environment(keep_data=False)),
+    (Environment, "kube_context"): (_BASE, _environment(kube_context="c")),
+    (Trainer, "image"): (_BASE, spec(trainer__image="us-docker.pkg.dev/my-project/train/mnist:2.0")),
+    (Trainer, "worker_image"): (_ai_platform(_IMAGES), _ai_platform(_IMAGES, worker_image="gcr.io/p/w:2")),
+    (Trainer, "package"): (_ai_platform(_PACKAGE), _ai_platform(_PACKAGE, package="gs://b/p-2.tar.gz")),
+    (Trainer, "module"): (_ai_platform(_PACKAGE), _ai_platform(_PACKAGE, module="a.c")),
+    (Trainer, "runtime"): (_ai_platform(_IMAGES), _ai_platform(_IMAGES, runtime="2.1")),
+    (Trainer, "python"): (_ai_platform(_PACKAGE), _ai_platform(_PACKAGE, python="2.7")),
+    (Trainer, "args"): (_BASE, spec(trainer__args={"x": "1"})),
+    (Trainer, "env"): (_BASE, spec(trainer__env={"X": "1"})),
+    (Training, "tuned_on"): (_BASE, spec(training__tuned_on="v2-32")),
+    (Training, "batch_size"): (_BASE, spec(training__batch_size=2048)),
+    (Training, "train_steps"): (_BASE, spec(training__train_steps=8000)),
+    (Training, "epochs"): (
+        spec(training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3}),
+        spec(training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 4}),
+    ),
+    (Training, "learning_rate"): (_BASE, spec(training__learning_rate=0.1)),
+    (Training, "learning_rate_rule"): (spec(**_RATE), spec(**{**_RATE, "training__learning_rate_rule": "sqrt"})),
+    (Training, "steps"): (spec(**_STEPS), spec(training__steps={"warmup_steps": 200, "eval_steps": 300})),
+    (Training, "flags"): (_BASE, spec(training__flags={"batch_size": "bs"})),
+    (Override, "batch_size"): (_BASE, spec(overrides={"v2-32": {"batch_size": 2048}})),
+    (Override, "learning_rate"): (spec(**_RATE), spec(**_RATE, overrides={"v2-32": {"learning_rate": 0.2}})),
+    (Override, "machine"): (spec(**_V6E), spec(**_V6E, overrides={"v6e-8": {"machine": "ct6e-standard-4t"}})),
+    (Override, "steps"): (spec(**_STEPS), spec(**_STEPS, overrides={"v2-32": {"eval_steps": 7}})),
+    (Override, "args"): (_BASE, spec(overrides={"v2-32": {"args": {"x": "1"}}})),
+    (Gate, "min_scaling_efficiency"): (_gate(), _gate(min_scaling_efficiency=0.7)),
+    (Gate, "metric"): (_gate(), _gate(metric="loss")),
+    (Gate, "goal"): (_gate(), _gate(goal="min")),
+    (Gate, "max_drop"): (_gate(), _gate(max_drop=0.5)),
+}
+"""A change of each field, as two specs."""
+EXEMPT: Final[Mapping[tuple[type[Any], str], str]] = {
+    (Project, "trainer"): "its fields are listed by themselves",
+    (Project, "training"): "its fields are listed by themselves",
+    (Project, "document"): "the locations of all values, which mean nothing by themselves",
+    (Project, "broken"): "a spec with errors is not compared",
+    (Environment, "sizes_path"): "the line that lists the ladder",
+}
+"""Fields that need no sentence, with the reason."""
+_JOB: Final[Mapping[str, str]] = {
+    "project": "name",
+    "environment": "environments",
+    "rung": "training",
+    "target": "target",
+    "run": "reviews have no run",
+    "name": "name",
+    "bucket": "bucket",
+    "job_dir": "bucket and name",
+    "zone": "zones",
+    "account": "name and project",
+    "image": "image",
+    "worker_image": "worker_image",
+    "package": "package",
+    "module": "module",
+    "runtime": "runtime",
+    "python": "python",
+    "args": "args",
+    "env": "env",
+    "options": "targets",
+}
+"""The fields of the spec that each field of a job follows from."""
+
+
+def test_every_field_is_listed() -> None:
+    """A new field of the spec needs a case here, and with it a sentence of the review."""
+    fields = {
+        (kind, name) for kind in (Project, Environment, Trainer, Training, Override, Gate) for name in kind._fields
+    }
+    assert fields == {*CHANGES, *EXEMPT}
+    assert {*Job._fields} == {*_JOB}
+
+
+@pytest.mark.parametrize("field", CHANGES, ids=lambda field: f"{field[0].__name__}.{field[1]}")
+def test_a_changed_field_is_reported(field: tuple[type[Any], str]) -> None:
+    """Each field has a statement, or a row in the table of rungs."""
+    before, after = CHANGES[field]
+    assert [errors(compiled_revision(data).findings) for data in (before, after)] == [(), ()]
+    for base, head in ((before, after), (after, before)):
+        result = impact(base, head)
+        assert result.statements or result.rows
+    assert not impact(before, before).statements
