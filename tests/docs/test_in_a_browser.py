@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 import loopback
 
@@ -58,11 +59,26 @@ def test_a_page_loads_only_from_the_site(address: str, page: Page, name: str) ->
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def open_search(page: Page) -> Locator:
+    """Press the search's key until its input field is shown, and return the field.
+
+    The search is mounted by a script some time after the page has loaded, and ignores keys before that.
+    """
+    field = page.get_by_role("combobox", name="Search")
+    for _ in range(30):
+        page.keyboard.press("Control+k")
+        try:
+            field.wait_for(timeout=2000)
+        except PlaywrightTimeout:
+            continue
+        return field
+    pytest.fail("the search did not open within a minute")
+
+
 def test_the_search_finds_a_key_of_the_spec(address: str, page: Page) -> None:
     """A search for a key of the spec finds its entry in the reference."""
     page.goto(f"{address}/index.html", wait_until="networkidle")
-    page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search").fill("max_drop")
+    open_search(page).fill("max_drop")
     result = page.get_by_role("option").first
     result.wait_for()
 
