@@ -20,6 +20,10 @@ import yaml
 SHELLS: Final = {None: ("bash", "-e"), "bash": ("bash", "--noprofile", "--norc", "-eo", "pipefail")}
 """By the step's `shell`: https://docs.github.com/actions/reference/workflow-syntax-for-github-actions#defaultsrunshell."""
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+_OUTPUT: Final = re.compile(r"(?:steps|needs)\.[a-z]+\.outputs\.[a-z-]+")
+"""An output, which is empty if the step did not run; a condition tests that it is not empty."""
+_HASH_FILES: Final = re.compile(r"hashFiles\('([^']+)'\) ([!=]=) ''")
+"""A condition on the existence of a file in the workspace."""
 
 
 @dataclass
@@ -51,6 +55,8 @@ class Runner:
     failing: str = ""
     """The name of an external action that fails."""
     jobs: dict[str, Job] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    """By expression, the outputs of steps and jobs."""
 
     def run(self, workflow: Path) -> dict[str, Job]:
         """Run every job in the order of their needs, each in a new workspace."""
@@ -66,6 +72,8 @@ class Runner:
             workspace = self.folder / name
             workspace.mkdir(parents=True)
             self._run_steps(self.jobs[name], job["steps"], workspace, {})
+            for key, value in job.get("outputs", {}).items():
+                self.outputs[f"needs.{name}.outputs.{key}"] = self._text(value, {})
             summary = self.folder / f"{name}-summary"
             self.jobs[name].summary = summary.read_text() if summary.exists() else ""
         return self.jobs
@@ -74,7 +82,7 @@ class Runner:
         """Run the steps; return True if all succeeded."""
         succeeded = True
         for step in steps:
-            if self._condition_is_met(step.get("if"), succeeded):
+            if self._condition_is_met(step.get("if"), succeeded, workspace):
                 job.ran.append(step.get("name") or step.get("uses") or step["run"])
                 succeeded = self._run_step(job, step, workspace, inputs) and succeeded
         return succeeded
@@ -90,6 +98,8 @@ class Runner:
         else:
             name = uses.partition("@")[0]
             has_passed = name != self.failing and _ACTIONS[name](self, workspace, arguments)
+            if has_passed and "id" in step:
+                self.outputs[f"steps.{step['id']}.outputs.artifact-id"] = f"id of {arguments['name']}"
         if not has_passed and step.get("continue-on-error"):
             return True
         if not has_passed:
@@ -115,7 +125,7 @@ class Runner:
         }
         completed = subprocess.run(
             [*SHELLS[step.get("shell")], str(script)],
-            cwd=workspace,
+            cwd=workspace / self._text(step.get("working-directory", "."), inputs),
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -142,25 +152,34 @@ class Runner:
         return self._run_steps(job, action["runs"]["steps"], workspace, inputs)
 
     def _text(self, value: object, inputs: Mapping[str, str]) -> str:
-        values = {**self.context, **inputs}
+        values = {**self.context, **self.outputs, **inputs}
         return _EXPRESSION.sub(
-            lambda match: values[match[1]], str(value).lower() if isinstance(value, bool) else str(value)
+            lambda match: values.get(match[1], "") if _OUTPUT.match(match[1]) else values[match[1]],
+            str(value).lower() if isinstance(value, bool) else str(value),
         )
 
-    def _condition_is_met(self, condition: object, succeeded: bool) -> bool:
+    def _condition_is_met(self, condition: object, succeeded: bool, workspace: Path | None = None) -> bool:
         """Return True if a step or job runs; without a condition it runs if everything before it succeeded."""
         if condition is None:
             return succeeded
         text = _EXPRESSION.sub(r"\1", " ".join(str(condition).split()))
+        if workspace and (hashed := _HASH_FILES.fullmatch(text)):
+            return succeeded and (workspace / hashed[1]).is_file() == (hashed[2] == "!=")
+        if output := _OUTPUT.match(text):
+            return succeeded and bool(self.outputs.get(output[0]))
         return text == "!cancelled()" or (succeeded and self.context[text] == "true")
 
     def checkout(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
-        """Check out the pull request, merged into its base."""
+        """Check out the given revision, or the pull request merged into its base, in an empty folder."""
         assert arguments["persist-credentials"] == "false"
         depth = arguments.get("fetch-depth", "1")
-        git = ["git", "-C", str(workspace)]
+        folder = workspace / arguments.get("path", ".")
+        folder.mkdir(exist_ok=True)
+        assert not any(folder.iterdir())
+        git = ["git", "-C", str(folder)]
         commands = [
             ["init", "--quiet"],
+            ["remote", "add", "origin", self.origin.as_uri()],
             *(
                 [["sparse-checkout", "set", "--", arguments["sparse-checkout"]]]
                 if "sparse-checkout" in arguments
@@ -170,16 +189,18 @@ class Runner:
                 "fetch",
                 "--quiet",
                 *([] if depth == "0" else [f"--depth={depth}"]),
-                self.origin.as_uri(),
-                "refs/pull/7/merge",
+                "origin",
+                arguments.get("ref", "refs/pull/7/merge"),
             ],
             ["checkout", "--quiet", "--detach", "FETCH_HEAD"],
         ]
         return all(subprocess.run([*git, *command], check=False).returncode == 0 for command in commands)
 
     def upload(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
-        """Store a file or folder for later jobs."""
+        """Store a file or folder for later jobs, under a name that is new in the run."""
         source, artifact = workspace / arguments["path"], self.folder / "artifacts" / arguments["name"]
+        if artifact.exists():
+            return False
         if source.is_dir():
             shutil.copytree(source, artifact)
         elif source.is_file():
@@ -189,7 +210,8 @@ class Runner:
 
     def download(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Copy a stored file or folder to the workspace."""
-        artifact = self.folder / "artifacts" / arguments["name"]
+        name = arguments.get("name") or arguments["artifact-ids"].removeprefix("id of ")
+        artifact = self.folder / "artifacts" / name
         if artifact.is_dir():
             shutil.copytree(artifact, workspace / arguments.get("path", "."), dirs_exist_ok=True)
         return artifact.is_dir()

@@ -7,7 +7,7 @@ from typing import Final
 
 from github_comments import Comments
 from github_runner import Job, Runner, machine_environment
-from repositories import Repository
+from repositories import ADDRESS, Repository
 from tpucfg.cli.app import run
 
 WORKFLOW: Final = Path(".github", "workflows", "review.yml")
@@ -23,7 +23,7 @@ class Proposal(Repository):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        assert run(["init", str(folder), "--name", "mnist"]) == 0
+        assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS]) == 0
         self.commit()
 
     def propose(self, *changes: tuple[str, str]) -> None:
@@ -56,9 +56,10 @@ def run_workflow(
     previews = "true" if engine else ""
     context = {
         _PREVIEW_IF: previews,
-        "needs.preview.result != 'skipped'": previews,
+        "needs.preview.result == 'success' || needs.preview.result == 'failure'": previews,
         "github.event.pull_request.number": str(comments.number),
         "github.event.pull_request.head.sha": proposal.git("rev-parse", "change"),
+        "github.event.pull_request.base.sha": proposal.git("rev-parse", "main"),
         "github.token": comments.token,
         "vars.TPUCFG_IDENTITY_PROVIDER": "provider",
         "vars.TPUCFG_PREVIEW_ACCOUNT": "account",

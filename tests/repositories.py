@@ -17,6 +17,9 @@ _ENVIRONMENT: Final = {
     **{f"GIT_{role}_DATE": "2026-01-01T00:00:00Z" for role in ("AUTHOR", "COMMITTER")},
 }
 
+ADDRESS: Final = f"git+https://github.com/acme/tpucfg@{'0123456789' * 4}"
+"""An address for `tpucfg init --install-from`: the tests run from a folder, which a workflow cannot install."""
+
 
 class Repository:
     """A new repository without commits."""
@@ -57,6 +60,6 @@ class Repository:
 def project(folder: Path, *arguments: str) -> Repository:
     """Create a repository with one commit, of the project that `tpucfg init` writes."""
     repository = Repository(folder)
-    assert run(["init", str(folder), "--name", "mnist", *arguments]) == 0
+    assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *arguments]) == 0
     repository.commit()
     return repository

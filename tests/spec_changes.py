@@ -1,14 +1,20 @@
 """Impact of a change between two specs, as tests assert it."""
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from spec_factory import CATALOG, project
 from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.diff.config_diff import config_difference
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.render.pipeline import compile_project
+from tpucfg.review.changes.costs.cost_changes import CostChanges, compute_costs
+from tpucfg.review.changes.costs.record_changes import RevisionRecords
 from tpucfg.review.changes.impact import Impact, compute_impact
-from tpucfg.review.changes.scaling_table import row_label, scaling_cell, scaling_columns
+from tpucfg.review.changes.jobs.scaling_table import row_label, scaling_cell, scaling_columns
 
 
 def compiled_revision(data: Any | None) -> CompiledRevision:
@@ -23,7 +29,8 @@ def compiled_revision(data: Any | None) -> CompiledRevision:
 
 def impact(before: Any | None, after: Any | None) -> Impact:
     """Return the impact of the change."""
-    return compute_impact(compiled_revision(before), compiled_revision(after))
+    revisions = compiled_revision(before), compiled_revision(after)
+    return compute_impact(*revisions, config_difference(*(revision.configs for revision in revisions)))
 
 
 def statements(before: Any | None, after: Any | None) -> list[str]:
@@ -35,3 +42,17 @@ def scaling_table(before: Any | None, after: Any | None) -> dict[str, dict[str, 
     """Return the cells of the scaling table by rung and column."""
     rows = impact(before, after).rows
     return {row_label(row): {name: scaling_cell(row, name) for name in scaling_columns(rows)} for row in rows}
+
+
+def costs(
+    before: Any | None,
+    after: Any | None,
+    recorded: Mapping[str, float] = MappingProxyType({}),
+    recorded_by_head: Mapping[str, float] | None = None,
+) -> CostChanges:
+    """Return the changes to the cost; the records of `dev` are examples per second by size, and stay by default."""
+    records = tuple(
+        RevisionRecords({"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {}, {})
+        for rates in (recorded, recorded if recorded_by_head is None else recorded_by_head)
+    )
+    return compute_costs(compiled_revision(before), compiled_revision(after), (records[0], records[1]))

