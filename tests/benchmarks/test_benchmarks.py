@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks import cold_start, peers, throughput, timing
+from benchmarks import cold_start, large_repositories, peers, throughput, timing
 from benchmarks.environments import ROOT
 from benchmarks.timing import Cost
 from tpucfg import schemas
@@ -140,3 +140,35 @@ def test_growth_uses_the_two_largest_measured_counts() -> None:
     *_, row, _, missing = peers.report(costs)
     assert row == "| jsonnet | 0.60 | 1.50 | 10.50 | – | 10.00 | 50 | files | nothing |"
     assert missing == "Not measured, as they are not on the PATH: tpucfg, tpucfg (printed), script, cue, helm."
+
+
+@pytest.mark.parametrize(
+    ("edit", "counts"),
+    [
+        (large_repositories.ALL_CONFIGS, "300 configs change\n"),
+        (large_repositories.ONE_CONFIG, "1 config changes, 299 stay as they are\n"),
+    ],
+    ids=["all", "one"],
+)
+def test_large_repository_is_valid(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    edit: tuple[str, str],
+    counts: str,
+) -> None:
+    """The edits of the measured repository change all configs, and one."""
+    large_repositories.write_repository(tmp_path, edit)
+    monkeypatch.chdir(tmp_path)
+    assert run(["diff", "HEAD"]) == 0
+    assert counts in capsys.readouterr().out
+
+
+def test_goals_of_large_repositories() -> None:
+    """A comparison of trees is bounded by a ratio, the check by the script's time, the review by processor time."""
+    names = {name for comparison in large_repositories.COMPARISONS for name in comparison[:2]}
+    equal = {name: Cost(1.0, 1.0, 1) for name in names}
+    assert large_repositories.missed(equal) == ["check of many configs"]
+    diff, _, review = (comparison.command for comparison in large_repositories.COMPARISONS)
+    slow = equal | {diff: Cost(3.1, 1.0, 1), review: Cost(1.0, 2.1, 1)}
+    assert large_repositories.missed(slow) == [f"{name} of many configs" for name in ("diff", "check", "review")]
