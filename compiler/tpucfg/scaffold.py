@@ -1,10 +1,9 @@
-"""The files of a new project: its spec, Pulumi program and stacks, a workflow, and optionally a trainer."""
+"""The files of a new project: its spec, Pulumi program and stacks, the review's workflow, and optionally a trainer."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg import __version__
 from tpucfg.package_data import data_folder
 from tpucfg.render.pipeline import config_template_engine
 
@@ -43,16 +42,19 @@ optimizer of the trainers does not suit a batch that grew 8-fold.
 """
 
 
-def project_files(*, name: str, target: str, trainer: str | None = None) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each file of a new project.
+def project_files(
+    *, name: str, target: str, requirement: str, trainer: str | None = None
+) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the text of each file of a new project, except its workflow.
 
     Args:
         name: The project's name.
         target: The target; with a trainer, one that TRAINERS lists for it.
+        requirement: What pip installs tpucfg from; empty if that is not known.
         trainer: A framework of TRAINERS; None for a project without an example trainer.
     """
     ladder = TRAINERS[trainer][target] if trainer else _LADDERS[target]
-    values = {"name": name, "target": target, "trainer": trainer, "version": __version__, **ladder._asdict()}
+    values = {"name": name, "target": target, "trainer": trainer, "requirement": requirement, **ladder._asdict()}
     yield from _render_folder("init", Path(), values)
     for part in ("common", trainer) if trainer else ():
         yield from _render_folder(f"trainer/{part}", Path("trainer"), values)
@@ -61,6 +63,15 @@ def project_files(*, name: str, target: str, trainer: str | None = None) -> Iter
         yield path, (data_folder("schema") / path.name).read_text(encoding="utf-8")
     for path in sorted(data_folder("stacks").glob("*.py")):
         yield Path("stacks") / path.name, path.read_text(encoding="utf-8")
+
+
+def workflow_files(requirement: str) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the text of each file of the workflow that reviews pull requests.
+
+    Args:
+        requirement: What pip installs tpucfg from.
+    """
+    yield from _render_folder("workflow", Path(), {"requirement": requirement})
     # A copy of the actions, so that the workflow depends on no other repository.
     actions = data_folder(".github/actions")
     for path in sorted(actions.rglob("*.*")):

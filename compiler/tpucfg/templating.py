@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tpucfg.package_data import data_folder
-from tpucfg.text_format import format_count
+from tpucfg.text_format import format_count, replace_invisible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +50,7 @@ def compiled_folder() -> str:
 
 def comment(value: object) -> str:
     """Return a value on one line, so that it cannot end the comment that contains it."""
-    text = str(value)
-    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+    return replace_invisible(str(value), lambda _: "?")
 
 
 def shell_word(value: str) -> str:

@@ -172,8 +172,10 @@ def test_marker_of_a_missing_review_equals_that_of_a_review(comments: Comments, 
     """Without a review the script creates the marker that a review of the spec would have."""
     own = marker(spec.removeprefix("./"))
     others = [f"{marker(other)}\nold\n" for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml") if marker(other) != own]
-    for body in (*others, f"{own}\nold\n"):
-        assert post(body).returncode == 0
+    for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml"):
+        if marker(other) != own:
+            assert post(f"{marker(other)}\nold\n", SPEC=other).returncode == 0
+    assert post(f"{own}\nold\n", SPEC=spec).returncode == 0
     assert post("", SPEC=spec).returncode == 1
     assert comments.ours[:-1] == others
     assert comments.ours[-1].startswith(f"{own}\n\n### tpucfg review: failed for ")
@@ -187,9 +189,28 @@ def test_temporary_files_are_deleted(post: Post, tmp_path: Path) -> None:
 
 def test_each_spec_has_its_comment(comments: Comments, post: Post) -> None:
     """Two projects of one repository have separate comments."""
-    bodies = [f"<!-- tpucfg-review: {spec}/tpucfg.yaml -->\nold\n" for spec in ("a", "b%20c")]
-    for body in (*bodies, f"{MARKER}\nold\n"):
-        assert post(body).returncode == 0
-    assert post(bodies[0].replace("old", "new")).returncode == 0
-    assert comments.ours == [bodies[0].replace("old", "new"), bodies[1], f"{MARKER}\nold\n"]
-    assert post("<!-- tpucfg-review: a --><!-- -->\nold\n").returncode == 1
+    bodies = {f"{folder}/tpucfg.yaml": f"{marker(f'{folder}/tpucfg.yaml')}\nold\n" for folder in ("a", "b c")}
+    for spec, body in (*bodies.items(), ("", f"{MARKER}\nold\n")):
+        assert post(body, SPEC=spec).returncode == 0
+    new = bodies["a/tpucfg.yaml"].replace("old", "new")
+    assert post(new, SPEC="a/tpucfg.yaml").returncode == 0
+    assert comments.ours == [new, bodies["b c/tpucfg.yaml"], f"{MARKER}\nold\n"]
+
+
+def test_review_of_another_spec_replaces_nothing(comments: Comments, post: Post) -> None:
+    """A file with the marker of another spec, which a program could have written, is no review of this spec."""
+    other = marker("a/tpucfg.yaml")
+    assert post(f"{other}\nold\n", SPEC="a/tpucfg.yaml").returncode == 0
+    for forged in (f"{other}\nall is well\n", "<!-- tpucfg-review: a --><!-- -->\nall is well\n"):
+        assert post(forged).returncode == 1
+    assert comments.ours == [f"{other}\nold\n", NONE.format(COMMIT[:12])]
+
+
+def test_only_a_regular_file_of_limited_size_is_posted(comments: Comments, post: Post, tmp_path: Path) -> None:
+    """A link, whose target the comment would show, and a file that no comment can contain are no reviews."""
+    (tmp_path / "secret.md").write_text(f"{MARKER}\ntoken\n")
+    (tmp_path / "comment.md").symlink_to("secret.md")
+    assert post(None).returncode == 1
+    (tmp_path / "comment.md").unlink()
+    assert post(f"{MARKER}\n{'x' * 300_000}\n").returncode == 1
+    assert comments.ours == [NONE.format(COMMIT[:12])]

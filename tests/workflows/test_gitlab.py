@@ -81,7 +81,7 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     """Return a function that runs the script of the second job, in each shell that images have."""
     script = jobs()["comment"]["script"][-1]
 
-    def run(body: str | None, token: str = TOKEN) -> "subprocess.CompletedProcess[str]":
+    def run(body: str | None, token: str = TOKEN, marker: str = MARKER) -> "subprocess.CompletedProcess[str]":
         path = tmp_path / f"tpucfg-review-{COMMIT}.md"
         path.unlink(missing_ok=True)
         if body is not None:
@@ -94,7 +94,10 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
             "CI_COMMIT_SHORT_SHA": COMMIT[:8],
             "CI_PIPELINE_URL": "https://gitlab.com/acme/mnist/-/pipelines/1",
             "CI_MERGE_REQUEST_IID": "7",
+            "CI_PROJECT_DIR": str(tmp_path),
+            "TMPDIR": str(tmp_path),
             "TPUCFG_TOKEN": token,
+            "MARKER": marker,
         }
         return subprocess.run(
             [*request.param, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -142,8 +145,8 @@ def test_file_name_contains_the_commit() -> None:
     review = jobs()["review"]
     (path,) = review["artifacts"]["paths"]
     assert "$CI_COMMIT_SHA" in path
-    assert review["script"][1].endswith(f' > "{path}"')
-    assert f"review={path}\n" in jobs()["comment"]["script"][-1]
+    assert review["script"][1].endswith(f' > "{path}"\n')
+    assert f"artifact=$CI_PROJECT_DIR/{path} " in jobs()["comment"]["script"][-1]
 
 
 def test_missing_token_is_no_failure(gitlab: GitLab, post: Post) -> None:
@@ -171,5 +174,38 @@ def test_job_with_the_stack_program_has_no_token() -> None:
 def test_each_spec_has_its_note(gitlab: GitLab, post: Post) -> None:
     """Two projects of one repository have separate notes."""
     for spec in ("a", "b", "a"):
-        assert post(f"<!-- tpucfg-review: {spec}/tpucfg.yaml -->\n{len(gitlab.notes)}\n").returncode == 0
+        marker = f"<!-- tpucfg-review: {spec}/tpucfg.yaml -->"
+        assert post(f"{marker}\n{len(gitlab.notes)}\n", marker=marker).returncode == 0
     assert sorted(note["body"].split("/")[0][-1] for note in gitlab.notes) == ["a", "b"]
+
+
+def test_review_of_another_spec_replaces_nothing(gitlab: GitLab, post: Post) -> None:
+    """A file with the marker of another spec, which a program could have written, is no review of this spec."""
+    other = "<!-- tpucfg-review: a/tpucfg.yaml -->"
+    gitlab.add(f"{other}\nold\n")
+    post(f"{other}\nall is well\n")
+    bodies = [note["body"] for note in gitlab.notes]
+    assert bodies[1] == f"{other}\nold\n"
+    assert bodies[0].startswith(f"{MARKER}\n\n### tpucfg review: failed for ")
+
+
+def test_job_with_the_token_has_no_file_of_the_merge_request(post: Post, tmp_path: Path) -> None:
+    """It checks out nothing, and a link among its files does not receive the token."""
+    assert jobs()["comment"]["variables"]["GIT_STRATEGY"] == "none"
+    (tmp_path / "headers").symlink_to("stolen")
+    assert post(f"{MARKER}\nnew\n").returncode == 0
+    assert not (tmp_path / "stolen").exists()
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_previews_of_an_earlier_job_are_passed(tmp_path: Path, shell: str) -> None:
+    """Each file in the folder that no commit can contain is the preview of an environment; others are not read."""
+    for folder in (f"tpucfg-previews-{COMMIT}", "tpucfg-previews-", "previews"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "prod.jsonl").touch()
+    fake = "tpucfg() { printf '%s\\n' \"$@\"; }\n"
+    environment = {"PATH": os.environ["PATH"], "CI_COMMIT_SHA": COMMIT, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "base"}
+    command = [shell, "-e", "-c", fake + jobs()["review"]["script"][1]]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    arguments = (tmp_path / f"tpucfg-review-{COMMIT}.md").read_text().splitlines()
+    assert [item for item in arguments if "jsonl" in item] == [f"prod=tpucfg-previews-{COMMIT}/prod.jsonl"]

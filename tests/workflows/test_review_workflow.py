@@ -13,8 +13,8 @@ import yaml
 from github_comments import NONE, Comments
 from github_runner import Job
 from pull_request import WORKFLOW, Proposal, run_workflow
+from repositories import ADDRESS
 from spec_factory import ROOT
-from tpucfg import __version__
 from tpucfg.cli.app import run
 
 pytestmark = [
@@ -65,9 +65,14 @@ def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments
     review()
     assert len(comments.writes) == 1
 
+    reviewed = proposal.git("rev-parse", "change")
     proposal.propose(("batch_size: 1024", "batch_size: 4096"))
     review()
     assert [call.split()[0] for call in comments.writes] == ["POST", "PATCH"]
+    [comment] = comments.ours
+    assert f"**Since the review of {reviewed[:12]}**: " in comment
+    review()
+    assert comments.ours == [comment]
     assert "1.1" not in comments.ours[0]
 
 
@@ -166,6 +171,26 @@ def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comme
     assert "0.2" not in comment
 
 
+def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: Comments, review: Review) -> None:
+    """Every project is checked, those that the change affects are reviewed, and the comment stays the same one."""
+    other = "projects/other/tpucfg.yaml"
+    assert run(["init", str(proposal.folder / other).removesuffix("/tpucfg.yaml"), "--name", "other"]) == 0
+    proposal.commit()
+    proposal.propose(("batch_size: 1024", "batch_size: 2048"))
+    review()
+    proposal.git("checkout", "--quiet", "change")
+    proposal.edit(("learning_rate: 0.1", "learning_rate: 0.2"), file=other)
+    proposal.commit()
+    proposal.merge_on_trial()
+
+    jobs = review()
+
+    assert jobs["review"].result == "success", jobs
+    [comment] = comments.ours
+    assert comment.startswith(f"{MARKER}\n")
+    assert "2 of 2 specs changed" in comment
+
+
 def test_failed_authentication_is_reported(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
     """Without a preview the comment reports the failure, and shows the changes that the program declares."""
     proposal.propose(("region: us-central1          #", "region: europe-west4         #"))
@@ -191,30 +216,33 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         rights = {name: job["permissions"] for name, job in workflow["jobs"].items()}
         assert rights == {
             "preview": {"contents": "read", "id-token": "write"},
-            "review": {"contents": "read"},
+            "review": {"contents": "read", "pull-requests": "read"},
             "comment": {"contents": "read", "pull-requests": "write"},
         }
-        assert [step["uses"].partition("@")[0] for step in workflow["jobs"]["comment"]["steps"]] == [
-            "actions/checkout",
+        checkout, *steps = workflow["jobs"]["comment"]["steps"]
+        assert checkout["uses"].startswith("actions/checkout@")
+        assert checkout["with"]["ref"] == "${{ github.event.pull_request.base.sha }}"
+        assert [step["uses"].partition("@")[0] for step in steps if "uses" in step] == [
             "actions/download-artifact",
             "./.github/actions/comment",
         ]
+        assert [step["run"].split()[0] for step in steps if "run" in step] == ["echo"]
 
 
-def test_workflow_installs_the_version_that_wrote_it(proposal: Proposal) -> None:
-    """The workflow of a new project installs exactly the version that wrote it, before it has credentials."""
+def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
+    """The workflow of a new project installs exactly the given commit, before it has credentials."""
     jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
     for name in ("preview", "review"):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
         install = jobs[name]["steps"][names.index("Install")]["run"]
-        assert install.endswith(f"pip install 'tpucfg[infra]=={__version__}'")
+        assert install.endswith(f"pip install 'tpucfg[infra] @ {ADDRESS}'")
         assert "google-github-actions/auth" not in names[: names.index("Install")]
 
 
 def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
-    """The workflow of this repository differs from that of a new project only in how it installs tpucfg."""
+    """The workflow of this repository differs from that of a new project only in its spec and its installation."""
     own, new_project = (
-        re.sub(r"( +- name: Install\n +run:)(?: \|\n(?: {10}.*\n)+| .*\n)", r"\1\n", (root / WORKFLOW).read_text())
+        re.sub(r"( +- name: Install\n)(?: {8}.*\n)+| +spec: .*\n", r"\1", (root / WORKFLOW).read_text())
         for root in (ROOT, proposal.folder)
     )
     assert own == new_project

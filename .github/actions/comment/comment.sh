@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Posts the file COMMENT on the pull request NUMBER as one comment: creates it, or replaces the earlier comment by
-# AUTHOR if the text differs. A hidden marker in the first line identifies the comment; it names the spec, unless that is the
-# default. If COMMENT contains no review of SPEC, posts that there is no review of COMMIT, so that the review of an
-# earlier commit is not mistaken for one of this commit.
+# AUTHOR if the text differs. A hidden marker in the first line identifies the comment; it names the spec, unless that is
+# the default. If COMMENT contains no review of SPEC, posts that there is no review of COMMIT, so that the review of an
+# earlier commit is not mistaken for one of this commit. The job that wrote COMMENT also ran the program of the pull
+# request, so nothing but the text of the comment is taken from it: above all, it does not choose what is replaced.
 set -euo pipefail
 
+MAX_BYTES=262144 # GitHub accepts 65,536 characters, of at most 4 bytes
 comments="$GITHUB_API_URL/repos/$GITHUB_REPOSITORY/issues/$NUMBER/comments"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -35,10 +37,14 @@ marker_of() { # SPEC: prints the marker of its review, with the characters escap
     as [$from, $to] (@uri; split($from) | join($to)) end | "<!-- tpucfg-review\(.) -->"'
 }
 
+is_review() { # FILE: succeeds for a file that starts with the marker
+  [ -f "$1" ] && [ ! -L "$1" ] && [ "$(wc -c < "$1")" -le "$MAX_BYTES" ] && [ "$(head -n 1 "$1" | tr -d '\0')" = "$marker" ]
+}
+
 no_review() { # prints a comment without a review; it contains no text from the pull request except the commit id
   local subject='this commit'
   ! [[ $COMMIT =~ ^[0-9a-f]{40,64}$ ]] || subject=${COMMIT:0:12}
-  printf '%s\n\n### tpucfg review: failed for %s\n\n' "$(marker_of "$SPEC")" "$subject"
+  printf '%s\n\n### tpucfg review: failed for %s\n\n' "$marker" "$subject"
   printf 'There is no review of this commit; see [the run](%s) for the reason. ' \
     "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"
   printf '**The effects of this commit are not known.**\n'
@@ -49,13 +55,11 @@ no_review() { # prints a comment without a review; it contains no text from the 
   printf 'header = "%s"\n' "Authorization: Bearer $TOKEN" 'Accept: application/vnd.github+json' \
     'X-GitHub-Api-Version: 2022-11-28' 'Content-Type: application/json' > "$work/headers"
 )
-reviewed=true marker=''
-[ ! -f "$COMMENT" ] || marker=$(head -n 1 "$COMMENT")
-if ! [[ $marker =~ ^'<!-- tpucfg-review'(': '[A-Za-z0-9/._%~-]+)?' -->'$ ]]; then
-  echo "There is no review in $COMMENT: the file is missing, or its first line is not <!-- tpucfg-review -->" >&2
+reviewed=true marker=$(marker_of "${SPEC:-tpucfg.yaml}")
+if ! is_review "$COMMENT"; then
+  echo "There is no review in $COMMENT: the file is missing or too large, or its first line is not $marker" >&2
   reviewed=false COMMENT="$work/none"
   no_review > "$COMMENT"
-  marker=$(head -n 1 "$COMMENT")
 fi
 jq --null-input --rawfile body "$COMMENT" '{body: $body}' > "$work/new"
 

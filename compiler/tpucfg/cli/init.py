@@ -11,8 +11,9 @@ import typer
 
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption
+from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.render import output_dir
-from tpucfg.scaffold import TRAINERS, project_files
+from tpucfg.scaffold import TRAINERS, project_files, workflow_files
 from tpucfg.text_format import printable
 
 _PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
@@ -43,23 +44,64 @@ def init(
             autocompletion=lambda: list(TRAINERS),
         ),
     ] = None,
+    install_from: Annotated[
+        str | None,
+        typer.Option(
+            "--install-from",
+            metavar="ADDRESS",
+            help="The commit or wheel that the review workflow installs. [default: where this tpucfg came from]",
+        ),
+    ] = None,
+    only_workflow: Annotated[
+        bool, typer.Option("--only-workflow", help="Create only the review workflow and its actions.")
+    ] = False,
 ) -> None:
     """Create a new project: a spec, a Pulumi program and its stacks, schemas for the editor, and a review workflow.
+
+    The workflow installs tpucfg from where it was itself installed, pinned by commit or hash. If that is not known, as
+    for a clone, it is left out until --install-from names an address.
 
     Example: tpucfg init mnist --target cloud-tpu --trainer jax
     """
     target = target or "vertex-ai"
     _check_trainer(trainer, target)
-    files = dict(project_files(name=_project_name(folder_, name), target=target, trainer=trainer))
+    requirement, reason = _requirement(install_from)
+    if only_workflow and not requirement:
+        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", _workflow_help(folder_))
+    files: dict[Path, str] = {}
+    if requirement:
+        files |= workflow_files(requirement)
+    if not only_workflow:
+        name = _project_name(folder_, name)
+        files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer)
     _write(folder_, files)
     for path in files:
         print(f"create {printable(str(folder_ / path))}", flush=True)
-    if root := _repository_above(folder_):
+    if not requirement:
+        CommandExit(0, f"no review workflow was created: {reason}", _workflow_help(folder_)).print()
+    elif root := _repository_above(folder_):
         note = (
             f"GitHub runs no workflow in {folder_ / '.github'}: move it to {root / '.github'}, and set its spec input"
         )
         print(f"tpucfg: {printable(note)}", file=sys.stderr)
-    print(f"next: {_cd_command(folder_)}tpucfg ladder")
+    if not only_workflow:
+        print(f"next: {_cd_command(folder_)}tpucfg ladder")
+
+
+def _requirement(address: str | None) -> tuple[str, str]:
+    """Return what the workflow installs, or an empty text and the reason why that is not known."""
+    try:
+        return (installed_requirement() if address is None else requirement_of(address)), ""
+    except UnknownSourceError as error:
+        return "", str(error)
+    except ValueError:
+        message = f"--install-from {printable(address or '')}: its content could change, or it is no public address"
+        raise CommandExit(USAGE, message, f"give one of: {'; '.join(FORMS)}") from None
+
+
+def _workflow_help(folder_: Path) -> str:
+    folder = f" {quote(str(folder_))}" if folder_ != Path() else ""
+    return f"name the commit to install it from: tpucfg init --only-workflow --install-from {EXAMPLE}{folder}"
 
 
 def _check_trainer(trainer: str | None, target: str) -> None:

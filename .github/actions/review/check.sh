@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Checks SPEC, or without it every tpucfg.yaml, and compares the committed configs in the folder CONFIGS beside each spec
+# with the spec. Annotates the lines of the pull request that findings are about.
+set -euo pipefail
+
+specs=("$SPEC")
+[ -n "$SPEC" ] || mapfile -d '' -t specs < <(git ls-files -z -- tpucfg.yaml '*/tpucfg.yaml')
+status=0
+tpucfg check "${specs[@]/#/--spec=}" --format github || status=$?
+for spec in "${specs[@]}"; do
+  configs=$(dirname -- "$spec")/$CONFIGS
+  [ ! -d "$configs" ] || tpucfg render --spec "$spec" --out "$configs" --check || status=$?
+done
+exit "$status"

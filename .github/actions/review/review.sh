@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Writes the review of HEAD against the revision BASE to the file COMMENT and to the summary of the job: of SPEC, or without
+# it of every spec that the change affects. In the folder PREVIEWS, FOLDER/ENV.jsonl is the preview of an environment of
+# the project in FOLDER, and FOLDER/ENV.policy.json the IAM policy of its bucket; anything else in it is an error, because
+# the comment would show the content of the file that a link leads to.
+set -euo pipefail
+
+arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
+[ -z "$SPEC" ] || arguments+=(--spec "$SPEC")
+if [ -n "$PREVIEWS" ] && [ -d "$PREVIEWS" ]; then
+  while IFS= read -r -d '' path; do
+    file=$PREVIEWS/$path
+    if [ -L "$file" ] || ! [ -f "$file" ] || ! [[ $path =~ ^([^/=]+/)*[a-z]([-a-z0-9]{0,28}[a-z0-9])?\.(jsonl|policy\.json)$ ]]; then
+      # Quoted by %q, because a line break in the name could start a command of the workflow.
+      printf '::error title=tpucfg review::%q in the folder of previews is no file called ENV.jsonl\n' "$path"
+      exit 1
+    fi
+    case $path in
+      *.jsonl) arguments+=(--preview "${path%.jsonl}=$file") ;;
+      *) arguments+=(--policy "${path%.policy.json}=$file") ;;
+    esac
+  done < <(find "$PREVIEWS" -mindepth 1 ! -type d -printf '%P\0' | sort -z)
+fi
+reviewed="$RUNNER_TEMP/tpucfg-reviewed"
+[ ! -f "$reviewed" ] || arguments+=(--since "$(cat "$reviewed")")
+status=0
+tpucfg review "${arguments[@]}" > "$COMMENT" || status=$?
+cat "$COMMENT" >> "$GITHUB_STEP_SUMMARY" # visible even without permission to write a comment, as on a fork
+exit "$status"
