@@ -15,6 +15,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
+from tpucfg.infra.pulumi_project import project_file, pulumi_project
 from tpucfg.plan import Selection
 from tpucfg.plan.naming import account_id, bucket_of, kubernetes_account, named_account, workload_account
 from tpucfg.render.pipeline import compile_project
@@ -152,10 +153,13 @@ def _read_project(path: Path, root: Path, stack: str) -> Project:
 
 def _check_config(root: Path, stack: str) -> None:
     """Check the stack file and the effective config: Pulumi accepts undeclared keys silently."""
-    namespace, project = pulumi.get_project(), stack_files.pulumi_project(root)
-    file = PROGRAM / f"Pulumi.{stack}.yaml"
-    findings, sources = stack_files.file_findings(file, project.name if project else namespace, root)
-    _raise_errors(errors(findings), sources)
+    namespace, project = pulumi.get_project(), pulumi_project(root)
+    if project:
+        for findings, sources in (
+            stack_files.project_findings(project, project.file),
+            stack_files.file_findings(project.stack_file(stack), project.name, root),
+        ):
+            _raise_errors(errors(findings), sources)
     from pulumi.runtime.config import CONFIG
 
     # Config may also come from the command line or from an environment of Pulumi ESC.
@@ -183,12 +187,12 @@ def _parse_list(value: Any) -> list[str]:
 
 
 def _root() -> Path:
-    """Return the nearest folder with a Pulumi.yaml, at most three levels up, or else the program's parent.
+    """Return the nearest folder with a Pulumi project, at most three levels up, or else the program's parent.
 
     The limit is for the program bundled with the package, which may be in a virtual environment below another Pulumi
     project.
     """
-    return next((folder for folder in PROGRAM.parents[:3] if (folder / "Pulumi.yaml").is_file()), PROGRAM.parent)
+    return next((folder for folder in PROGRAM.parents[:3] if project_file(folder)), PROGRAM.parent)
 
 
 def _raise_errors(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:

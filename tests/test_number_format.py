@@ -8,11 +8,14 @@ from tpucfg.number_format import (
     floor_percent,
     format_dollars,
     format_factor,
+    format_figure,
     format_hours,
     format_metric,
     format_number,
+    format_percent,
     format_rate,
     format_rounded,
+    to_json_number,
 )
 
 
@@ -69,3 +72,31 @@ def test_rates_hours_and_dollars_have_few_digits() -> None:
     assert [format_rate(value) for value in values] == ["1,234", "123.5", "0.0012", "–"]
     assert [format_hours(value) for value in values] == ["1,234", "123", "0.0012", "–"]
     assert [format_dollars(value) for value in values] == ["1,234.50", "123.46", "0.001", "–"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (format_number(Fraction(4000, 3)), "1,333.33"),
+        (format_factor(Fraction(9996, 10)), "1,000×"),
+        (format_factor(Fraction(1, 10**5)), "1e-5×"),
+        (format_percent(Fraction(99)), "9,900%"),
+        (format_dollars(Fraction(10) ** 400), "1e400"),
+        (format_dollars(Fraction(1, 10**5)), "1e-5"),
+        (format_hours(Fraction(10) ** 400), "1e400"),
+        (format_rate(Fraction(99996, 100)), "1,000"),
+        (floor_percent(Fraction(10) ** 400), "1e402%"),
+        (format_figure("16384"), "16,384"),
+        (format_figure("1e-4"), "1e-4"),
+    ],
+)
+def test_every_magnitude_has_one_form(number: str, text: str) -> None:
+    """Large numbers have separators, and very large or small ones an exponent without zeros."""
+    assert number == text
+
+
+def test_json_numbers_are_finite() -> None:
+    """A number beyond the range of floats is a whole number in JSON."""
+    assert to_json_number(Fraction(1, 4)) == 0.25
+    assert to_json_number(Fraction(10) ** 400) == 10**400
+    assert to_json_number(None) is None

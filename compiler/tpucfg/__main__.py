@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from io import BufferedWriter, RawIOBase, TextIOWrapper
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO
 
 _GC_THRESHOLD: Final = 200_000
 """Allocations between two garbage collections. With Python's default of 700, a dozen collections run while a command
@@ -40,16 +40,27 @@ def _exit(status: int) -> NoReturn:
 
 def _configure_streams() -> None:
     """Make stdout and stderr UTF-8 on every machine, as all files are; unencodable characters become escapes."""
-    for name in ("stdout", "stderr"):
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the parent process, which wants no output
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the process ends
+        if stream is None:
+            setattr(sys, name, _closed_stream(descriptor))
         elif isinstance(stream, TextIOWrapper):
             # PYTHONUNBUFFERED leaves out the buffer, and without it a write that stops halfway raises no error.
             if isinstance(stream.buffer, RawIOBase):
                 stream = TextIOWrapper(BufferedWriter(stream.detach()), line_buffering=True)
                 setattr(sys, name, stream)
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _closed_stream(descriptor: int) -> TextIO:
+    """Return a stream for one that the parent process has closed: stdout refuses every write, stderr discards it.
+
+    Results must not be lost with a status of success; for messages, there is no place left. The descriptor is occupied
+    as well, because the next file that is opened would get it, and with it the output.
+    """
+    null = os.open(os.devnull, os.O_WRONLY if descriptor == 2 else os.O_RDONLY)  # noqa: PLR2004 - stderr
+    os.dup2(null, descriptor)
+    return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
 if __name__ == "__main__":

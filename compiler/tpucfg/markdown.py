@@ -19,7 +19,7 @@ _MARKUP: Final = re.compile(r"([\\`*_{}\[\]|~$]|^[#+=-])")
 _BACKTICKS: Final = re.compile("`+")
 _REFERENCES: Final = (
     re.compile(r"([@#!%&~$])(?=\w)"),
-    re.compile(r"(\bGH-)(?=\d)", re.IGNORECASE),
+    re.compile(r"(\bGH-)(?=[0-9])", re.IGNORECASE),
     re.compile(r"(\bwww)(?=\.)", re.IGNORECASE),
     re.compile(r"(:)(?=//)"),
     re.compile(r"(:)(?=[a-z+-][\w+-]*:)"),
@@ -31,7 +31,7 @@ def prose(text: str) -> str:
     """Return a sentence of any content as one line of Markdown that reads as it was written."""
     # Stripped because four spaces at the start of a line would make it a code block.
     marked = _MARKUP.sub(r"\\\1", _without_references(printable(text).strip()))
-    return re.sub(r"^(\d+)([.)])", r"\1\\\2", escape(marked, quote=False))
+    return re.sub(r"^([0-9]+)([.)])", r"\1\\\2", escape(marked, quote=False))
 
 
 def _without_references(text: str) -> str:

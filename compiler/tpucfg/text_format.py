@@ -6,6 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any, Final
 
+_INVISIBLE: Final = (
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00013441-\U00013446\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
+)
+"""Fillers, variation selectors and blank symbols: Python calls them printable, but nothing is shown."""
 # A JSON string that YAML reads as the same string without its quotes.
 _PLAIN_WORD: Final = r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"'
 _YAML_KEYWORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
@@ -47,20 +52,48 @@ def json_text(value: Any) -> str:
     file = StringIO()
     json.dump(value, file, indent=2, ensure_ascii=False)
     text = file.getvalue()
-    if not text.replace("\n", "").isprintable():
-        text = "\n".join(row if row.isprintable() else _json_printable(row) for row in text.split("\n"))
+    if not is_visible(text.replace("\n", "")):
+        text = "\n".join(replace_invisible(row, lambda char: json.dumps(char)[1:-1]) for row in text.split("\n"))
     return f"{text}\n"
-
-
-def _json_printable(row: str) -> str:
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in row)
 
 
 def printable(text: str) -> str:
     """Return the text with escapes for the characters that a terminal would interpret or not show."""
-    return (
-        text if text.isprintable() else "".join(char if char.isprintable() else escape_character(char) for char in text)
-    )
+    return replace_invisible(text, escape_character)
+
+
+def is_visible(text: str) -> bool:
+    """Return True if a terminal and a browser show each character, and no other text looks the same by definition.
+
+    A letter with an accent can be written as one character or as two, which look the same: only the first is visible
+    in this sense. Letters of two scripts that look alike are not recognized here.
+    """
+    # Nearly every text is ASCII, where a single test suffices.
+    return text.isprintable() and (text.isascii() or not (re.search(_INVISIBLE, text) or _looks_like_another(text)))
+
+
+def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
+    """Return the text with a replacement for each character that is not visible."""
+    if is_visible(text):
+        return text
+    # Accents are replaced only in a text that another one looks like: many languages are written with them.
+    without_accents = not text.isascii() and _looks_like_another(text)
+    hidden = {char for char in {*text} if not is_visible(char) or (without_accents and _is_combining(char))}
+    return text.translate({ord(char): replacement(char) for char in hidden})
+
+
+def _looks_like_another(text: str) -> bool:
+    """Return True if Unicode defines another text as equal: a precomposed letter, the Kelvin sign, and the like."""
+    from unicodedata import is_normalized
+
+    return not is_normalized("NFC", text)
+
+
+def _is_combining(char: str) -> bool:
+    """Return True for an accent and for a part of a Korean syllable, which combine with the character before them."""
+    from unicodedata import category
+
+    return category(char).startswith("M") or "\u1161" <= char <= "\u11ff"
 
 
 def printable_lines(text: str) -> str:
@@ -98,7 +131,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def yaml_example(value: Any) -> str:
     """Return a value as it would be written in a spec, on one line and with as few quotes as possible."""
-    if isinstance(value, str) and not value[:1].isdigit():
+    if isinstance(value, str) and not re.match("[0-9]", value):
         return value
     return re.sub(_PLAIN_WORD, _unquoted, json.dumps(value, ensure_ascii=False))
 

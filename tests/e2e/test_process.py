@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from process import COMMAND, ENVIRONMENT, Run
+from repositories import Repository
 from spec_factory import ROOT, spec
 
 
@@ -83,6 +84,50 @@ def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
     with Path("/dev/full").open("w") as full:
         completed = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: No space left on device\n")
+
+
+IN_A_SHELL = pytest.mark.parametrize(
+    "words", ["render", "check --format sarif", "schema", "diff", "review --base HEAD", "--help", "--version"]
+)
+
+
+@pytest.fixture
+def project(repository: Repository) -> Path:
+    """Create a repository, for the commands that compare revisions."""
+    return repository.folder
+
+
+def in_a_shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command line in a shell; `$0` is the program."""
+    program = Path(sys.executable).with_name("tpucfg")
+    command = ["sh", "-c", f'"$0" {line}', str(program)]
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+@IN_A_SHELL
+def test_a_closed_stdout_is_an_error(project: Path, words: str) -> None:
+    """Results that are lost are an error in one line, with status 1; never a traceback."""
+    completed = in_a_shell(f"{words} >&-", project)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1:] == ["tpucfg: the output: stdout is closed"]
+    assert "Traceback" not in completed.stderr
+    assert in_a_shell(f"{words} <&- >&- 2>&-", project).returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@IN_A_SHELL
+def test_a_full_disk_is_an_error_of_every_command(project: Path, words: str) -> None:
+    """Output on a full disk is an error with status 1, also if the message cannot be written either."""
+    completed = in_a_shell(f"{words} >/dev/full", project)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1:] == ["tpucfg: the output: No space left on device"]
+    assert in_a_shell(f"{words} >/dev/full 2>&1", project).returncode == 1
+
+
+def test_no_file_takes_the_place_of_a_closed_stdout(project: Path) -> None:
+    """The listing of the written files is lost, but it is not written to one of them."""
+    assert in_a_shell("render --out out >&-", project).returncode == 1
+    assert in_a_shell("render --out out --check", project).returncode == 0
 
 
 BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}

@@ -110,6 +110,7 @@ def test_the_other_sections_are_read(full: Project) -> None:
     assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01)
     assert full.prices == {"v2": Number(Fraction(3, 2), "1.50"), "v3": Number(Fraction(11, 5), "2.2")}
     assert full.allow == {"TPU021": "quota granted"}
+    assert full.allow_drift == {"urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::scratch": "edited by hand"}
     assert full.targets["ai-platform"] == {"machine": "compute-engine", "master": None, "extra": {"a": {"b": [1]}}}
 
 

@@ -9,10 +9,11 @@ import pytest
 import specs
 
 from tpucfg.catalog import Catalog
-from tpucfg.infra import stack_files
 from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
+from tpucfg.infra.pulumi_project import pulumi_project
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_config import effective_config
 from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.plan import plan
 from tpucfg.spec.parse import load_project
@@ -72,14 +73,14 @@ def test_every_environment_has_a_stack_file() -> None:
 def test_stacks_of_this_repository_break_no_rule(stack: str, preview: bool) -> None:
     """The resources of each environment of this repository, with its stack file, break no rule."""
     project = project_at(ROOT / "tpucfg.yaml")
-    pulumi_project = stack_files.pulumi_project(ROOT)
-    assert pulumi_project
+    own = pulumi_project(ROOT)
+    assert own
 
     environment = run_under_mocks(
-        pulumi_project.program,
+        own.program,
         environment=project.environments[stack],
-        project=pulumi_project.name,
-        config=stack_files.effective_config(pulumi_project, stack),
+        project=own.name,
+        config=effective_config(own, stack),
         preview=preview,
     )
 

@@ -3,13 +3,13 @@
 from fractions import Fraction
 from typing import Final
 
-from tpucfg.number_format import format_rounded
+from tpucfg.number_format import format_figure, format_number, format_rounded
 from tpucfg.spec.project import Number
 
 MAX_COUNT_LENGTH: Final = 11
 """Characters: `999,999,999`. A longer count is rounded; the table next to the chart shows it in full."""
-MAX_RATE_LENGTH: Final = 8
-"""Characters: `0.000125`."""
+MAX_RATE_LENGTH: Final = 12
+"""Characters: `0.0000565685`, six digits."""
 MAX_PROSE_COUNT_LENGTH: Final = 19
 """Characters in a sentence: `999,999,999,999,999`."""
 
@@ -21,8 +21,9 @@ def count_text(count: int, *, max_length: int = MAX_COUNT_LENGTH) -> str:
 
 
 def rate_text(text: str) -> str:
-    """Return a number as the spec writes it, or to three digits if that would be too long."""
-    return text if len(text) <= MAX_RATE_LENGTH else format_rounded(Number.read(text).value)
+    """Return a number as the trainer receives it, or to six digits if that would be too long."""
+    label = format_figure(text)
+    return label if len(label) <= MAX_RATE_LENGTH else format_number(Number.read(text).value)
 
 
 def change_text(first: Fraction, last: Fraction) -> str:

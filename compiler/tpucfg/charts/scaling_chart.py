@@ -2,15 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tpucfg.charts.chart import Cell, Chart, Column
 from tpucfg.charts.ladder_chart import chart_rows
-from tpucfg.number_format import UNKNOWN, floor_percent, format_rounded
+from tpucfg.number_format import UNKNOWN, floor_percent, format_rate
 from tpucfg.plan import Rung
-
-_MIN_ROUNDED_RATIO: Final = 1000
-"""Larger ratios are implausible, and their percentage may exceed the range of floats."""
 
 
 class MeasuredThroughput(NamedTuple):
@@ -52,13 +49,8 @@ def _notes(rungs: Sequence[Rung], measured: MeasuredThroughput) -> tuple[str, ..
 
 
 def _speed_cell(value: Fraction | None) -> Cell:
-    return Cell(None, UNKNOWN) if value is None else Cell(value, format_rounded(value))
+    return Cell(value, format_rate(value))
 
 
 def _share_cell(value: Fraction | None, linear: Fraction) -> Cell:
-    return Cell(None, UNKNOWN) if value is None else Cell(value / linear, _percent(value / linear))
-
-
-def _percent(ratio: Fraction) -> str:
-    """Return the percentage as `tpucfg status` shows it, or rounded if it is implausibly large."""
-    return floor_percent(ratio) if ratio < _MIN_ROUNDED_RATIO else f"{format_rounded(100 * ratio)}%"
+    return Cell(None, UNKNOWN) if value is None else Cell(value / linear, floor_percent(value / linear))

@@ -51,6 +51,6 @@ def _attribute(value: str | float) -> str:
 def _ems(char: str) -> float:
     if char in ",.:- ()":
         return THIN_EMS
-    if char.isdigit():
+    if char.isascii() and char.isdigit():
         return DIGIT_EMS
     return LETTER_EMS if char.isascii() else WIDE_EMS

@@ -1,8 +1,10 @@
 """The `tpucfg` command line: its commands, its help, and the exit status of an exception."""
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -169,9 +171,12 @@ def _report(error: Exception) -> int:
 
 
 def _report_output_error(error: OSError) -> int:
-    """Report a full disk or a closed pipe, and discard the rest of the output, which cannot be written."""
+    """Report a full disk or a closed stream, and discard the rest of the output, which cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    print(f"tpucfg: {error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)
+    is_closed = error.errno == errno.EBADF and not error.filename
+    reason = "stdout is closed" if is_closed else error.strerror or str(error)
+    with suppress(OSError):  # stderr may be on the full disk too
+        print(f"tpucfg: {error.filename or 'the output'}: {reason}", file=sys.stderr)
     return ERRORS

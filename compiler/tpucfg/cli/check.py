@@ -27,8 +27,9 @@ from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
 
-_MAX_LISTED_SPECS: Final = 8
-"""Limit for the specs that the summary lists by name; more are only counted."""
+_MAX_LISTED: Final = 8
+"""Limit for the specs or configs that the summary lists by name; more are only counted."""
+_CONFIG_HELP: Final = "give the path of a config, or of a folder of configs, with --config"
 
 
 class _Report(NamedTuple):
@@ -48,7 +49,12 @@ def check(
     target: TargetOption = None,
     config: Annotated[
         list[Path] | None,
-        typer.Option("--config", metavar="FILE", help="Check this config.yaml by itself; repeatable. Needs --target."),
+        typer.Option(
+            "--config",
+            metavar="PATH",
+            help="Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
+            "Needs --target, the service of all of them.",
+        ),
     ] = None,
     stack_outputs: Annotated[
         Path | None,
@@ -105,8 +111,12 @@ def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] |
             new_findings = [finding for finding in record_findings if (finding.id, finding.location) not in known]
             findings += [*stack_findings, *new_findings]
             sources |= {**stack_texts, **record_texts}
-    names = ", ".join(map(str, paths)) if len(paths) <= _MAX_LISTED_SPECS else format_count(len(paths), "spec")
-    return _Report(findings, sources, f"{names}, {format_count(configs, 'config')}")
+    return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
+
+
+def _names(paths: Sequence[object], noun: str) -> str:
+    """Return the names of a few paths, or the number of many."""
+    return ", ".join(map(str, paths)) if len(paths) <= _MAX_LISTED else format_count(len(paths), noun)
 
 
 def _check_records(
@@ -121,19 +131,35 @@ def _check_records(
 
 
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
+    from tpucfg.cli.progress import progress
     from tpucfg.render.validate import config_findings
+    from tpucfg.yamldoc.config_files import files_of
     from tpucfg.yamldoc.reader import read_file
 
     if target is None:
         raise CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
-    documents = [read_file(path) for path in paths]
-    findings = [finding for document in documents for finding in config_findings(document, target, Catalog())]
-    # The help of a file that cannot be read suggests --spec.
-    findings = [
-        finding._replace(help="give the config's path with --config FILE") if finding.id == "TPU001" else finding
-        for finding in findings
-    ]
-    return _Report(findings, {document.file: document.text for document in documents}, ", ".join(map(str, paths)))
+    files, folder_findings = files_of(paths)
+    catalog, findings, sources = Catalog(), [*folder_findings], dict[str, str]()
+    with progress("checking", len(files)) as advance:
+        for file in files:
+            document = read_file(Path(file))
+            # Thousands of configs may be checked, so only the texts that findings quote are kept.
+            if file_findings := config_findings(document, target, catalog):
+                # The help of a file that cannot be read suggests --spec.
+                findings += [
+                    finding._replace(help=_CONFIG_HELP) if finding.id == "TPU001" else finding
+                    for finding in file_findings
+                ]
+                sources[document.file] = document.text
+            advance()
+    return _Report(findings, sources, _config_names(paths, files))
+
+
+def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:
+    """Return the summary's subject: the paths of the command line, and the number of files if there is a folder."""
+    if [*map(str, paths)] == [*files]:
+        return _names(files, "config")
+    return f"{_names(paths, 'path')}, {format_count(len(files), 'config')}"
 
 
 def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:

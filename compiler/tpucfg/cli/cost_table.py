@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.results.cost import Cost
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.text_format import listed
@@ -18,7 +18,7 @@ def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:
     """Return the cost of one rung as data; an unknown value is None."""
     cost = status.cost(size)
     figures = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
-    values = {key: None if value is None else float(value) for key, value in figures.items()}
+    values = {key: to_json_number(value) for key, value in figures.items()}
     return values | {"figures": _source(cost, size, status) if cost.source else None}
 
 

@@ -55,8 +55,8 @@ def diff(
     """Print how the configs differ between two revisions: flags by name, and each common change once.
 
     Both revisions are compiled by the installed version of tpucfg. The defaults compare HEAD with the working tree.
-    Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files. A folder
-    takes precedence over a revision of the same name.
+    Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files, of which
+    only those with different bytes are parsed. A folder takes precedence over a revision of the same name.
     Values of keys such as api_key or password, tokens, and personal addresses are redacted.
 
     Example: tpucfg diff main --env prod
@@ -73,13 +73,13 @@ def diff(
 
 
 def _compare_folders(base: Path, head: Path) -> Difference:
-    from tpucfg.diff.config_folder import read_folder
+    from tpucfg.diff.config_folder import read_folders
 
-    before, after = read_folder(base), read_folder(head)
-    if findings := (*before.findings, *after.findings):
-        print_findings(findings, before.sources | after.sources)
+    folders = read_folders(base, head)
+    if folders.findings:
+        print_findings(folders.findings, folders.sources)
         raise CommandExit(ERRORS)
-    return config_difference(before.configs, after.configs)
+    return config_difference(folders.before, folders.after, folders.equal)
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:

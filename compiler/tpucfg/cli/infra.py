@@ -13,6 +13,9 @@ from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.spec.project import Project
 from tpucfg.text_format import json_text, printable
 
+_STRUCTURE_OPTIONS: Final = ("parent", "parentAliases", "provider")
+"""Options that each resource has; only the JSON output lists them."""
+
 
 def infra(
     spec: SpecOption = SPEC,
@@ -27,7 +30,7 @@ def infra(
 
     require_choice(format, tuple(_FORMATS), "--format")
     project = load_project(spec)
-    environments = [_declared_resources(spec, project, name) for name in _selected_names(project, env)]
+    environments = _declared_resources(spec, project, _selected_names(project, env))
     findings = [finding for resources in environments for finding in resource_findings(resources, project)]
     for line in _FORMATS[format](environments, findings):
         print(line)
@@ -38,23 +41,30 @@ def infra(
         raise CommandExit(ERRORS)
 
 
-def _selected_names(project: Project, env: list[str] | None) -> list[str]:
+def _selected_names(project: Project, env: list[str] | None) -> tuple[str, ...]:
     from tpucfg.plan import Selection, select_sizes
 
     with usage_errors():
-        return [environment.name for environment, _ in select_sizes(project, Selection(tuple(env or ())))]
+        return tuple(environment.name for environment, _ in select_sizes(project, Selection(tuple(env or ()))))
 
 
-def _declared_resources(spec: Path, project: Project, name: str) -> EnvironmentResources:
-    from tpucfg.infra.mock_runner import ProgramError
-    from tpucfg.infra.stack_program import INSTALL, PackagesMissingError, run_stack_program
+def _declared_resources(spec: Path, project: Project, names: tuple[str, ...]) -> list[EnvironmentResources]:
+    """Return the resources of the environments, or exit with the first failure."""
+    from tpucfg.infra.isolation.isolated_runner import ProgramRequest, run_isolated
+    from tpucfg.infra.isolation.program_output import log_lines
+    from tpucfg.infra.stack_program import PackagesMissingError
+    from tpucfg.install_source import INSTALL_INFRA
 
     try:
-        return run_stack_program(spec, project, name)
-    except ProgramError as error:
-        raise CommandExit(ERRORS, f"{name}: {error}") from None
+        (results,) = run_isolated([ProgramRequest(spec, project, names)])
     except PackagesMissingError as error:
-        raise CommandExit(ERRORS, str(error), INSTALL) from None
+        raise CommandExit(ERRORS, str(error), INSTALL_INFRA) from None
+    declared = []
+    for name, result in results.items():
+        if not isinstance(result, EnvironmentResources):
+            raise CommandExit(ERRORS, "\n".join(log_lines(f"{name}: {result.reason}")))
+        declared.append(result)
+    return declared
 
 
 def _text(environments: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
@@ -65,10 +75,23 @@ def _text(environments: Sequence[EnvironmentResources], _: Sequence[Finding]) ->
         for resource in resources.resources:
             options = {"protected": resource.protect, "retained": resource.retain}
             marks = [mark for mark, is_set in options.items() if is_set]
-            yield f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else "")
-            yield from (f"    {path}: {_format_input(value)}" for path, value in _leaves(resource.inputs))
+            yield printable(f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else ""))
+            yield from _value_lines(resource.shown_inputs)
+            yield from _option_lines(resource)
         yield "  outputs"
-        yield from (f"    {name}: {value}" for name, value in sorted(resources.outputs.items()))
+        yield from _value_lines(resources.outputs)
+
+
+def _value_lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for path, value in _leaves(values):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield printable(f"    {path}: {text}")
+
+
+def _option_lines(resource: Resource) -> Iterator[str]:
+    for name, value in resource.options.items():
+        if name not in _STRUCTURE_OPTIONS:
+            yield printable(f"    option {name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -81,10 +104,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{path}[{index}]")
     else:
         yield path, value
-
-
-def _format_input(value: Any) -> str:
-    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Finding]) -> Iterator[str]:
@@ -106,7 +125,7 @@ def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Findi
 
 
 def _resource_data(resource: Resource) -> dict[str, Any]:
-    sorted_inputs = json.loads(json.dumps(resource.inputs, sort_keys=True))
+    sorted_inputs = json.loads(json.dumps(resource.shown_inputs, sort_keys=True))
     return resource._asdict() | {"inputs": sorted_inputs}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpucfg.number_format import format_figure, format_number
 from tpucfg.plan import Rung
 from tpucfg.plan.grouping import LadderGroup
 from tpucfg.plan.rung import rung_figures
@@ -57,9 +58,9 @@ def _cells(rung: Rung, training: Training) -> Mapping[str, str]:
         "chips": f"{rung.slice.chips:,}",
         "cores": f"{rung.slice.cores:,}",
         "hosts": f"{rung.slice.hosts:,}",
-        "per core": f"{float(rung.per_core):g}",
+        "per core": format_number(rung.per_core),
     }
-    figures = {key: f"{int(text):,}" if text.isdecimal() else text for key, text in rung_figures(rung)}
+    figures = {key: format_figure(text) for key, text in rung_figures(rung)}
     return slice_cells | figures | _examples(rung, training)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tpucfg.results.log_metrics import LogMetrics
 
 _METRIC_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
-_NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
+_NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
 
 def record(

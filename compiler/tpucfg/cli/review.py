@@ -1,28 +1,35 @@
 """The command `tpucfg review`."""
 
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from tpucfg.cli.diff import compiled_revisions_or_exit
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, SpecOption, format_option, require_choice
-from tpucfg.git.snapshots import CompareRequest
-from tpucfg.plan import Selection
+from tpucfg.cli.environment_files import parse_environment_files, read_environment_files, require_independent_files
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
+from tpucfg.cli.options import SPEC, format_option, require_choice
 
 if TYPE_CHECKING:
-    from tpucfg.review.preview.reader import Preview
-    from tpucfg.review.review import Review
+    from tpucfg.review.cloud_files import CloudFiles
+    from tpucfg.review.review import RepositoryReview
 
-# As in the schema of the spec: the name is part of file names and of the comment.
-_ENVIRONMENT_NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
+_POLICY_COMMAND: Final = "gcloud storage buckets get-iam-policy --format=json"
 _FAIL_ON: Final = ("destructive", "any", "none")
+_Read = TypeVar("_Read")
+"""The content of a file: a preview, or a policy."""
 
 
+SpecsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--spec",
+        metavar="FILE",
+        help="A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]",
+        show_default=False,
+    ),
+]
 BaseOption = Annotated[
     str, typer.Option("--base", metavar="REV", help="The revision to merge into.", show_default=False)
 ]
@@ -36,8 +43,26 @@ PreviewOption = Annotated[
     list[str] | None,
     typer.Option(
         "--preview",
-        metavar="ENV=FILE",
-        help="The output of `pulumi preview --json` for an environment; repeatable.",
+        metavar="[FOLDER/]ENV=FILE",
+        help="The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
+    ),
+]
+PolicyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="[FOLDER/]ENV=FILE",
+        help="The output of `gcloud storage buckets get-iam-policy --format=json` for the bucket of an environment; "
+        "repeatable.",
+    ),
+]
+SinceOption = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="REV",
+        help="The commit that was reviewed before, to name what is new in one line.",
+        show_default=False,
     ),
 ]
 FormatOption = Annotated[str, format_option("markdown|json")]
@@ -54,8 +79,10 @@ FailOnOption = Annotated[
 def review(
     base: BaseOption,
     head: HeadOption = None,
-    spec: SpecOption = SPEC,
+    spec: SpecsOption = None,
     preview: PreviewOption = None,
+    policy: PolicyOption = None,
+    since: SinceOption = "",
     format: FormatOption = "markdown",
     fail_on: FailOnOption = "none",
 ) -> None:
@@ -64,75 +91,90 @@ def review(
     Head is compared with the merge base of the two revisions, so later commits on base do not count as reverted.
     Changes to resources are found by running the stack program of both revisions, which needs no cloud, engine or
     credentials, or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status
-    is 1; it is also 1 if --fail-on destructive cannot be decided.
+    is 1; it is also 1 if --fail-on cannot be decided.
+
+    Without --spec, every tpucfg.yaml of the repository that the change affects is reviewed, in one comment.
 
     Example: tpucfg review --base origin/main > comment.md
     """
-    from tpucfg.review.build import build_review
+    from tpucfg.cli.review_specs import review_earlier, review_specs
+    from tpucfg.git.repository import RevisionError
+    from tpucfg.git.snapshots import CompareRequest
+    from tpucfg.review.build import repository_statements
+    from tpucfg.review.scope import find_review_scope
 
     require_choice(format, tuple(_FORMATS), "--format")
     require_choice(fail_on, _FAIL_ON, "--fail-on")
-    previews = _read_previews(_preview_files(preview or []))
-    request = CompareRequest(base, head, spec, with_program=True, from_merge_base=True)
-    with compiled_revisions_or_exit(request, Selection()) as (before, after):
-        result = build_review(before, after, previews)
+    try:
+        cloud = _read_cloud_files(preview or (), policy or (), (spec or [SPEC])[0].parent, head)
+        request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
+        scope = find_review_scope(request, spec or ())
+        # Before any program runs: where the system does not prevent it, a program could change these files.
+        statements = repository_statements(scope.tree)
+        result = review_specs(scope, cloud)._replace(statements=statements)
+        if since:
+            earlier = review_earlier(request, spec or (), since, result, is_plain=not any(cloud))
+            result = result._replace(earlier=earlier)
+    except RevisionError as error:
+        raise CommandExit(ERRORS, str(error), error.help) from None
     sys.stdout.write(_FORMATS[format](result))
     # Before an exit message on stderr, so that the two keep their order in a log.
     sys.stdout.flush()
     _exit_with_status(result, fail_on)
 
 
-def _exit_with_status(result: "Review", fail_on: str) -> None:
+def _exit_with_status(result: "RepositoryReview", fail_on: str) -> None:
     """Raise CommandExit for a status other than 0."""
-    if result.after.is_broken:
+    if result.is_broken:
         raise CommandExit(ERRORS, "the spec has errors", "list them with: tpucfg check")
     if fail_on == "any" and result.is_change:
         raise CommandExit(DIFFERENT)
-    if fail_on == "destructive":
-        if result.is_destructive:
-            raise CommandExit(DIFFERENT)
-        if not result.is_known:
-            message = "some changes to resources are unknown, so --fail-on destructive cannot be decided"
-            raise CommandExit(ERRORS, message, "fix the problem that the comment names")
+    if fail_on == "destructive" and result.is_destructive:
+        raise CommandExit(DIFFERENT)
+    if fail_on != "none" and not result.is_known:
+        message = f"some changes to resources are unknown, so --fail-on {fail_on} cannot be decided"
+        raise CommandExit(ERRORS, message, "fix the problem that the comment names")
 
 
-def _preview_files(options: Sequence[str]) -> dict[str, Path]:
-    """Return the file of each environment from the values of --preview."""
-    files: dict[str, Path] = {}
-    for option in options:
-        name, _, file = option.partition("=")
-        if not name or not file:
-            raise CommandExit(USAGE, f"--preview {option}: it takes ENV=FILE", "for example: --preview dev=dev.jsonl")
-        if not re.fullmatch(_ENVIRONMENT_NAME, name):
-            raise CommandExit(USAGE, f"--preview {name}=…: {name} is not a valid name of an environment")
-        if name in files:
-            raise CommandExit(USAGE, f"--preview {name}=… is given twice")
-        files[name] = Path(file)
-    return files
+def _read_cloud_files(previews: Sequence[str], policies: Sequence[str], folder: Path, head: str | None) -> "CloudFiles":
+    """Return the files of --preview and --policy, by the name before the equals sign.
+
+    Args:
+        previews: the values of --preview.
+        policies: the values of --policy.
+        folder: a folder of the repository under review.
+        head: the revision under review; None for the working tree.
+    """
+    from tpucfg.review.cloud_files import CloudFiles
+    from tpucfg.review.preview.policy import MAX_POLICY_BYTES, read_policy
+    from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
+
+    def read(
+        values: Sequence[str], option: str, max_bytes: int, command: str, parse: Callable[[str, str, bytes], _Read]
+    ) -> dict[str, _Read]:
+        files = parse_environment_files(values, option)
+        # One byte more than the limit, so that the reader can detect a file that exceeds it.
+        contents = read_environment_files(files, max_bytes + 1, command)
+        require_independent_files(files, folder, head)
+        # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
+        return {name: parse(name.rpartition("/")[2], files[name].name, content) for name, content in contents.items()}
+
+    return CloudFiles(
+        read(previews, "--preview", MAX_PREVIEW_BYTES, "pulumi preview --json", read_preview),
+        read(policies, "--policy", MAX_POLICY_BYTES, _POLICY_COMMAND, read_policy),
+    )
 
 
-def _read_previews(files: Mapping[str, Path]) -> "dict[str, Preview]":
-    if not files:
-        return {}
-    from tpucfg.review.build import read_previews
+def _markdown(result: "RepositoryReview") -> str:
+    from tpucfg.review.markdown.repository_comment import repository_comment
 
-    try:
-        return read_previews(files)
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror or error}"
-        raise CommandExit(ERRORS, message, "write it with: pulumi preview --json") from None
+    return repository_comment(result)
 
 
-def _markdown(result: "Review") -> str:
-    from tpucfg.review.markdown.comment import comment
-
-    return comment(result)
-
-
-def _json(result: "Review") -> str:
+def _json(result: "RepositoryReview") -> str:
     from tpucfg.review.json_report import json_report
 
     return json_report(result) + "\n"
 
 
-_FORMATS: Final[Mapping[str, Callable[["Review"], str]]] = {"markdown": _markdown, "json": _json}
+_FORMATS: Final[Mapping[str, Callable[["RepositoryReview"], str]]] = {"markdown": _markdown, "json": _json}

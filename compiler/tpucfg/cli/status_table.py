@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tpucfg.cli.cost_table import cost_cells, cost_data, cost_note
-from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate
+from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import may_run
 from tpucfg.results.ignored_records import ignored_records
@@ -88,9 +88,9 @@ def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[s
         "recorded": record is not None,
         "run": record.run if record else None,
         "metrics": record.metrics if record else None,
-        "examples_per_second_per_core": None if evaluation.per_core is None else float(evaluation.per_core),
-        "metric_worse_by": None if evaluation.metric_drop is None else float(evaluation.metric_drop),
-        "scaling_efficiency": None if evaluation.efficiency is None else float(evaluation.efficiency),
+        "examples_per_second_per_core": to_json_number(evaluation.per_core),
+        "metric_worse_by": to_json_number(evaluation.metric_drop),
+        "scaling_efficiency": to_json_number(evaluation.efficiency),
         "passed": evaluation.passed if project.gate else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(status.ladder, evaluation.size),

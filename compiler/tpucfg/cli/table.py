@@ -6,8 +6,8 @@ from typing import Final
 
 _NUMERIC: Final = frozenset("0123456789+-.,×% ()–")
 """The characters of a numeric cell."""
-_EXPONENT: Final = re.compile(r"(?<=\d)e[-+]\d+")
-"""The exponent of a very large or very small number, as in 2.5e+07."""
+_EXPONENT: Final = re.compile(r"(?<=[0-9])e-?[0-9]+")
+"""The exponent of a very large or very small number, as in 2.5e7."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -125,6 +125,8 @@ class Project(NamedTuple):
     gate: Gate | None
     prices: Mapping[str, Number]
     allow: Mapping[str, str]
+    allow_drift: Mapping[str, str]
+    """The reason for each resource whose drift is known, by URN."""
     document: Document
     broken: frozenset[str] = frozenset()
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
@@ -146,6 +148,7 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
         gate=_gate(data.get("gate")),
         prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
         allow=data.get("allow", {}),
+        allow_drift=data.get("allow_drift", {}),
         document=document,
         broken=broken,
     )

@@ -26,6 +26,7 @@ SECTIONS: Final = frozenset(
         "gate",
         "prices",
         "allow",
+        "allow_drift",
         "targets",
     )
 )

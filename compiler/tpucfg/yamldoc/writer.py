@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from yaml import MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
-from tpucfg.text_format import escape_character
+from tpucfg.text_format import escape_character, is_visible, replace_invisible
 from tpucfg.yamldoc.parser import parse_events
 from tpucfg.yamldoc.yaml12 import NumberRefusedError, resolve_scalar
 
@@ -78,13 +78,12 @@ def _text(value: str) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     quoted = _JSON_ENCODER.encode(value)
-    return quoted if quoted.isprintable() else _escaped(quoted)
+    return quoted if is_visible(quoted) else _escaped(quoted)
 
 
 def _escaped(quoted: str) -> str:
     """Escape characters that parsers disagree on, and invisible ones, which may reorder the displayed text."""
-    text = quoted.translate(_ESCAPES)
-    return "".join(char if char.isprintable() else escape_character(char) for char in text)
+    return replace_invisible(quoted.translate(_ESCAPES), escape_character)
 
 
 def _float(value: float) -> str:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +35,30 @@ class Scenario(NamedTuple):
     """The environment of the spec in the pull request."""
     config: Mapping[str, Any] = {}
     """The stack file of the pull request, without the project's namespace."""
+    drift: Callable[[Cloud], None] | None = None
+    """Changes by hand in the cloud after the deployment, for a preview with `--refresh`."""
+
+
+def _edit_bucket(cloud: Cloud) -> None:
+    """Change properties of the bucket that the program sets, and one that it leaves to Google."""
+    [bucket] = cloud.buckets.values()
+    [lifecycle_rule, _] = bucket.body["lifecycleRules"]
+    lifecycle_rule["condition"]["age"] = 3
+    bucket.body["retentionPolicy"] = {"retentionPeriod": 86_400}
+
+
+def _open_bucket(cloud: Cloud) -> None:
+    """Remove a barrier of the bucket, and the grant of the jobs' account."""
+    [(name, bucket)] = cloud.buckets.items()
+    bucket.body["publicAccessPrevention"] = "inherited"
+    cloud.grants[f"b/{name}"] = {(role, member) for role, member in cloud.grants[f"b/{name}"] if "tpu-" not in member}
+
+
+def _delete_bucket(cloud: Cloud) -> None:
+    """Delete the bucket with its data."""
+    [name] = cloud.buckets
+    del cloud.buckets[name]
+    del cloud.grants[f"b/{name}"]
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
@@ -50,6 +74,10 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "member-added": Scenario({}, {}, {"bucketMembers": ["user:ada@example.com", "group:team@example.com"]}),
     "spec-broken": Scenario({}, {"region": "us-west4"}),
     "config-error": Scenario({}, {}, {"bucketMembers": 7}),
+    "refreshed": Scenario({}, {"labels": {"team": "vision"}}, drift=lambda _: None),
+    "drift": Scenario({}, {}, drift=_edit_bucket),
+    "drift-and-update": Scenario({}, {"labels": {"team": "vision"}}, drift=_open_bucket),
+    "drift-deleted": Scenario({}, {}, drift=_delete_bucket),
 }
 
 
@@ -91,8 +119,11 @@ def preview_outputs(scenario: Scenario, folder: Path, world: World) -> tuple[str
     if scenario.before is not None:
         _check_status(project.pulumi("up", "--yes", "--skip-preview"))
     project.write(scenario.after, scenario.config)
-    document = project.pulumi("preview", "--json").stdout
-    stream = project.pulumi("preview", "--json", **STREAM).stdout
+    options = ["--refresh"] if scenario.drift else []
+    if scenario.drift:
+        scenario.drift(world.cloud)
+    document = project.pulumi("preview", "--json", *options).stdout
+    stream = project.pulumi("preview", "--json", *options, **STREAM).stdout
     return document, stream
 
 

@@ -8,7 +8,15 @@ from standin.projects import World
 
 from recorded_previews import read, read_text
 
-TAKEN = ("create", "update", "region-move", "protection-lifted", "protected-replacement", "config-error")
+TAKEN = (
+    "create",
+    "update",
+    "region-move",
+    "protection-lifted",
+    "protected-replacement",
+    "config-error",
+    "drift-and-update",
+)
 
 
 @pytest.mark.usefixtures("engine")

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from tpucfg.findings.finding import Finding, Location
-from tpucfg.text_format import printable, split_lines
+from tpucfg.text_format import is_visible, printable, split_lines
 
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}
 _BOLD: Final = "\033[1m"
@@ -80,7 +80,7 @@ def _omitted_start(line: str, location: Location) -> int:
 
 
 def _visible_part(line: str, omitted: int) -> str:
-    text = "".join(char if char.isprintable() else " " for char in line[omitted : omitted + _MAX_WIDTH])
+    text = "".join(char if is_visible(char) else " " for char in line[omitted : omitted + _MAX_WIDTH])
     return f"{_ELLIPSIS if omitted else ''}{text}{_ELLIPSIS if len(line) > omitted + _MAX_WIDTH else ''}"
 
 
@@ -94,7 +94,7 @@ def _underline(line: str, omitted: int, mark: _Mark) -> str:
 
 def _width(char: str) -> int:
     """Return the terminal columns of a character: wide characters take two, combining ones none."""
-    # An unprintable character is shown as a space.
-    if not char.isprintable():
+    # An invisible character is shown as a space.
+    if not is_visible(char):
         return 1
     return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1

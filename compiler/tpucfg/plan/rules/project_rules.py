@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.findings import Finding, Location
+from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rung import flag_name, program_args
 from tpucfg.spec.project import Environment, Project
@@ -237,8 +237,8 @@ _READ_BY_ONE_TARGET: Final = {
 }
 """Keys outside `targets` that only one target reads. `kube_context`, which only gke reads, is in each environment."""
 
-_FOUND_BY_INFRA: Final = ("TPU094",)
-"""Allowable findings about a stack's resources, which only `tpucfg infra` reports."""
+_FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
+"""Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
 
 
 def unused_settings(project: Project) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.findings import Finding
+from tpucfg.number_format import format_factor, format_number, format_percent
 from tpucfg.plan.rung import Rung
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted, listed
@@ -38,7 +39,10 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     large_rungs = [rung for rung in rungs if rung.batch_size >= LARGE_BATCH_GROWTH * tuned_batch]
     if large_rungs:
         batches = listed(
-            [f"{rung.batch_size:,} ({rung.batch_size / tuned_batch:g}×) on {rung.size}" for rung in large_rungs]
+            [
+                f"{rung.batch_size:,} ({format_factor(Fraction(rung.batch_size, tuned_batch))}) on {rung.size}"
+                for rung in large_rungs
+            ]
         )
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
         all_overridden = all("batch_size" in rung.overridden for rung in large_rungs)
@@ -51,7 +55,7 @@ def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     short_rungs = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < MIN_STEPS]
     if short_rungs:
         counts = listed(
-            [f"{rung.train_steps} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in short_rungs]
+            [f"{rung.train_steps:,} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in short_rungs]
         )
         min_train_steps = max(int((MIN_STEPS - 1) * rung.scale) + 1 for rung in short_rungs)
         hint = f"set training.train_steps to {min_train_steps} or more, or end the ladder below"
@@ -63,7 +67,7 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
         long_rungs = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > MAX_WARMUP_SHARE]
         if long_rungs:
-            shares = listed([f"{float(100 * _share(rung, key)):.3g}% on {rung.size}" for rung in long_rungs])
+            shares = listed([f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs])
             numbers = f"{long_rungs[0].steps[key]:,} of {long_rungs[0].train_steps:,} steps on {long_rungs[0].size}"
             threshold = f"the threshold is {float(MAX_WARMUP_SHARE):.0%}"
             message = f"{key} covers much of the run: {shares} ({numbers}); {threshold}"
@@ -100,7 +104,7 @@ def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     grown_rungs = [rung for rung in rungs if rung.scale >= KEPT_RATE_GROWTH and "learning_rate" not in rung.overridden]
     if grown_rungs:
         key = "learning_rate_rule" if "learning_rate_rule" in project.document.data["training"] else "learning_rate"
-        growth = listed([f"{float(rung.scale):g}× on {rung.size}" for rung in grown_rungs])
+        growth = listed([f"{format_factor(rung.scale)} on {rung.size}" for rung in grown_rungs])
         yield _finding(
             project,
             "TPU045",
@@ -135,7 +139,7 @@ def _batch_per_core(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding
         changed = "falls" if rung.per_core < tuned_per_core else "rises"
         path = ("overrides", rung.size, "batch_size")
         same_batch = int(tuned_per_core * rung.slice.cores)
-        numbers = f"from {float(tuned_per_core):g} to {float(rung.per_core):g}"
+        numbers = f"from {format_number(tuned_per_core)} to {format_number(rung.per_core)}"
         message = f"the batch per core {changed} {numbers} on {rung.size}, {consequence}"
         hint = f"set {dotted(path)} to {same_batch} to keep the batch per core, or allow TPU047"
         yield _finding(project, "TPU047", message, path, hint)

@@ -1,0 +1,105 @@
+"""`tpucfg check --config` of several files and of folders."""
+
+import json
+import os
+import pty
+from pathlib import Path
+
+import pytest
+
+from tpucfg.cli import progress
+from tpucfg.cli.app import run
+
+VALID = """\
+workerPoolSpecs:
+- machineSpec: {machineType: cloud-tpu, acceleratorType: TPU_V3, acceleratorCount: 32}
+  replicaCount: 1
+  containerSpec: {imageUri: i}
+"""
+TARGET = ["--target", "vertex-ai"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Create a folder with two valid and two broken configs, and files that are not searched."""
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "configs/b/config.yaml": VALID.replace("replicaCount", "replicas"),
+        "configs/b/other.json": "{}",
+        "configs/a.yml": VALID,
+        "configs/c.yaml": VALID,
+        "configs/notes.txt": "[",
+        "configs/.hidden/x.yaml": "[",
+        "configs/.hidden.yaml": "[",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "outside.yaml").write_text("[")
+    (tmp_path / "configs" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (tmp_path / "configs" / "linked").symlink_to(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_config_below_a_folder_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    """The findings of all files are printed in one run, in the order of the files; links and hidden files are not."""
+    assert run(["check", "--config", "configs", *TARGET]) == 1
+    output = capsys.readouterr().out
+    headlines = [line.partition(": error")[0] for line in output.splitlines() if ": error" in line]
+    assert headlines == ["configs/b/config.yaml:3:3", "configs/b/other.json:1:1"]
+    assert output.splitlines()[-1] == "configs, 4 configs: 2 errors"
+
+
+def test_valid_configs_have_no_findings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is given twice, by itself and by its folder, is checked once."""
+    assert run(["check", "--config", "configs/a.yml", "--config", "configs/c.yaml", *TARGET]) == 0
+    assert capsys.readouterr().out == "configs/a.yml, configs/c.yaml: no findings\n"
+    (folder / "configs" / "b" / "config.yaml").write_text(VALID)
+    (folder / "configs" / "b" / "other.json").unlink()
+    assert run(["check", "--config", "configs/b", "--config", "./configs/b/config.yaml", *TARGET]) == 0
+    assert capsys.readouterr().out == "configs/b, configs/b/config.yaml, 1 config: no findings\n"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("format_", ["json", "sarif", "github"])
+def test_formats_contain_every_file(capsys: pytest.CaptureFixture[str], format_: str) -> None:
+    """Each format names each broken file."""
+    assert run(["check", "--config", "configs", *TARGET, "--format", format_]) == 1
+    output = capsys.readouterr().out
+    if format_ == "json":
+        assert [entry["file"] for entry in json.loads(output)] == ["configs/b/config.yaml", "configs/b/other.json"]
+    assert "configs/b/config.yaml" in output
+    assert "configs/b/other.json" in output
+
+
+def test_folder_without_configs_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong path does not pass as a folder of valid configs."""
+    (folder / "empty").mkdir()
+    assert run(["check", "--config", "empty", "--config", "configs/a.yml", *TARGET]) == 1
+    output = capsys.readouterr().out
+    assert "empty:1:1: error[TPU001]: empty has no file to check: none ends with .yaml, .yml, .json" in output
+    assert output.splitlines()[-1] == "empty, configs/a.yml, 1 config: 1 error"
+
+
+@pytest.mark.usefixtures("folder")
+def test_missing_path_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of a path that does not exist names the option."""
+    assert run(["check", "--config", "missing", *TARGET]) == 1
+    assert "help: give the path of a config, or of a folder of configs, with --config" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_long_work_shows_progress_at_a_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar is drawn on stderr if it is a terminal, and nothing otherwise."""
+    monkeypatch.setattr(progress, "MIN_STEPS", 2)
+    assert run(["check", "--config", "configs", *TARGET]) == 1
+    assert capfd.readouterr().err == ""
+    reader, writer = pty.openpty()
+    with open(writer, "w") as terminal:  # noqa: PTH123 - a descriptor has no path
+        monkeypatch.setattr("sys.stderr", terminal)
+        assert run(["check", "--config", "configs", *TARGET]) == 1
+    assert b"checking" in os.read(reader, 10_000)
+    os.close(reader)
