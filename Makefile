@@ -21,10 +21,10 @@ demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Pytho
 
 setup: $(VENV)/development ## install all packages for development, including Pulumi's
 
-test: setup ## run the fast tests, and one test of each slow kind; takes five minutes
+test: setup ## run the fast tests, and one test of each slow kind; takes six minutes
 	$(PYTEST) -m 'not slow or sample'
 
-test-all: setup ## run all tests; takes 15 minutes
+test-all: setup ## run all tests; takes half an hour
 	$(PYTEST)
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
@@ -64,7 +64,8 @@ build: setup ## build the sdist, and the wheel from it
 
 workflows: $(VENV)/runtime ## run actionlint on the workflows, including those of a new project; needs Go
 	@rm -rf .cache/workflows
-	@$(BIN)/tpucfg init .cache/workflows >/dev/null
+	@$(BIN)/tpucfg init .cache/workflows --only-workflow \
+		--install-from git+https://github.com/OWNER/tpucfg@$$(git rev-parse HEAD) >/dev/null
 	@cd tools/actionlint && go tool actionlint $(CURDIR)/.github/workflows/*.yml \
 		$(CURDIR)/.cache/workflows/.github/workflows/*.yml
 

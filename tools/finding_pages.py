@@ -42,7 +42,7 @@ _LEVELS: Final = {
 }
 _OTHER_EFFECTS: Final = {
     "TPU100": "with a gate, only the first rung can be started until it is fixed.",
-    "TPU090": "`tpucfg infra` exits with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
+    "TPU088": "`tpucfg infra` exits with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
     "TPU084": "`tpucfg check --stack-outputs` exits with 1 until it is fixed.",
     "TPU080": "`tpucfg check` exits with 1 until it is fixed.",
 }
@@ -55,8 +55,8 @@ limits of the rule, the location, and the edit that fixes it. `tpucfg explain ID
 
 - An **error** of a spec or a config stops every command except `check`, which prints all findings and exits with 1.
   A **warning** stops no command.
-- `check` reads the stack files too (`TPU080` to `TPU083`), but not the resources: `tpucfg infra` and `tpucfg review`
-  run the stack program and report findings about them (`TPU090` to `TPU095`).
+- `check` reads the stack files too (`TPU080` to `TPU085`), but not the resources: `tpucfg infra` and `tpucfg review`
+  run the stack program and report findings about them (`TPU088` to `TPU099`).
 - Some findings are a matter of judgment: you can **allow** them with a reason, which turns them into notes.
 - `tpucfg check --format json|sarif|github` is for programs, code scanning and the lines of a pull request.
 
