@@ -15,6 +15,8 @@ DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
 """The number of a misspelt size. Its length is bounded because `int` rejects a text of thousands of digits."""
 
+_SEVERAL_SLICES = re.compile(r"(?P<size>.+-[0-9]+)x(?P<slices>[2-9]|[1-9][0-9]{1,2})")
+
 
 class Catalog:
     """The sizes of every generation, each generation read on first use."""
@@ -57,7 +59,15 @@ class Catalog:
         return next(self._generations_like(text.strip().lower().replace("_", "-")), None)
 
     def find(self, size: str) -> Slice | None:
-        """Return the slice of a size in Google's spelling, on its default machine; None if there is no such size."""
+        """Return the slice of a size in Google's spelling, on its default machine; None if there is no such size.
+
+        `v6e-256x2` is two slices of `v6e-256`.
+        """
+        if size not in self._slices and (several := _SEVERAL_SLICES.fullmatch(size)):
+            one = self.find(several["size"])
+            if one is None:
+                return None
+            self._slices[size] = one.times(int(several["slices"]))
         if size not in self._slices:
             generation = self._by_prefix.get(size.rpartition("-")[0])
             if generation is None or size not in self._file(generation)["sizes"]:
@@ -139,6 +149,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         number=int(size.rpartition("-")[2]),
         chips=chips,
         cores=chips * data["cores_per_chip"],
+        devices=chips * data["devices_per_chip"],
         topology=row["topology"],
         machine=machines[0] if machines else None,
         machines=machines,

@@ -5,7 +5,7 @@ start of every command.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Source(NamedTuple):
@@ -80,11 +80,21 @@ class Refusal(NamedTuple):
     """Ids of the sources that state the reason, or that list the supported sizes without this one."""
 
 
+MULTISLICE_TARGETS: Final = ("cloud-tpu", "gke")
+"""Targets that run one job on several slices."""
+WITHOUT_MULTISLICE: Final = ("v2", "v3")
+"""Generations whose slices cannot be joined over the data centre's network."""
+ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("gke-multislice",))
+OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
+SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
+
+
 class Slice(NamedTuple):
-    """One size on one type of machine: its chips, hosts, zones and targets."""
+    """One size on one type of machine: its chips, hosts, zones and targets; all figures count all slices of it."""
 
     size: str
-    """The accelerator type as Google writes it, such as `v3-32`."""
+    """The accelerator type as Google writes it, such as `v3-32`, with the number of slices if there are several:
+    `v6e-256x2`."""
 
     generation: str
     """`v2`, `v3`, `v4`, `v5e`, `v5p`, `v6e`, `tpu7x`."""
@@ -98,8 +108,11 @@ class Slice(NamedTuple):
     cores: int
     """TensorCores of the whole slice."""
 
+    devices: int
+    """JAX devices of the whole slice: its chips, or its TensorCores where JAX makes each a device of its own."""
+
     topology: str | None
-    """Chips along each axis, such as `4x4` or `2x2x4`; None if no source states it."""
+    """Chips of one slice along each axis, such as `4x4` or `2x2x4`; None if no source states it."""
 
     machine: Machine | None
     """The machine type of the hosts; None if the size has no public machine type (TPU v2)."""
@@ -143,6 +156,39 @@ class Slice(NamedTuple):
 
     sources: tuple[str, ...]
     """Ids of the sources of the size, chips and topology."""
+
+    slices: int = 1
+    """Slices of the size: 2 for `v6e-256x2`."""
+
+    @property
+    def accelerator_type(self) -> str:
+        """The size of one of the slices, such as `v6e-256` of `v6e-256x2`."""
+        return self.size.removesuffix(f"x{self.slices}") if self.slices > 1 else self.size
+
+    @property
+    def hosts_per_slice(self) -> int:
+        """Hosts (VMs) of one slice."""
+        return self.hosts // self.slices
+
+    def times(self, slices: int) -> "Slice":
+        """Return several slices of this one; `refusals` has the targets that do not take them."""
+        refused = {target: ONE_SLICE for target in self.targets if target not in MULTISLICE_TARGETS}
+        if self.generation in WITHOUT_MULTISLICE:
+            refused = dict.fromkeys(self.targets, OLD_GENERATION)
+        elif self.hosts == 1:
+            refused = dict.fromkeys(self.targets, SINGLE_HOST)
+        return self._replace(
+            size=f"{self.size}x{slices}",
+            chips=self.chips * slices,
+            cores=self.cores * slices,
+            devices=self.devices * slices,
+            hosts=self.hosts * slices,
+            hbm_gib=None if self.hbm_gib is None else self.hbm_gib * slices,
+            peak_tflops=None if self.peak_tflops is None else self.peak_tflops * slices,
+            targets=tuple(target for target in self.targets if target not in refused),
+            refusals={**self.refusals, **refused},
+            slices=slices,
+        )
 
     def on_machine(self, name: str) -> "Slice":
         """Return the size on another of its machine types, with that machine's hosts and chips per host.

@@ -13,7 +13,7 @@ from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
-from tpucfg.plan.rung import flag_name, program_args, rung_figures
+from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -96,12 +96,12 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         tuned_on = catalog.find(project.training.tuned_on) or job.slice
         yield from figure_reasons(project, tuned_on, job.rung, figure)
         return
-    if own_flag := tuple(arg_reasons(project, job.size, name)):
+    if own_flag := tuple(arg_reasons(project, job.settings, name)):
         yield from own_flag
         args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
         yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
         return
-    own_flags = (arg.key for arg in program_args(project, job.size))
+    own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
     value = _value_at(request_body, path)
     if isinstance(value, str) and value.startswith("--") and value in job.args:
@@ -125,7 +125,7 @@ def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
 def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Iterator[Reason]:
     """Yield the value of a field, and its origin: `extra`, a setting of the spec, its default, or the catalog."""
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
-    extra: KeyPath = ("targets", job.target, "extra", *path)
+    extra = job.settings.source(("targets", job.target, "extra", *path))
     if project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return

@@ -1,14 +1,18 @@
 """Build the job of an environment and a rung: names, folders and the program's command line."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
-from tpucfg.plan.rung import Rung, flag_name, program_args, rung_figures
+from tpucfg.plan.rung import Rung, flag_name, rung_figures
 from tpucfg.plan.selection import Selection
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Capacity, Duration, Mount, Secret, Settings, Trainer
+
+XLA_FLAGS_VARIABLE: Final = "LIBTPU_INIT_ARGS"
+"""The variable from which libtpu reads the flags of its compiler."""
 
 
 class Job(NamedTuple):
@@ -19,6 +23,8 @@ class Job(NamedTuple):
     environment: Environment
     rung: Rung
     target: str
+    settings: Settings
+    """The layered settings of the environment and the size, with the path of each in the spec."""
     run: str | None
     name: str
     """`<name>-<env>-<size>`, with `-<run>` if the job has a run id."""
@@ -38,8 +44,31 @@ class Job(NamedTuple):
     args: tuple[str, ...]
     """The program's command line: the flags of `args`, then the figures of the rung."""
     env: tuple[tuple[str, str], ...]
-    options: Mapping[str, Any]
-    """The spec's settings for this target."""
+    """The program's environment variables; the flags of the TPU compiler are one of them."""
+    secrets: tuple[Secret, ...]
+    """Environment variables from Secret Manager, each with its project."""
+    mounts: tuple[Mount, ...]
+    """The mounted folders, with their placeholders filled in."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The spec's settings for this target."""
+        return self.settings.targets.get(self.target, {})
+
+    @property
+    def capacity(self) -> Capacity:
+        """The way in which the machines are obtained."""
+        return self.settings.capacity
+
+    @property
+    def restarts(self) -> int | None:
+        """How often the program may be started again after it failed; None leaves the service's own rule."""
+        return self.settings.trainer.restarts
+
+    @property
+    def max_run_duration(self) -> Duration | None:
+        """The longest run; None if nothing bounds it."""
+        return self.settings.trainer.max_run_duration
 
     @property
     def slice(self) -> Slice:
@@ -54,7 +83,9 @@ class Job(NamedTuple):
 
 def make_job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:
     """Build the job of a rung in an environment, for the selected target and run."""
-    target, run, trainer = selection.target or environment.target, selection.run, project.trainer
+    target, run = selection.target or environment.target, selection.run
+    settings = project.settings[environment.name, rung.size]
+    trainer = settings.trainer
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
     values = _placeholder_values(project, environment, rung) | {"bucket": f"gs://{bucket}", "job_dir": job_dir}
@@ -63,6 +94,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
         environment=environment,
         rung=rung,
         target=target,
+        settings=settings,
         run=run,
         name=job_name(name=project.name, environment=environment.name, size=rung.size, run=run),
         bucket=bucket,
@@ -75,9 +107,12 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
         module=trainer.module,
         runtime=trainer.runtime,
         python=trainer.python,
-        args=tuple(_command_line(project, rung, values)),
-        env=tuple((key, fill_placeholders(text, values)) for key, text in trainer.env),
-        options=project.targets.get(target, {}),
+        args=tuple(_command_line(project, trainer, rung, values)),
+        env=tuple(_environment_variables(trainer, rung.slice, values)),
+        secrets=tuple(secret._replace(project=secret.project or environment.project) for secret in trainer.secrets),
+        mounts=tuple(
+            mount._replace(source=fill_placeholders(mount.source, values).rstrip("/")) for mount in trainer.mounts
+        ),
     )
 
 
@@ -98,9 +133,17 @@ def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
     return fill_placeholders(text, values) if text else None
 
 
-def _command_line(project: Project, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
+def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the program's variables, then the compiler's flags for the generation."""
+    for key, text in trainer.env:
+        yield key, fill_placeholders(text, values)
+    if flags := trainer.xla_flags.get(slice_.generation):
+        yield XLA_FLAGS_VARIABLE, " ".join(flags)
+
+
+def _command_line(project: Project, trainer: Trainer, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
     """Yield the flags of `args`, then those of the rung's figures."""
-    for arg in program_args(project, rung.size):
+    for arg in trainer.args:
         for value in arg.values:
             yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"
     for key, text in rung_figures(rung):

@@ -69,7 +69,8 @@ def named_account(project: Project, environment: Environment) -> str | None:
     # On gke, service_account is a Kubernetes account, which impersonates the stack's account.
     if environment.target == "gke":
         return None
-    email: str | None = project.targets.get(environment.target, {}).get("service_account")
+    settings = project.settings[environment.name, ""]
+    email: str | None = settings.targets.get(environment.target, {}).get("service_account")
     return email
 
 
@@ -83,6 +84,6 @@ def kubernetes_account(project: Project, environment: Environment) -> str | None
     """Return the pods' Kubernetes service account, as `namespace/name`; None if the target is not gke."""
     if environment.target != "gke":
         return None
-    options = project.targets.get("gke", {})
+    options = project.settings[environment.name, ""].targets.get("gke", {})
     name = options.get("service_account") or account_id(name=project.name, environment=environment.name)
     return f"{options.get('namespace', 'default')}/{name}"

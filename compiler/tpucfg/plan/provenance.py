@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Location
-from tpucfg.plan.rung import Rung, program_args, rung_figures
+from tpucfg.plan.rung import Rung, rung_figures
 from tpucfg.spec.project import Project
+from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
@@ -46,9 +47,9 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
     yield from _rule_reasons(project, rung, key, result)
 
 
-def arg_reasons(project: Project, size: str, flag: str) -> Iterator[Reason]:
+def arg_reasons(project: Project, settings: Settings, flag: str) -> Iterator[Reason]:
     """Yield the lines of the spec that set one of the program's own flags."""
-    for arg in program_args(project, size):
+    for arg in settings.trainer.args:
         if arg.key == flag:
             yield _spec_line(project, arg.path)
 
@@ -85,7 +86,7 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
             f"by the rule {rule}: {product}" + ("" if rule == "keep" else f" = {result}"), source=RULE_SOURCES[rule]
         )
     else:
-        tuned_steps = training.train_steps if key == "train_steps" else training.steps[key]
+        tuned_steps = training.train_steps if key == "train_steps" else training.steps[key].value
         exact = Fraction(tuned_steps or 0) / rung.scale
         rounded = f", rounded up from {float(exact):g}" if exact.denominator != 1 else ""
         purpose = "divided to see the same number of examples" if key == "train_steps" else "divided like train_steps"

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.scaling import scale_batch, scale_learning_rate, scale_steps
-from tpucfg.spec.project import Arg, Override, Project, Training
+from tpucfg.spec.project import Override, Project, Training
 
 
 class Rung(NamedTuple):
@@ -91,17 +91,10 @@ def flag_name(training: Training, figure: str) -> str | None:
     return training.flags.get(figure, figure)
 
 
-def program_args(project: Project, size: str) -> tuple[Arg, ...]:
-    """Return the flags of `args` for a size: an override replaces a flag or appends a new one."""
-    override = {arg.key: arg for arg in project.overrides.get(size, NO_OVERRIDE).args}
-    args = tuple(override.pop(arg.key, arg) for arg in project.trainer.args)
-    return (*args, *override.values())
-
-
 def _step_figures(training: Training) -> Iterator[tuple[str, int]]:
     if training.train_steps is not None:
         yield "train_steps", training.train_steps
-    yield from training.steps.items()
+    yield from ((key, setting.value) for key, setting in training.steps.items())
 
 
 def _learning_rate(training: Training, override: Override, scale: Fraction) -> str | None:

@@ -95,7 +95,7 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     project, findings = parse_project(document)
     if project is None:
         return CompiledSpec(None, (), findings, document.text)
-    if project.trainer.package:
+    if project.base.trainer.package:
         from tpucfg.spec.package_rules import package_findings
 
         findings = (*findings, *package_findings(project, path.parent))

@@ -52,7 +52,7 @@ def _problems(
 def _location_in_spec(project: Project, job: Job, problem: Problem) -> Location:
     """Return the location of the `extra` or the setting that produced a field, or else of the rung in its ladder."""
     document, path = project.document, problem.path
-    extra: KeyPath = ("targets", job.target, "extra")
+    extra = job.settings.source(("targets", job.target, "extra"))
     if document.node((*extra, *path)):
         return document.key_location((*extra, *path)) if problem.at_key else document.value_location((*extra, *path))
     origin = origin_of(target_named(job.target).ORIGINS, path)

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.spec.project import Number
+from tpucfg.spec.project import Prices
+from tpucfg.spec.settings import CapacityKind
 
 _SECONDS_PER_HOUR: Final = 3600
 
@@ -39,20 +40,24 @@ class Forecast(NamedTuple):
 
 
 def costs(
-    evaluations: Sequence[RungEvaluation], examples: Sequence[int | None], prices: Mapping[str, Number]
+    evaluations: Sequence[RungEvaluation],
+    examples: Sequence[int | None],
+    prices: Prices,
+    capacities: Sequence[CapacityKind],
 ) -> tuple[Cost, ...]:
     """Return the cost of each rung of one ladder.
 
     Args:
         evaluations: The rungs, from small to large.
         examples: The examples of a whole run on each rung; None if they are not known.
-        prices: Dollars per chip hour, by generation.
+        prices: Dollars per chip hour, by generation and capacity.
+        capacities: The capacity of each rung.
     """
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
     forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)
     return tuple(
-        _cost(rung.slice, forecasts.get(rung.size), count, prices)
-        for rung, count in zip(evaluations, examples, strict=True)
+        _cost(forecasts.get(rung.size), count, price_per_hour(rung.slice, prices, capacity))
+        for rung, count, capacity in zip(evaluations, examples, capacities, strict=True)
     )
 
 
@@ -76,16 +81,16 @@ def run_hours(examples: int | None, throughput: Fraction | None) -> Fraction | N
     return examples / throughput / _SECONDS_PER_HOUR if examples is not None and throughput else None
 
 
-def price_per_hour(slice_: Slice, prices: Mapping[str, Number]) -> Fraction | None:
-    """Return the price of the whole slice; None if the spec has none for its generation."""
-    price = prices.get(slice_.generation)
+def price_per_hour(slice_: Slice, prices: Prices, capacity: CapacityKind) -> Fraction | None:
+    """Return the price of the whole slice; None if the spec has none for its generation at this capacity."""
+    price = prices.get(slice_.generation, {}).get(capacity)
     return slice_.chips * price.value if price else None
 
 
-def _cost(slice_: Slice, forecast: Forecast | None, examples: int | None, prices: Mapping[str, Number]) -> Cost:
+def _cost(forecast: Forecast | None, examples: int | None, usd_per_hour: Fraction | None) -> Cost:
     throughput = forecast.throughput if forecast else None
     return Cost(
-        usd_per_hour=price_per_hour(slice_, prices),
+        usd_per_hour=usd_per_hour,
         throughput=throughput,
         source=forecast.source if forecast else None,
         hours=run_hours(examples, throughput),

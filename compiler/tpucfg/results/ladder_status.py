@@ -65,7 +65,12 @@ def ladder_status(project: Project, catalog: Catalog, environment: Environment, 
         results=results,
         rungs=rungs,
         evaluations=evaluations,
-        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices),
+        costs=costs(
+            evaluations,
+            [rung.examples for rung in rungs],
+            project.prices,
+            [project.settings[environment.name, rung.size].capacity.kind for rung in rungs],
+        ),
         gate=project.gate,
         jobs=_current_jobs(project, catalog, environment, records),
     )

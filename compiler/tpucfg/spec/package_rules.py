@@ -22,7 +22,7 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     """
     if project.broken & {"trainer", "environments", "target"}:
         return
-    package = project.trainer.package
+    package = project.base.trainer.package
     is_built = any(environment.target in _BUILDING_TARGETS for environment in project.environments.values())
     if not is_built or package is None or package.startswith("gs://") or "${" in package:
         return

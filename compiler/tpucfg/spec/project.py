@@ -3,13 +3,16 @@
 Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
+from tpucfg.spec.layers import LAYERED
+from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
 from tpucfg.yamldoc.document import Document, KeyPath
 
 LearningRateRule = Literal["keep", "linear", "sqrt"]
+BatchRule = Literal["per_core", "keep"]
 
 
 class Number(NamedTuple):
@@ -26,26 +29,16 @@ class Number(NamedTuple):
         return cls(Fraction(text) if is_decimal else Fraction(int(text, 0)), text)
 
 
-class Arg(NamedTuple):
-    """One of the program's own flags."""
-
-    key: str
-    values: tuple[str | None, ...]
-    """The values in order, with their placeholders: a list repeats the flag, None is a bare flag."""
-    path: KeyPath
+Prices = Mapping[str, Mapping[CapacityKind, Number]]
+"""USD for a chip hour, by generation and capacity."""
 
 
-class Trainer(NamedTuple):
-    """The training program: a container image, or a Python package and its module."""
+class StepSetting(NamedTuple):
+    """A figure counted in steps."""
 
-    image: str | None
-    worker_image: str | None
-    package: str | None
-    module: str | None
-    runtime: str | None
-    python: str | None
-    args: tuple[Arg, ...]
-    env: tuple[tuple[str, str], ...]
+    value: int
+    scaled: bool = True
+    """False if it stays on every rung."""
 
 
 class Training(NamedTuple):
@@ -53,19 +46,36 @@ class Training(NamedTuple):
 
     tuned_on: str
     batch_size: int
-    """The examples of one step, over all cores of `tuned_on`."""
+    """The examples of one optimizer step, over all cores of `tuned_on`."""
+    batch_rule: BatchRule
+    grad_accum: int | None
+    """Micro-batches of one optimizer step; None for 1, without a flag."""
+    model_parallel: int
+    """JAX devices that share one copy of the batch."""
+    sequence_length: int | None
+    """Tokens of one example."""
     train_steps: int | None
+    train_tokens: int | None
     epochs: Number | None
-    """Either steps or epochs is set; the schema refuses both."""
+    """One of steps, tokens and epochs is set; the schema refuses more."""
     learning_rate: Number | None
     learning_rate_rule: LearningRateRule
-    steps: Mapping[str, int]
+    steps: Mapping[str, StepSetting]
     """Every other setting that is counted in steps."""
     flags: Mapping[str, str | None]
     """The program's flag for a setting; None omits it."""
 
 
-OVERRIDABLE: Final = ("batch_size", "learning_rate", "machine", "args")
+OVERRIDABLE: Final = (
+    "batch_size",
+    "learning_rate",
+    "grad_accum",
+    "model_parallel",
+    "machine",
+    "topology",
+    "args",
+    *LAYERED,
+)
 """The keys of an override, besides those of training.steps."""
 
 
@@ -74,9 +84,11 @@ class Override(NamedTuple):
 
     batch_size: int | None = None
     learning_rate: Number | None = None
+    grad_accum: int | None = None
+    model_parallel: int | None = None
     machine: str | None = None
+    topology: str | None = None
     steps: Mapping[str, int] | None = None
-    args: tuple[Arg, ...] = ()
 
 
 class Environment(NamedTuple):
@@ -117,19 +129,28 @@ class Project(NamedTuple):
 
     name: str
     environments: Mapping[str, Environment]
-    trainer: Trainer
+    settings: Mapping[tuple[str, str], Settings]
+    """The layered settings by environment and size; the size "" has those of the environment alone, and the
+    environment "" those at the top."""
     training: Training
     overrides: Mapping[str, Override]
-    targets: Mapping[str, Mapping[str, Any]]
-    """The settings that only one target knows, as written in the spec."""
     gate: Gate | None
-    prices: Mapping[str, Number]
+    prices: Prices
     allow: Mapping[str, str]
     allow_drift: Mapping[str, str]
     """The reason for each resource whose drift is known, by URN."""
     document: Document
     broken: frozenset[str] = frozenset()
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
+
+    def distinct_settings(self) -> Iterator[Settings]:
+        """Yield each of the settings once: environments and sizes with equal layers share one."""
+        return iter({id(settings): settings for settings in self.settings.values()}.values())
+
+    @property
+    def base(self) -> Settings:
+        """The layered settings at the top of the spec."""
+        return self.settings["", ""]
 
 
 def build_project(document: Document, broken: frozenset[str]) -> Project:
@@ -141,12 +162,11 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
     return Project(
         name=data["name"],
         environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
-        trainer=_trainer(document, data["trainer"]),
+        settings=resolve_settings(document),
         training=_training(document, data["training"]),
         overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
-        targets=_sorted_keys(data.get("targets", {})),
         gate=_gate(data.get("gate")),
-        prices={name: _number(document, ("prices", name)) for name in data.get("prices", {})},
+        prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
         allow=data.get("allow", {}),
         allow_drift=data.get("allow_drift", {}),
         document=document,
@@ -170,17 +190,19 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
         bucket=value.get("bucket"),
         zones=value.get("zones", {}),
-        labels=_sorted_keys(value.get("labels", {})),
+        labels=sorted_keys(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
         kube_context=value.get("kube_context"),
     )
 
 
-def _trainer(document: Document, value: Mapping[str, Any]) -> Trainer:
-    texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
-    env = tuple(sorted(value.get("env", {}).items()))
-    return Trainer(**texts, args=_args(document, ("trainer", "args")), env=env)
+def _prices(document: Document, generation: str, value: Any) -> Mapping[CapacityKind, Number]:
+    path = ("prices", generation)
+    if isinstance(value, dict):
+        kinds: tuple[CapacityKind, ...] = tuple(value)
+        return {kind: _number(document, (*path, kind)) for kind in kinds}
+    return dict.fromkeys(get_args(CapacityKind), _number(document, path))
 
 
 def _training(document: Document, value: Mapping[str, Any]) -> Training:
@@ -188,50 +210,44 @@ def _training(document: Document, value: Mapping[str, Any]) -> Training:
         tuned_on=value["tuned_on"],
         # int(), because the schema accepts 4e3 as a whole number, which YAML reads as a float.
         batch_size=int(value["batch_size"]),
-        train_steps=int(value["train_steps"]) if "train_steps" in value else None,
+        batch_rule=value.get("batch_rule", "per_core"),
+        grad_accum=_count(value, "grad_accum"),
+        model_parallel=_count(value, "model_parallel") or 1,
+        sequence_length=_count(value, "sequence_length"),
+        train_steps=_count(value, "train_steps"),
+        train_tokens=_count(value, "train_tokens"),
         epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
         learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
         learning_rate_rule=value.get("learning_rate_rule", "keep"),
-        steps={key: int(count) for key, count in sorted(value.get("steps", {}).items())},
+        steps={key: _step_setting(setting) for key, setting in sorted(value.get("steps", {}).items())},
         flags=value.get("flags", {}),
+    )
+
+
+def _count(value: Mapping[str, Any], key: str) -> int | None:
+    return int(value[key]) if key in value else None
+
+
+def _step_setting(value: Any) -> StepSetting:
+    return (
+        StepSetting(int(value["value"]), value.get("scale", True))
+        if isinstance(value, dict)
+        else StepSetting(int(value))
     )
 
 
 def _override(document: Document, size: str, value: Mapping[str, Any]) -> Override:
     path = ("overrides", size)
     return Override(
-        batch_size=int(value["batch_size"]) if "batch_size" in value else None,
+        batch_size=_count(value, "batch_size"),
         learning_rate=_number(document, (*path, "learning_rate")) if "learning_rate" in value else None,
+        grad_accum=_count(value, "grad_accum"),
+        model_parallel=_count(value, "model_parallel"),
         machine=value.get("machine"),
+        topology=value.get("topology"),
         steps={key: int(count) for key, count in value.items() if key not in OVERRIDABLE},
-        args=_args(document, (*path, "args")),
     )
 
 
 def _number(document: Document, path: KeyPath) -> Number:
     return Number.read(document.source_text(path))
-
-
-def _args(document: Document, path: KeyPath) -> tuple[Arg, ...]:
-    node = document.node(path)
-    return tuple(Arg(key, _values(document, (*path, key)), (*path, key)) for key in (node.keys if node else ()))
-
-
-def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:
-    node = document.node(path)
-    children = node.children if node is not None and isinstance(node.value, list) else (node,)
-    return tuple(_argument_text(child) for child in children)
-
-
-def _argument_text(node: Any) -> str | None:
-    """Return a value as command-line text: true and false in lower case, a number as in the spec."""
-    if node.value is None or isinstance(node.value, str):
-        return node.value
-    return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
-
-
-def _sorted_keys(value: Any) -> Any:
-    """Return plain data with the keys of every mapping sorted; lists keep their order."""
-    if isinstance(value, dict):
-        return {key: _sorted_keys(item) for key, item in sorted(value.items())}
-    return [_sorted_keys(item) for item in value] if isinstance(value, list) else value

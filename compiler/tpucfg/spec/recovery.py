@@ -20,6 +20,7 @@ SECTIONS: Final = frozenset(
         "target",
         "sizes",
         "environments",
+        "capacity",
         "trainer",
         "training",
         "overrides",

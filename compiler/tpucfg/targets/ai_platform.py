@@ -71,7 +71,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield _shut_down(project)
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
-    yield from _machine_findings(project, slices)
+    yield from _machine_findings(project, environment, slices)
     if problem := region_problem(environment.region):
         path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
@@ -95,8 +95,8 @@ def _shut_down(project: Project) -> Finding:
     )
 
 
-def _machine_findings(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
-    options = project.targets.get(NAME, {})
+def _machine_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    options = project.settings[environment.name, ""].targets.get(NAME, {})
     machine, master, path = options.get("machine", _MACHINE), options.get("master"), ("targets", NAME)
     for slice_ in slices:
         if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
@@ -118,7 +118,7 @@ def _machine_findings(project: Project, slices: Sequence[Slice]) -> Iterator[Fin
 
 
 def _trainer_findings(project: Project) -> Iterator[Finding]:
-    trainer, key = project.trainer, project.document.key_location
+    trainer, key = project.base.trainer, project.document.key_location
     hint = "pass the values as trainer.args, or set them in the image"
     yield from unsupported_trainer_key(project, "env", f"{NAME} sets no environment variables for the program", hint)
     if trainer.worker_image and not trainer.image:
@@ -133,7 +133,7 @@ def _trainer_findings(project: Project) -> Iterator[Finding]:
 
 
 def _version_findings(project: Project) -> Iterator[Finding]:
-    trainer, document = project.trainer, project.document
+    trainer, document = project.base.trainer, project.document
     if trainer.runtime is None:
         message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
         hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"

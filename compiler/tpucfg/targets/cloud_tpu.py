@@ -69,8 +69,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "tpu.nodeSpec.*.node.metadata.startup-script": Origin(
         "rule", "a script that runs trainer.image on every host, with trainer.env and the program's flags", _DOCKER
     ),
-    "spot": Origin("spec", "targets.cloud-tpu.spot"),
-    "reservationName": Origin("spec", "targets.cloud-tpu.reservation"),
+    "spot": Origin("spec", "capacity"),
+    "reservationName": Origin("spec", "capacity"),
 }
 
 
@@ -80,9 +80,8 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, NAME)
     yield from _missing_zones(project, environment, slices)
-    yield from _tiers(project)
     yield from long_job_names(project, environment, slices, lambda _: _MAX_NAME_LENGTH, _NAMES)
-    if not project.targets.get(NAME, {}).get("service_account"):
+    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
 
@@ -99,25 +98,12 @@ def _missing_zones(project: Project, environment: Environment, slices: Sequence[
         yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)
 
 
-def _tiers(project: Project) -> Iterator[Finding]:
-    """Yield an error for both spot and a reservation: spot capacity is never reserved capacity."""
-    options, key = project.targets.get(NAME, {}), project.document.key_location
-    if options.get("spot") and options.get("reservation"):
-        yield Finding.of(
-            "TPU054",
-            f"targets.{NAME} sets both spot and the reservation {options['reservation']}, which exclude each other",
-            key(("targets", NAME, "spot")),
-            help="delete one of the two",
-            related=((key(("targets", NAME, "reservation")), "the reservation"),),
-        )
-
-
 def request_body(job: Job) -> RequestBody:
     """Return the QueuedResource: one node, which is the whole slice."""
     node_spec = {"parent": _parent(job), "nodeId": job.name, "node": _node(job)}
     body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=_reservation(job))
     # The spot tier is requested by an empty mapping, which `without_empty` would omit.
-    return {**body, "spot": {}} if job.options.get("spot") else body
+    return {**body, "spot": {}} if job.capacity.kind == "spot" else body
 
 
 def _parent(job: Job) -> str:
@@ -127,7 +113,7 @@ def _parent(job: Job) -> str:
 def _node(job: Job) -> dict[str, Any]:
     options = job.options
     return without_empty(
-        acceleratorType=job.size,
+        acceleratorType=job.slice.accelerator_type,
         runtimeVersion=options.get("runtime_version") or job.slice.runtime_version,
         networkConfig=without_empty(network=options.get("network"), enableExternalIps=True),
         serviceAccount={"email": options.get("service_account") or job.account, "scope": [_SCOPE]},
@@ -137,8 +123,11 @@ def _node(job: Job) -> dict[str, Any]:
 
 
 def _reservation(job: Job) -> str | None:
-    name = job.options.get("reservation")
-    return name if name is None or "/" in name else f"{_parent(job)}/reservations/{name}"
+    if (reservation := job.capacity.reservation) is None:
+        return None
+    # A shared reservation is projects/P/reservations/NAME, without the zone that the API expects in between.
+    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
+    return f"projects/{project or job.environment.project}/locations/{job.zone}/reservations/{name}"
 
 
 def startup_script(job: Job) -> str:

@@ -70,7 +70,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.nodeSelector.[{ACCELERATOR}]": Origin("catalog", "gke_label", _TPUS),
     f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalog", "topology", _TPUS),
     f"{_POD}.nodeSelector.[{_INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
-    f"{_POD}.nodeSelector.[{_RESERVATION}]": Origin("spec", "targets.gke.reservation"),
+    f"{_POD}.nodeSelector.[{_RESERVATION}]": Origin("spec", "capacity"),
     f"{_POD}.tolerations.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", _TPUS),
     f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", _JOBSET),
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
@@ -90,7 +90,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     )
     yield from package_unsupported(project, NAME)
     yield from long_job_names(project, environment, slices, lambda s: max_name_length(REPLICATED_JOB, s.hosts), NAMES)
-    if not project.targets.get(NAME, {}).get("service_account"):
+    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
 
@@ -146,7 +146,7 @@ def _selector(job: Job) -> dict[str, str]:
             ACCELERATOR: machine and machine.gke_label,
             TOPOLOGY: job.slice.topology,
             _INSTANCE: machine.name if machine and smaller else None,
-            _RESERVATION: job.options.get("reservation"),
+            _RESERVATION: job.capacity.reservation,
         }
     )
 

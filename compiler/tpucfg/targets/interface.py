@@ -8,6 +8,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
+from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Project
 from tpucfg.yamldoc.document import KeyPath
 
@@ -139,7 +140,8 @@ def pattern_steps(pattern: str) -> list[str]:
 def spec_path(origin: Origin, job: Job) -> KeyPath:
     """Return the path in the spec of an origin of kind `spec`, for the job's environment and size."""
     placeholders = {"<env>": job.environment.name, "<size>": job.size}
-    return tuple(placeholders.get(step, step) for step in origin.detail.split("."))
+    path = tuple(placeholders.get(step, step) for step in origin.detail.split("."))
+    return job.settings.source(path) if path[0] in LAYERED else path
 
 
 def _matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.acceleratorType": Origin("catalog", "accelerator", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", _COMPUTE),
-    "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "targets.vertex-ai.reservation"),
+    "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
     "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
@@ -46,8 +46,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.pythonPackageSpec.pythonModule": Origin("spec", "trainer.module"),
     "workerPoolSpecs.*.pythonPackageSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.pythonPackageSpec.env.**": Origin("spec", "trainer.env"),
-    "scheduling.timeout": Origin("spec", "targets.vertex-ai.timeout"),
-    "scheduling.strategy": Origin("spec", "targets.vertex-ai.strategy"),
+    "scheduling.timeout": Origin("spec", "trainer.max_run_duration"),
+    "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
     "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
 }
@@ -61,12 +61,12 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
         yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
     yield from _trainer_findings(project)
-    if not project.targets.get(NAME, {}).get("service_account"):
+    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
 
 def _trainer_findings(project: Project) -> Iterator[Finding]:
-    trainer, key = project.trainer, project.document.key_location
+    trainer, key = project.base.trainer, project.document.key_location
     if trainer.package and not trainer.image:
         hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor image"
         message = f"a package needs an executor image on {NAME}, which runs the package in it"
@@ -84,14 +84,14 @@ def request_body(job: Job) -> RequestBody:
     options = job.options
     return without_empty(
         workerPoolSpecs=[pool],
-        scheduling=without_empty(timeout=options.get("timeout"), strategy=options.get("strategy")),
+        scheduling=_scheduling(job),
         serviceAccount=options.get("service_account") or job.account,
         baseOutputDirectory={"outputUriPrefix": job.job_dir},
     )
 
 
 def _machine(job: Job) -> dict[str, Any]:
-    reservation = job.options.get("reservation")
+    reservation = _reservation(job)
     affinity = {
         "reservationAffinityType": "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
@@ -105,6 +105,21 @@ def _machine(job: Job) -> dict[str, Any]:
         acceleratorCount=job.slice.cores if by_count else None,
         tpuTopology=None if by_count else job.slice.topology,
         reservationAffinity=affinity if reservation else None,
+    )
+
+
+def _reservation(job: Job) -> str | None:
+    """Return the reservation's full name, which has the zone."""
+    if (reservation := job.capacity.reservation) is None:
+        return None
+    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
+    return f"projects/{project or job.environment.project}/zones/{job.zone}/reservations/{name}"
+
+
+def _scheduling(job: Job) -> dict[str, Any]:
+    return without_empty(
+        timeout=f"{job.max_run_duration.seconds}s" if job.max_run_duration else None,
+        strategy="SPOT" if job.capacity.kind == "spot" else None,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice, Zone
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
-from tpucfg.plan.rung import program_args
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
@@ -190,8 +189,7 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
     # Reading a bucket of another region is charged by the byte, and slows down every step.
     buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in selected}
-    sizes = tuple(dict.fromkeys(size for _, ladder in selected for size in ladder))
-    for path, text in _storage_paths(project, sizes):
+    for path, text in dict(_storage_paths(project, selected)).items():
         bucket_url = "/".join(text.split("/")[:3])
         if "${" not in bucket_url and buckets != {bucket_url}:
             replacement = "${bucket}" + text[len(bucket_url) :]
@@ -204,13 +202,17 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
             )
 
 
-def _storage_paths(project: Project, sizes: Sequence[str]) -> Iterator[tuple[KeyPath, str]]:
-    args = {arg.path: arg for size in sizes for arg in program_args(project, size)}
-    texts = [
-        (_value_path(project, path, index), text) for path, arg in args.items() for index, text in enumerate(arg.values)
-    ]
-    texts += [(("trainer", "env", key), value) for key, value in project.trainer.env]
-    return ((path, text) for path, text in texts if text and text.startswith("gs://"))
+def _storage_paths(project: Project, selected: SelectedSizes) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the literal gs:// texts of args and env, each by its path in the spec."""
+    settings_of_jobs = (project.settings[environment.name, size] for environment, sizes in selected for size in sizes)
+    for settings in {id(settings): settings for settings in settings_of_jobs}.values():
+        texts = [
+            (_value_path(project, arg.path, index), text)
+            for arg in settings.trainer.args
+            for index, text in enumerate(arg.values)
+        ]
+        texts += [(settings.source(("trainer", "env", key)), text) for key, text in settings.trainer.env]
+        yield from ((path, text) for path, text in texts if text and text.startswith("gs://"))
 
 
 def _value_path(project: Project, path: KeyPath, index: int) -> KeyPath:

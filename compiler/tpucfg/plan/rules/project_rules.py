@@ -9,7 +9,7 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
-from tpucfg.plan.rung import flag_name, program_args
+from tpucfg.plan.rung import flag_name
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -169,8 +169,7 @@ def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
 
 def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
     figure_of_flag = {flag: figure for figure, flag in _figure_flags(project).items()}
-    # The size "" has no overrides, so its arguments are the trainer's.
-    args = {arg.path: arg for size in ("", *project.overrides) for arg in program_args(project, size)}
+    args = {arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args}
     for path, arg in args.items():
         if figure := figure_of_flag.get(arg.key):
             yield Finding.of(
@@ -247,7 +246,7 @@ def unused_settings(project: Project) -> Iterator[Finding]:
     The result is valid only for a check of every environment, each on the target that the spec sets.
     """
     used = {environment.target for environment in project.environments.values()}
-    settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.targets]
+    settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.base.targets]
     settings += _READ_BY_ONE_TARGET.items()
     for path, target in settings:
         if target not in used and project.document.node(path):

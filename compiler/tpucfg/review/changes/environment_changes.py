@@ -48,7 +48,7 @@ def _added(project: Project, environment: Environment, *, is_first_spec: bool) -
         sizes = listed(environment.sizes, _MAX_SIZES)
         return Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
     # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
-    trainer = project.trainer
+    trainer = project.settings[environment.name, ""].trainer
     program = trainer.image or trainer.package or trainer.module or _UNSET
     values = (program, environment.project, bucket_of(project, environment))
     return Statement("new: jobs run {} in the project {} with the bucket {}", values)

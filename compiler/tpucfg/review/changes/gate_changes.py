@@ -7,7 +7,7 @@ from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import RULES, Finding, errors
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.review.changes.statements import Risk, Statement
-from tpucfg.spec.project import Gate, Number, Project
+from tpucfg.spec.project import Gate, Number, Prices, Project
 from tpucfg.text_format import listed
 
 _LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
@@ -77,7 +77,7 @@ def gate_statements(before: Project, after: Project) -> Iterator[Statement]:
         conditions = [f"{key} {value}" for key, value in after.gate._asdict().items() if value is not None]
         template = "{} added: rungs now need a passing result ({})"
         yield Statement(template, ("gate", listed(conditions)), headline="gate added")
-    yield from _prices_changed(before.prices, after.prices)
+    yield from _prices_changed(_by_name(before.prices), _by_name(after.prices))
 
 
 def _gate_changed(before: Gate, after: Gate) -> Iterator[Statement]:
@@ -94,6 +94,15 @@ def _strictness(key: str, old: object, new: object) -> str:
     if key not in _LOWER_IS_STRICTER or not isinstance(old, float | int) or not isinstance(new, float | int):
         return ""
     return _STRICTER if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"
+
+
+def _by_name(prices: Prices) -> Mapping[str, Number]:
+    """Return the prices by the name of the generation, with the capacity if the generation has several prices."""
+    return {
+        generation if len(set(by_capacity.values())) == 1 else f"{generation} {kind}": price
+        for generation, by_capacity in prices.items()
+        for kind, price in by_capacity.items()
+    }
 
 
 def _prices_changed(before: Mapping[str, Number], after: Mapping[str, Number]) -> Iterator[Statement]:

@@ -25,7 +25,7 @@ from tpucfg.review.changes.costs.record_changes import (
 from tpucfg.review.changes.costs.run_cost import MEASURES, Measure, RunCost
 from tpucfg.review.changes.jobs.scaling_table import rung_baselines
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
-from tpucfg.spec.project import Number
+from tpucfg.spec.project import Prices
 
 _TERM_DECIMALS: Final = 12
 """Decimal places of an amount in a sum: thousands of fractions with different denominators would add up slowly."""
@@ -117,12 +117,12 @@ def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Sli
 
 
 def _run_costs(
-    revision: CompiledRevision, prices: Mapping[str, Number], throughputs: Mapping[ConfigKey, Fraction]
+    revision: CompiledRevision, prices: Prices, throughputs: Mapping[ConfigKey, Fraction]
 ) -> dict[ConfigKey, RunCost]:
     return {
         key: RunCost(
             chips=Fraction(job.slice.chips),
-            usd_per_hour=price_per_hour(job.slice, prices),
+            usd_per_hour=price_per_hour(job.slice, prices, job.capacity.kind),
             hours=run_hours(job.rung.examples, throughputs.get(key)),
             max_hours=run_limit(job, body),
         )

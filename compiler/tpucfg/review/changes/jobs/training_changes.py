@@ -33,12 +33,12 @@ def tuned_figures(project: Project | None) -> TunedFigures:
     """Return the proportions of a spec; neutral ones if there is no spec."""
     training = project.training if project else None
     learning_rate = training.learning_rate.value if training and training.learning_rate else Fraction(1)
+    counts = {key: setting.value for key, setting in training.steps.items()} if training else {}
     if training is None or training.train_steps is None:
-        counts, tuned_on = (training.steps, training.tuned_on) if training else ({}, "")
-        return TunedFigures(None, learning_rate, {}, counts, tuned_on)
-    shares = {key: Fraction(count, training.train_steps) for key, count in training.steps.items()}
+        return TunedFigures(None, learning_rate, {}, counts, training.tuned_on if training else "")
+    shares = {key: Fraction(count, training.train_steps) for key, count in counts.items()}
     return TunedFigures(
-        Fraction(training.batch_size * training.train_steps), learning_rate, shares, training.steps, training.tuned_on
+        Fraction(training.batch_size * training.train_steps), learning_rate, shares, counts, training.tuned_on
     )
 
 

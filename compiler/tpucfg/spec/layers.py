@@ -1,0 +1,112 @@
+"""Merge the layers of a spec: the settings of one environment and size, each with the path that it comes from.
+
+Layered keys may stand at the top of the spec, in an environment, in a size's override and in a size's override within
+an environment; the later in this order wins. Mappings merge key by key, and null takes a setting away. In the program's
+args, where null is a bare flag, `{remove: true}` takes one away. Lists and all other values replace.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tpucfg.yamldoc.document import KeyPath
+
+LAYERED: Final = ("capacity", "trainer", "targets")
+"""The keys that may stand in every layer."""
+_ARGS: Final = ("trainer", "args")
+"""The path of the program's args, in which null is a value."""
+REMOVE: Final = {"remove": True}
+"""The value of an arg that takes away the flag of an earlier layer."""
+
+
+class Layered:
+    """A value merged from layers, which remembers the path of each of its parts in the spec."""
+
+    __slots__ = ("_children", "path", "value")
+
+    def __init__(self, value: Any, path: KeyPath, children: "Mapping[str, Layered] | None" = None) -> None:
+        self.value = value
+        """Plain data, as if a single layer had it."""
+        self.path = path
+        """The path in the spec; of a merged mapping, that of its first layer."""
+        self._children = children
+
+    def children(self) -> "dict[str, Layered]":
+        """Return the values of a mapping by key; nothing for any other value."""
+        if self._children is not None:
+            return dict(self._children)
+        value = self.value if isinstance(self.value, dict) else {}
+        return {key: Layered(item, (*self.path, key)) for key, item in value.items()}
+
+    def source(self, path: KeyPath) -> KeyPath:
+        """Return the path in the spec of a setting, given its path below this value; it need not be set."""
+        if self._children is None or not path:
+            return (*self.path, *path)
+        child = self._children.get(str(path[0]))
+        return child.source(path[1:]) if child else (*self.path, *path)
+
+    def find(self, *keys: str) -> "Layered | None":
+        """Return the value at the keys, or None if there is none."""
+        found: Layered | None = self
+        for key in keys:
+            found = found.children().get(key) if found else None
+        return found
+
+
+def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "") -> Layered:
+    """Return the layered keys of an environment and a size, as a mapping.
+
+    Args:
+        data: The whole spec.
+        environment: The environment's name; without one, only the layer at the top counts.
+        size: The size; without one, no layer of a size counts.
+    """
+    merged = Layered({}, ())
+    for layer in _layers(data, environment, size):
+        merged = _merge(merged, layer, ())
+    return merged
+
+
+def layer_paths(environment: str, size: str) -> tuple[KeyPath, ...]:
+    """Return the paths of the layers, from the first to the one that wins."""
+    return (
+        (),
+        ("environments", environment),
+        ("overrides", size),
+        ("environments", environment, "overrides", size),
+    )
+
+
+def _layers(data: Mapping[str, Any], environment: str, size: str) -> Iterator[Layered]:
+    for path in layer_paths(environment, size):
+        part: Any = data
+        for step in path:
+            part = part.get(step, {}) if isinstance(part, dict) else {}
+        if layer := {key: part[key] for key in LAYERED if key in part}:
+            yield Layered(layer, path)
+        if path == ("overrides", size) and "args" in part:
+            yield _short_form(part["args"], path)
+
+
+def _short_form(args: Any, path: KeyPath) -> Layered:
+    """Return the layer of `overrides.<size>.args`, which is short for the size's `trainer.args`."""
+    trainer = Layered({"args": args}, (*path, "trainer"), {"args": Layered(args, (*path, "args"))})
+    return Layered({"trainer": trainer.value}, path, {"trainer": trainer})
+
+
+def _merge(lower: Layered, upper: Layered, path: KeyPath) -> Layered:
+    """Return the upper value merged into the lower one, both at a path below a layer."""
+    if not isinstance(lower.value, dict) or not isinstance(upper.value, dict):
+        return upper
+    children = lower.children()
+    for key, item in upper.children().items():
+        below = (*path, key)
+        if _takes_away(item.value, path):
+            children.pop(key, None)
+        else:
+            children[key] = _merge(children[key], item, below) if key in children else item
+    return Layered({key: child.value for key, child in children.items()}, lower.path, children)
+
+
+def _takes_away(value: Any, path: KeyPath) -> bool:
+    """Return True if a value in the mapping at a path takes the setting of an earlier layer away."""
+    return value == REMOVE if path == _ARGS else value is None

@@ -1,0 +1,187 @@
+"""The layered settings of one environment and size: capacity, trainer and the settings of each target."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from tpucfg.spec.layers import LAYERED, REMOVE, Layered, layer_paths, merge_layers
+from tpucfg.yamldoc.document import Document, KeyPath
+
+CapacityKind = Literal["on-demand", "spot", "flex-start", "reservation"]
+
+
+class Arg(NamedTuple):
+    """One of the program's own flags."""
+
+    key: str
+    values: tuple[str | None, ...]
+    """The values in order, with their placeholders: a list repeats the flag, None is a bare flag."""
+    path: KeyPath
+
+
+class Capacity(NamedTuple):
+    """The way in which the machines are obtained."""
+
+    kind: CapacityKind = "on-demand"
+    reservation: str | None = None
+    """For a reservation: its name, or `projects/<project>/reservations/<name>`."""
+
+
+class Secret(NamedTuple):
+    """An environment variable whose value is in Secret Manager."""
+
+    variable: str
+    project: str | None
+    """The Google project of the secret; None for the environment's own."""
+    name: str
+    version: str
+    """A number, or `latest`."""
+
+
+class Mount(NamedTuple):
+    """A folder of the program that shows a bucket or a folder of one."""
+
+    path: str
+    """The mount point, an absolute path."""
+    source: str
+    """`gs://<bucket>` or `gs://<bucket>/<folder>`, with placeholders."""
+
+
+class Duration(NamedTuple):
+    """A span of time, and its text in the spec."""
+
+    seconds: int
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> "Duration":
+        """Parse a whole number and its unit: `12h`."""
+        return cls(int(text[:-1]) * _SECONDS[text[-1]], text)
+
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Trainer(NamedTuple):
+    """The training program: a container image, or a Python package and its module."""
+
+    image: str | None
+    worker_image: str | None
+    package: str | None
+    module: str | None
+    runtime: str | None
+    python: str | None
+    args: tuple[Arg, ...]
+    env: tuple[tuple[str, str], ...]
+    secrets: tuple[Secret, ...]
+    mounts: tuple[Mount, ...]
+    xla_flags: Mapping[str, tuple[str, ...]]
+    """Flags of the TPU compiler by generation."""
+    restarts: int | None
+    """How often the program may be started again after it failed; None leaves the service's own rule."""
+    max_run_duration: Duration | None
+
+
+class Settings(NamedTuple):
+    """The layered settings of one environment and size."""
+
+    capacity: Capacity
+    trainer: Trainer
+    targets: Mapping[str, Mapping[str, Any]]
+    """The settings that only one target knows, as written in the spec."""
+    layers: Layered
+    """The same settings as plain data, with the path of each."""
+
+    def source(self, path: KeyPath) -> KeyPath:
+        """Return the path in the spec of a setting such as `("trainer", "image")`; it need not be set."""
+        return self.layers.source(path)
+
+
+def resolve_settings(document: Document) -> Mapping[tuple[str, str], Settings]:
+    """Return the settings of every environment and rung; those with equal layers share one value."""
+    data, by_layers, settings = document.data, {}, {}
+    pairs = [("", "")]
+    for name, value in data["environments"].items():
+        pairs += [(name, size) for size in ("", *(value["sizes"] if "sizes" in value else data["sizes"]))]
+    for pair in pairs:
+        present = tuple(path for path in layer_paths(*pair) if _has_layer(data, path))
+        if present not in by_layers:
+            by_layers[present] = _settings_of(document, merge_layers(data, *pair))
+        settings[pair] = by_layers[present]
+    return settings
+
+
+def _has_layer(data: Any, path: KeyPath) -> bool:
+    for step in path:
+        data = data.get(step, {})
+    return any(key in data for key in (*LAYERED, "args"))
+
+
+def _settings_of(document: Document, layers: Layered) -> Settings:
+    data = layers.value
+    return Settings(
+        capacity=_capacity(data.get("capacity")),
+        trainer=_trainer(document, layers),
+        targets=sorted_keys(data.get("targets", {})),
+        layers=layers,
+    )
+
+
+def _capacity(value: Any) -> Capacity:
+    if isinstance(value, dict):
+        return Capacity("reservation", value["reservation"])
+    return Capacity(value or "on-demand")
+
+
+def _trainer(document: Document, layers: Layered) -> Trainer:
+    value = layers.value["trainer"]
+    texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
+    args = layers.find("trainer", "args")
+    duration = value.get("max_run_duration")
+    return Trainer(
+        **texts,
+        args=_args(document, args.children() if args else {}),
+        env=tuple(_items(value, "env")),
+        secrets=tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
+        mounts=tuple(Mount(path, source) for path, source in _items(value, "mounts")),
+        xla_flags={generation: tuple(flags) for generation, flags in _items(value, "xla_flags")},
+        restarts=value.get("restarts"),
+        max_run_duration=Duration.read(duration) if duration else None,
+    )
+
+
+def _items(value: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
+    """Return the sorted items of a mapping in a value, without those that are null."""
+    return sorted((name, item) for name, item in (value.get(key) or {}).items() if item is not None)
+
+
+def _secret(variable: str, text: str) -> Secret:
+    parts = text.split("/")
+    if parts[0] == "projects" and parts[2:3] == ["secrets"]:
+        _, project, _, name, _, version = parts
+        return Secret(variable, project, name, version)
+    name, *versions = parts
+    return Secret(variable, None, name, versions[0] if versions else "latest")
+
+
+def _args(document: Document, args: Mapping[str, Layered]) -> tuple[Arg, ...]:
+    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.items() if arg.value != REMOVE)
+
+
+def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:
+    node = document.node(path)
+    children = node.children if node is not None and isinstance(node.value, list) else (node,)
+    return tuple(_argument_text(child) for child in children)
+
+
+def _argument_text(node: Any) -> str | None:
+    """Return a value as command-line text: true and false in lower case, a number as in the spec."""
+    if node.value is None or isinstance(node.value, str):
+        return node.value
+    return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
+
+
+def sorted_keys(value: Any) -> Any:
+    """Return plain data with the keys of every mapping sorted; lists keep their order."""
+    if isinstance(value, dict):
+        return {key: sorted_keys(item) for key, item in sorted(value.items())}
+    return [sorted_keys(item) for item in value] if isinstance(value, list) else value
