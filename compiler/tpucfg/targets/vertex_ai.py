@@ -21,6 +21,7 @@ from tpucfg.targets.common import (
     without_empty,
 )
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.vertex_ai_settings import setting_findings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
@@ -47,6 +48,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.pythonPackageSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.pythonPackageSpec.env.**": Origin("spec", "trainer.env"),
     "scheduling.timeout": Origin("spec", "trainer.max_run_duration"),
+    "scheduling.disableRetries": Origin("spec", "trainer.restarts"),
     "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
     "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
@@ -61,6 +63,8 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
         yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
     yield from _trainer_findings(project)
+    for slice_ in slices:
+        yield from setting_findings(project, environment, slice_)
     if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
         yield from long_account_id(project, environment, NAME)
 
@@ -117,7 +121,9 @@ def _reservation(job: Job) -> str | None:
 
 
 def _scheduling(job: Job) -> dict[str, Any]:
+    # Another number of restarts is an error: the service has its own.
     return without_empty(
+        disableRetries=True if job.restarts == 0 else None,
         timeout=f"{job.max_run_duration.seconds}s" if job.max_run_duration else None,
         strategy="SPOT" if job.capacity.kind == "spot" else None,
     )
