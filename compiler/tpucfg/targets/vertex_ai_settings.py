@@ -89,7 +89,7 @@ def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, 
     own_path: KeyPath = path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
     yield Finding.of(
         "TPU059",
-        f"{_NAME} cannot mount {mount.source} at {mount.path}: it shows each bucket below {_ROOT}, this one at {folder}",
+        f"{_NAME} cannot mount {mount.source} at {mount.path}: it shows it below {_ROOT}, at {folder}",
         project.document.key_location(path),
         help=f"{move}, and add to {dotted(own_path)}: {folder}: {mount.source}",
         details=(f"see {_FUSE}",),
