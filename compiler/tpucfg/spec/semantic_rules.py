@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tpucfg.findings import RULES, Finding
+from tpucfg.spec.layers import present_layers
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
@@ -113,8 +114,11 @@ def _check_labels(document: Document) -> Iterator[Finding]:
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
 def _check_repeated_values(document: Document) -> Iterator[Finding]:
-    parts: list[KeyPath] = [("targets", name, "extra") for name in document.data.get("targets", {})]
-    parts += [("trainer", "args"), *(("overrides", size, "args") for size in document.data.get("overrides", {}))]
+    parts: list[KeyPath] = []
+    for layer in present_layers(document):
+        targets = document.node((*layer, "targets"))
+        parts += [(*layer, "targets", name, "extra") for name in (targets.keys if targets else ())]
+        parts += [(*layer, "trainer", "args"), (*layer, "args")]
     for path in parts:
         node = document.node(path)
         values = count_values_and_depth(node)[0] if node else 0
