@@ -56,10 +56,16 @@ def account_labels(settings: Settings) -> Mapping[str, str]:
     """Return the start of the logical names of each account's grants, by the account's e-mail.
 
     The environment's first account has a name of its own, so that the spec can exchange it; those that single sizes add
-    are told apart by their e-mails.
+    are told apart by project and id.
     """
     first, *others = settings.accounts
-    return {first: "workload", **{email: f"workload-{email}" for email in others}}
+    return {first: "workload", **{email: f"workload-{_account_name(email)}" for email in others}}
+
+
+def _account_name(email: str) -> str:
+    """Return `<project>/<id>`: reports of the review would redact an e-mail that is part of a longer word."""
+    id_, _, host = email.partition("@")
+    return f"{host.removesuffix('.iam.gserviceaccount.com')}/{id_}"
 
 
 def kubernetes_member(identity: Identity, settings: Settings) -> str:
