@@ -15,7 +15,7 @@ GRANT = "gcp:projects/iAMMember:IAMMember"
 KSA = "gcp:serviceaccount/iAMMember:IAMMember"
 SERVICE = "gcp:projects/service:Service"
 ACCOUNT = "gcp:serviceaccount/account:Account"
-SECRET = "gcp:secretmanager/secretIamMember:SecretIamMember"
+READER = "gcp:secretmanager/secretIamMember:SecretIamMember"
 ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 
 
@@ -175,7 +175,7 @@ def test_missing_secret_is_created_in_its_own_project(settings: Settings) -> Non
         "googleapi: Error 404: Secret [projects/175415323680/secrets/hf] not found."
     )
 
-    text = explanation(settings, SECRET, message, project="acme-shared", secretId="hf")
+    text = explanation(settings, READER, message, project="acme-shared", secretId="hf")
 
     assert "the project acme-shared has no secret hf" in text
     assert "gcloud secrets create hf --project=acme-shared --replication-policy=automatic" in text
@@ -185,7 +185,7 @@ def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Sett
     """The caller needs no role on the whole project of a secret, which can belong to another team."""
     message = "googleapi: Error 403: Permission 'secretmanager.secrets.getIamPolicy' denied for resource"
 
-    text = explanation(settings, SECRET, message, project="acme-shared", secretId="hf")
+    text = explanation(settings, READER, message, project="acme-shared", secretId="hf")
 
     assert "lacks the permission secretmanager.secrets.getIamPolicy on the secret hf of acme-shared" in text
     assert "gcloud secrets add-iam-policy-binding hf --project=acme-shared --member=" in text
