@@ -63,6 +63,12 @@ _ROWS: Final = (
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
+    # These rules are about capacity, and about settings that a service does not have.
+    Rule("TPU055", "error", "a capacity that the target does not offer"),
+    Rule("TPU056", "warning", "a capacity that Google's pages leave open", allowable=True),
+    Rule("TPU057", "error", "flex-start without a run duration that it accepts"),
+    Rule("TPU058", "warning", "spot capacity without checkpoints", allowable=True),
+    Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
