@@ -12,8 +12,10 @@ MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
-_SETTINGS: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
+_SETTINGS: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
 """The settings of `training` that become flags, besides the keys of training.steps."""
+_RESERVED_STEPS: Final = (*_SETTINGS, *OVERRIDABLE, "overrides")
+"""Names that no key of training.steps may have: flags, overrides and layers refer to settings by these names."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -64,7 +66,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     for key in document.data["training"].get("steps", {}):
-        if key in (*_SETTINGS, *OVERRIDABLE):
+        if key in _RESERVED_STEPS:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             location = document.key_location(("training", "steps", key))
             yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
