@@ -1,6 +1,6 @@
 """Compute the figures of a rung by the scaling rules and the rung's overrides."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -123,6 +123,11 @@ def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     if rung.learning_rate is not None:
         yield "learning_rate", rung.learning_rate
     yield from ((key, str(count)) for key, count in rung.steps.items() if key != "train_steps")
+
+
+def shows_parallelism(rungs: Iterable[Rung]) -> bool:
+    """Return True if accumulation or model parallelism plays a part in some rung, so that output shows both."""
+    return any(rung.grad_accum is not None or rung.model_parallel > 1 for rung in rungs)
 
 
 def flag_name(training: Training, figure: str) -> str | None:

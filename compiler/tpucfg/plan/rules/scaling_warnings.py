@@ -167,7 +167,7 @@ def _overridden_micro_batch(project: Project, rung: Rung, key: str) -> Finding:
     message = f"{noun} {change} {numbers} on {rung.size}, {consequence}"
     tuned_step = rung.tuned_micro_batch * rung.data_parallel
     same = tuned_step * (rung.grad_accum or 1) if key == "batch_size" else rung.batch_size / tuned_step
-    keeps = f"set {dotted(path)} to {same} to keep {noun.removeprefix('the ')}"
+    keeps = f"set {dotted(path)} to {same} to keep {noun}"
     hint = f"{keeps if same.denominator == 1 else f'delete {dotted(path)}'}, or allow TPU047"
     return _finding(project, "TPU047", message, path, hint)
 
