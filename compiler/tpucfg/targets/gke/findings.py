@@ -17,10 +17,8 @@ from tpucfg.targets.common import (
 )
 from tpucfg.targets.gke.jobset import REPLICATED_JOB
 from tpucfg.targets.gke.rules import NAMES, max_name_length
-from tpucfg.text_format import dotted
 
 NAME: Final = "gke"
-_CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -30,7 +28,6 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         project, [slice_ for slice_ in slices if NAME in slice_.targets], NAME, chooses=True
     )
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
-    yield from _class_with_capacity(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
@@ -38,23 +35,3 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 
 def _max_job_name(slice_: Slice) -> int:
     return max_name_length(REPLICATED_JOB, slice_.hosts_per_slice, replicas=slice_.slices)
-
-
-def _class_with_capacity(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield an error for each capacity that stands beside a compute class, which has capacities of its own."""
-    reported = set()
-    for slice_ in slices:
-        layers = project.settings[environment.name, slice_.size].layers
-        capacity, compute_class = layers.find("capacity"), layers.find("targets", NAME, "compute_class")
-        if capacity is None or compute_class is None or capacity.path in reported:
-            continue
-        reported.add(capacity.path)
-        yield Finding.of(
-            "TPU054",
-            f"{dotted(capacity.path)} excludes {dotted(compute_class.path)}: a compute class has its own order of "
-            "capacities, and a pod whose selectors contradict it is never scheduled",
-            project.document.key_location(capacity.path),
-            help=f"delete {dotted(capacity.path)}, or delete {dotted(compute_class.path)}",
-            details=(f"the rule: {_CLASSES}",),
-            related=((project.document.key_location(compute_class.path), "the compute class"),),
-        )
