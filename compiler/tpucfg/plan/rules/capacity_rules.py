@@ -234,7 +234,9 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
             continue  # TPU021 reports that the region does not offer the size
         path = (*environment.path, "zones")
         message = f"the reservation of {size} needs a zone, and no list has one in {environment.region}"
-        hint = f"add {dotted((*path, size))}, for example {environment.region}-a"
+        # A zone that Google's list lacks is TPU022, as the region was TPU021.
+        allowance = ", and allow TPU022" if choice.slice.zones else ""
+        hint = f"add {dotted((*path, size))}, for example {environment.region}-a{allowance}"
         details = (f"the name of a reservation: {_RESERVATION_NAME}",)
         yield Finding.of("TPU005", message, project.document.key_location(path), help=hint, details=details)
 
