@@ -25,10 +25,11 @@ from tpucfg.targets.common import (
     unsupported_sizes,
     without_empty,
 )
+from tpucfg.targets.gke_reserved import RESERVED
 from tpucfg.targets.gke_rules import ACCELERATOR, CHIPS, NAMES, TOPOLOGY, max_name_length, rules
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission, SubmissionError
 
-__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "gke"
 REPLICATED_JOB: Final = "slice"
@@ -47,20 +48,24 @@ _SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
 
 _JOB: Final = "spec.replicatedJobs.*.template.spec"
 _POD: Final = f"{_JOB}.template.spec"
-_ONE_TRY: Final = Origin("rule", "one try: a restarted pod alone cannot rejoin the running program", _JOBSET)
+_ONE_TRY: Final = Origin(
+    "rule", "one try: a restarted pod alone cannot rejoin the running program", _JOBSET, "trainer.restarts"
+)
 _SHARED_MEMORY: Final = Origin("rule", "a container's own /dev/shm has 64 MB, too little for data loaders", _SHM)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "apiVersion": Origin("rule", "the API of JobSets", _JOBSET),
     "kind": Origin("rule", "a JobSet even for one job: it gives the pods names to find each other by", _JOBSET),
-    "metadata.name": Origin("rule", "the job's name", NAMES),
+    "metadata.name": Origin("rule", "the job's name", NAMES, "name"),
     "metadata.namespace": Origin("spec", "targets.gke.namespace"),
     f"metadata.labels.[{_QUEUE}]": Origin("spec", "targets.gke.queue"),
     "metadata.labels.*": Origin("spec", "environments.<env>.labels"),
-    f"metadata.annotations.[{_EXCLUSIVE}]": Origin("rule", "all pods on one node pool, which is one slice", _PLACEMENT),
+    f"metadata.annotations.[{_EXCLUSIVE}]": Origin(
+        "rule", "all pods on one node pool, which is one slice", _PLACEMENT, "sizes"
+    ),
     "spec.failurePolicy.maxRestarts": _ONE_TRY,
     "spec.replicatedJobs.*.name": Origin("rule", "part of the pods' names", NAMES),
-    "spec.replicatedJobs.*.replicas": Origin("rule", "one job for the one slice", _JOBSET),
+    "spec.replicatedJobs.*.replicas": Origin("rule", "one job for the one slice", _JOBSET, "sizes"),
     f"{_JOB}.parallelism": Origin("catalog", "hosts", _TPUS),
     f"{_JOB}.completions": Origin("catalog", "hosts", _TPUS),
     f"{_JOB}.completionMode": Origin("rule", "each pod has the index of its host", _TPUS),
@@ -76,7 +81,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
     f"{_POD}.containers.*.args.*": Origin("figure", ""),
     f"{_POD}.containers.*.env.**": Origin("spec", "trainer.env"),
-    f"{_POD}.containers.*.resources.**": Origin("catalog", "chips_per_host", _TPUS),
+    f"{_POD}.containers.*.resources.*.[{CHIPS}]": Origin("catalog", "chips_per_host", _TPUS),
     f"{_POD}.containers.*.volumeMounts.**": _SHARED_MEMORY,
     f"{_POD}.volumes.**": _SHARED_MEMORY,
 }
