@@ -51,12 +51,12 @@ def _decided(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:
 
 
 def _overriding(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:
-    decided = f", which {_list(keys)} decides" if keys else ""
+    decided = f", and that is decided by {_list(keys)}" if keys else ""
     return f"{dotted(refusal.field)} in extra would {refusal.reason}{decided}", _hint(keys)
 
 
 def _repeated(refusal: Refusal, _: Sequence[str]) -> tuple[str, str]:
-    return f"{dotted(refusal.field)} repeats an earlier item of extra: {refusal.reason} are equal", "delete it"
+    return f"{dotted(refusal.field)} repeats an earlier item of extra, with equal {refusal.reason}", "delete it"
 
 
 def _hint(keys: Sequence[str]) -> str:

@@ -208,7 +208,7 @@ class _Merger:
 
     @staticmethod
     def _repeated(at: _Position, fields: Sequence[str]) -> Refusal:
-        shown = "all fields" if tuple(fields) == _WHOLE else " and ".join(fields)
+        shown = "fields" if tuple(fields) == _WHOLE else " and ".join(fields)
         return Refusal("TPU069", at.path, at.source, shown, ())
 
 
