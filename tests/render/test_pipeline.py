@@ -88,7 +88,7 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
         {"trainer__args": {"a": "b"}},
         {"trainer__env": {"A": "b"}},
         {"name": "other"},
-        {"targets": {"vertex-ai": {"timeout": "60s"}}},
+        {"trainer__max_run_duration": "60s"},
         {"targets": {"vertex-ai": {"extra": {"labels": {}, "scheduling": {"maxWaitDuration": "60s"}}}}},
         {"environments__dev__bucket": "another-bucket"},
     ],

@@ -31,6 +31,10 @@ _ROWS: Final = (
     Rule("TPU011", "error", "an unsupported feature of YAML"),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
+    Rule("TPU014", "error", "a capacity set by an environment and by a size"),
+    Rule("TPU015", "error", "a removal of something that is not set"),
+    Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
+    Rule("TPU017", "error", "a credential in the spec", allowable=True),
     # These rules are about sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),

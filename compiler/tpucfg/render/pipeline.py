@@ -18,6 +18,7 @@ from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
 from tpucfg.render.extra import merged_request_body, refused_extra
 from tpucfg.render.validate import request_body_findings
+from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -95,8 +96,8 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     document = read_file(path, shown)
     project, findings = parse_project(document)
     if project is None:
-        return CompiledSpec(None, (), findings, document.text)
-    if project.base.trainer.package:
+        return CompiledSpec(None, (), findings, hidden_text(document))
+    if any(settings.trainer.package for settings in project.distinct_settings()):
         from tpucfg.spec.package_rules import package_findings
 
         findings = (*findings, *package_findings(project, path.parent))

@@ -18,11 +18,13 @@ from tpucfg.plan.naming import account_id
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.common import (
+    distinct_settings,
     long_account_id,
     long_job_names,
     package_unsupported,
     unsupported_machines,
     unsupported_sizes,
+    uses_own_account,
     without_empty,
 )
 from tpucfg.targets.gke_reserved import RESERVED
@@ -93,9 +95,9 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_machines(
         project, [slice_ for slice_ in slices if NAME in slice_.targets], NAME, chooses=True
     )
-    yield from package_unsupported(project, NAME)
+    yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
     yield from long_job_names(project, environment, slices, lambda s: max_name_length(REPLICATED_JOB, s.hosts), NAMES)
-    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
+    if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
 
 
