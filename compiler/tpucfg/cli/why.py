@@ -14,6 +14,7 @@ from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOptio
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
+from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -129,8 +130,8 @@ def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
 def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Iterator[Reason]:
     """Yield the value of a field, and its origin: `extra`, a setting of the spec, its default, or the catalog."""
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
-    extra = job.settings.source(("targets", job.target, "extra", *path))
-    if project.document.node(extra):
+    extra = extra_source(job, path)
+    if extra and project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
     origin = origin_of(target_named(job.target).ORIGINS, path)

@@ -73,6 +73,11 @@ _ROWS: Final = (
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU066", "error", "a field of extra that the plan decides"),
+    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU068", "error", "a field of extra that adds machines or chips"),
+    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),

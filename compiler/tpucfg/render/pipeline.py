@@ -16,13 +16,14 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
+from tpucfg.render.extra import merged_request_body, refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.common import deep_merge
 from tpucfg.targets.companions import companions_of, json_value
+from tpucfg.targets.extra import Merged
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
 
@@ -132,8 +133,10 @@ def compile_project(
         findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
     request_bodies: tuple[tuple[Job, RequestBody], ...] = ()
     if not errors(_allowed(project, findings)):
-        request_bodies = tuple((job, build_request_body(job)) for job in planned.jobs)
-        findings += _request_body_findings(project, request_bodies, catalog)
+        merged = tuple((job, merged_request_body(job)) for job in planned.jobs)
+        request_bodies = tuple((job, body.body) for job, body in merged)
+        findings += refused_extra(project, ((job, body.refusals) for job, body in merged))
+        findings += _request_body_findings(project, merged, catalog)
     # Only a complete compilation of a valid spec can show that a setting or an allowance is unused.
     if selection == Selection() and not project.broken:
         findings += unused_settings(project)
@@ -143,8 +146,8 @@ def compile_project(
 
 
 def build_request_body(job: Job) -> RequestBody:
-    """Return the target's request body with the spec's `extra` merged in: mappings merge, other values are replaced."""
-    return deep_merge(target_named(job.target).request_body(job), job.options.get("extra", {}))
+    """Return the target's request body with the fields that the spec's `extra` adds."""
+    return merged_request_body(job).body
 
 
 def job_hash(job: Job, request_body: RequestBody) -> str:
@@ -165,12 +168,12 @@ def _target_findings(project: Project, catalog: Catalog, selection: Selection) -
 
 
 def _request_body_findings(
-    project: Project, request_bodies: Sequence[tuple[Job, RequestBody]], catalog: Catalog
+    project: Project, request_bodies: Sequence[tuple[Job, Merged]], catalog: Catalog
 ) -> list[Finding]:
     """Return the findings about values that the services would refuse, up to a limit."""
     findings: list[Finding] = []
-    for job, request_body in request_bodies:
-        findings += request_body_findings(project, job, request_body, catalog)
+    for job, merged in request_bodies:
+        findings += request_body_findings(project, job, merged, catalog)
         if len(findings) > _MAX_REQUEST_BODY_FINDINGS:
             break
     return findings

@@ -12,6 +12,7 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
 from tpucfg.plan.job import Job
+from tpucfg.render.extra import extra_path
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -22,18 +23,22 @@ from tpucfg.targets.companions import (
     documents_of,
     unknown_kind,
 )
+from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 
-def request_body_findings(project: Project, job: Job, request_body: RequestBody, catalog: Catalog) -> Iterator[Finding]:
+def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
     """Yield the findings about a job's request body and companions, each at the line of the spec that caused it."""
-    for problem in _problems(job.target, request_body, catalog):
-        yield problem.finding_at(_location_in_spec(project, job, problem))
+    refused = [refusal.field for refusal in merged.refusals]
+    for problem in _problems(job.target, merged.body, catalog):
+        # The rest of a mapping whose other fields were refused may be incomplete.
+        if not any(_overlap(problem.path, field) for field in refused):
+            yield problem.finding_at(_location_in_spec(project, job, merged, problem))
     for companion in companions_of(job):
         for problem in schemas.schema_problems(_companion_schema(job.target, companion), companion, schemas.CONFIG):
             path = companion_path(companion, problem.path)
-            yield problem.finding_at(_location_in_spec(project, job, problem._replace(path=path)))
+            yield problem.finding_at(_location_in_spec(project, job, merged, problem._replace(path=path)))
 
 
 def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
@@ -84,17 +89,18 @@ def _problems(
     return (*refused, *schemas.limit_problems(_unrelated_problems(target_named(target).rules(rest, catalog), refused)))
 
 
-def _location_in_spec(project: Project, job: Job, problem: Problem) -> Location:
+def _location_in_spec(project: Project, job: Job, merged: Merged, problem: Problem) -> Location:
     """Return the location of the `extra` or the setting that produced a field, or else of the rung in its ladder."""
     document, path = project.document, problem.path
-    extra = job.settings.source(("targets", job.target, "extra"))
-    if document.node((*extra, *path)):
-        return document.key_location((*extra, *path)) if problem.at_key else document.value_location((*extra, *path))
+    source = merged.source(path)
+    if source is not None and document.node(extra := extra_path(job, source)):
+        return document.key_location(extra) if problem.at_key else document.value_location(extra)
     origin = origin_of(target_named(job.target).ORIGINS, path)
     if origin and origin.kind == "spec" and document.node(setting := spec_path(origin, job)):
         return document.value_location(setting)
-    if path and document.node((*extra, path[0])):
-        return document.value_location((*extra, *path))  # a field is missing in what `extra` adds
+    # A field is missing in what `extra` adds, or what it adds conflicts with a field of the target.
+    if (nearest_source := source or merged.source_below(path)) is not None:
+        return document.value_location(extra_path(job, nearest_source))
     environment = job.environment
     return document.value_location((*environment.sizes_path, environment.sizes.index(job.size)))
 

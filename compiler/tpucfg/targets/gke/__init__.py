@@ -8,8 +8,19 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets o
 from tpucfg.targets.gke.findings import NAME, spec_findings
 from tpucfg.targets.gke.jobset import companions, request_body
 from tpucfg.targets.gke.origins import ORIGINS
+from tpucfg.targets.gke.reserved import RESERVED
 from tpucfg.targets.gke.rules import rules
 from tpucfg.targets.gke.secrets import COMPANION_SCHEMAS
 from tpucfg.targets.gke.submission import submission
 
-__all__ = ["COMPANION_SCHEMAS", "NAME", "ORIGINS", "companions", "request_body", "rules", "spec_findings", "submission"]
+__all__ = [
+    "COMPANION_SCHEMAS",
+    "NAME",
+    "ORIGINS",
+    "RESERVED",
+    "companions",
+    "request_body",
+    "rules",
+    "spec_findings",
+    "submission",
+]

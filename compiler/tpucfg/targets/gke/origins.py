@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.targets.gke.labels import (
     ACCELERATOR,
+    CHIPS,
     COMPUTE_CLASS,
     EXCLUSIVE,
     FLEX_START,
@@ -42,12 +43,14 @@ _MOUNTS: Final = Origin("spec", "trainer.mounts")
 ORIGINS: Final[Mapping[str, Origin]] = {
     "apiVersion": Origin("rule", "the API of JobSets", JOBSET),
     "kind": Origin("rule", "a JobSet even for one job: it gives the pods names to find each other by", JOBSET),
-    "metadata.name": Origin("rule", "the job's name", NAMES),
+    "metadata.name": Origin("rule", "the job's name", NAMES, "name"),
     "metadata.namespace": Origin("spec", "targets.gke.namespace"),
     f"metadata.labels.[{QUEUE}]": Origin("spec", "targets.gke.queue"),
     f"metadata.labels.[{MAX_EXEC_TIME}]": _DURATION,
     "metadata.labels.*": Origin("spec", "environments.<env>.labels"),
-    f"metadata.annotations.[{EXCLUSIVE}]": Origin("rule", "each job on a node pool of its own, a slice", MULTISLICE),
+    f"metadata.annotations.[{EXCLUSIVE}]": Origin(
+        "rule", "each job on a node pool of its own, a slice", MULTISLICE, "sizes"
+    ),
     "spec.failurePolicy.**": _RESTARTS,
     "spec.replicatedJobs.*.name": Origin("rule", "part of the pods' names", NAMES),
     "spec.replicatedJobs.*.replicas": Origin("catalog", "slices", MULTISLICE),
@@ -78,7 +81,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.containers.*.args.*": Origin("figure", ""),
     f"{_POD}.containers.*.env.*.valueFrom.**": Origin("spec", "trainer.secrets"),
     f"{_POD}.containers.*.env.**": Origin("spec", "trainer.env"),
-    f"{_POD}.containers.*.resources.**": Origin("catalog", "chips_per_host", TPUS),
+    f"{_POD}.containers.*.resources.*.[{CHIPS}]": Origin("catalog", "chips_per_host", TPUS),
     f"{_POD}.containers.*.volumeMounts.0.**": _SHARED_MEMORY,
     f"{_POD}.containers.*.volumeMounts.**": _MOUNTS,
     f"{_POD}.volumes.0.**": _SHARED_MEMORY,
