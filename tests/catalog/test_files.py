@@ -74,7 +74,7 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
 
 
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
-    """The sources in `sources.yaml` are exactly those that the data files and the rules for several slices cite."""
+    """The sources in `sources.yaml` are exactly those that the data files and the rules of several slices cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
     cited |= {source for refusal in (ONE_SLICE, OLD_GENERATION, SINGLE_HOST) for source in refusal.sources}
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))

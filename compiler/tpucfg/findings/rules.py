@@ -31,6 +31,10 @@ _ROWS: Final = (
     Rule("TPU011", "error", "an unsupported feature of YAML"),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
+    Rule("TPU014", "error", "a capacity set by an environment and by a size"),
+    Rule("TPU015", "error", "a removal of something that is not set"),
+    Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
+    Rule("TPU017", "error", "a credential in the spec", allowable=True),
     # These rules are about sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
@@ -60,9 +64,20 @@ _ROWS: Final = (
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
+    # These rules are about capacity, and about settings that a service does not have.
+    Rule("TPU055", "error", "a capacity that the target does not offer"),
+    Rule("TPU056", "warning", "a capacity that Google's pages leave open", allowable=True),
+    Rule("TPU057", "error", "flex-start without a run duration that it accepts"),
+    Rule("TPU058", "warning", "spot capacity without checkpoints", allowable=True),
+    Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU066", "error", "a field of extra that the plan decides"),
+    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU068", "error", "a field of extra that adds machines or chips"),
+    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),

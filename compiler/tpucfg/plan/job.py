@@ -62,7 +62,7 @@ class Job(NamedTuple):
 
     @property
     def restarts(self) -> int | None:
-        """How often the program may be started again after it failed; None leaves the service's own rule."""
+        """Restarts of the program after a failure; None leaves the service's own rule."""
         return self.settings.trainer.restarts
 
     @property

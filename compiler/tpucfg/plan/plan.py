@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
+from tpucfg.plan.rules.capacity_rules import capacity_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.placeholder_rules import missing_values
@@ -27,6 +28,10 @@ class Plan(NamedTuple):
 
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 """Errors that prevent the computation of rungs: a size that does not exist, a batch or a slice that does not divide."""
+
+_READ_BY_CAPACITY_RULES: Final = frozenset(
+    ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
+)
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
@@ -77,6 +82,8 @@ def _environment_findings(
             yield from location_findings(project, catalog, environment, sizes, target)
     if not project.broken & {"name", "trainer", "overrides"}:
         yield from data_locality_findings(project, selected)
+    if not project.broken & _READ_BY_CAPACITY_RULES:
+        yield from capacity_findings(project, catalog, selected, selection.target)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:

@@ -9,7 +9,11 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.plan.rung import flag_name
+from tpucfg.spec.credentials import credential_findings
+from tpucfg.spec.layer_rules import layer_findings
+from tpucfg.spec.layers import LAYERED, deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -95,7 +99,9 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
     mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), all_sizes) for size in project.overrides]
     for environment in project.environments.values():
+        overrides = project.document.data["environments"][environment.name].get("overrides", {})
         mentioned += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
+        mentioned += [((*environment.path, "overrides", size), environment.sizes) for size in overrides]
     for path, sizes in mentioned:
         size = str(path[-1])
         if size in sizes:
@@ -176,6 +182,14 @@ def _figure_location(project: Project, key: str) -> Location:
     return project.document.key_location(_figure_path(project, key))
 
 
+def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
+    return layer_findings(project.document)
+
+
+def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
+    return credential_findings(project.document)
+
+
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each environment whose bucket an earlier one uses."""
     first_users: dict[str, Environment] = {}
@@ -232,12 +246,12 @@ def unused_settings(project: Project) -> Iterator[Finding]:
 
     The result is valid only for a check of every environment, each on the target that the spec sets.
     """
-    used = {environment.target for environment in project.environments.values()}
-    settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.base.targets]
-    settings += _READ_BY_ONE_TARGET.items()
-    for path, target in settings:
-        if target not in used and project.document.node(path):
-            yield _unused_finding(project, path, f"only {target} reads it, and no environment has that target")
+    for layer in present_layers(project.document):
+        users = _users(project, layer)
+        targets = {environment.target for environment in users}
+        for path, target in _target_settings(project, layer):
+            if users and target not in targets:
+                yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
     for environment in project.environments.values():
         if environment.kube_context and environment.target != "gke":
             path = (*environment.path, "kube_context")
@@ -246,9 +260,40 @@ def unused_settings(project: Project) -> Iterator[Finding]:
             )
 
 
+def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the path of each setting of a layer that only one target reads, and the target."""
+    section: KeyPath = (*layer, "targets")
+    node = project.document.node(section)
+    yield from (((*section, name), name) for name in (node.keys if node else ()))
+    for key, target in _READ_BY_ONE_TARGET.items():
+        if project.document.node((*layer, *key)):
+            yield (*layer, *key), target
+
+
+def _users(project: Project, layer: KeyPath) -> list[Environment]:
+    """Return the environments in whose jobs a layer takes part."""
+    name = layer[1] if layer[:1] == ("environments",) else None
+    size = layer[-1] if "overrides" in layer[::2] else None
+    return [
+        environment
+        for environment in project.environments.values()
+        if name in (None, environment.name) and (size is None or size in environment.sizes)
+    ]
+
+
+def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
+    """Return the clause about the targets of the environments that a layer takes part in."""
+    if not layer:
+        return "no environment has that target"
+    if layer[0] == "environments":
+        return f"{users[0].name} is on {users[0].target}"
+    return f"no environment with {layer[1]} has that target"
+
+
 def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
     message = f"{dotted(path)} has no effect: {reason}"
-    return Finding.of("TPU061", message, project.document.key_location(path), help=f"delete {dotted(path)}")
+    hint = f"delete {dotted(deletion_path(project.document, path))}"
+    return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
 
 
 def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
@@ -264,6 +309,9 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
+    _layers: frozenset(("sizes", "environments", "overrides", *LAYERED)),
+    _credentials: frozenset(("trainer", "environments", "overrides")),
+    trainer_findings: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),
 }
