@@ -49,7 +49,7 @@ _ROWS: Final = (
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
     # These rules are about the arithmetic of a rung.
-    Rule("TPU040", "error", "a batch that does not divide over replicas and micro-batches"),
+    Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
     Rule("TPU043", "warning", "warm-up over much of the run", allowable=True),
