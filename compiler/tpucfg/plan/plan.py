@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
+from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
@@ -41,6 +42,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
     findings += scaling_warnings(project, tuple(rungs.values()))
     jobs = () if project.broken else tuple(_jobs(project, selected, rungs, selection))
+    findings += access_findings(project, jobs)
     return Plan(project, jobs, collect(findings))
 
 
