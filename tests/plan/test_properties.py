@@ -86,9 +86,9 @@ def test_a_plan_is_pure(data: dict[str, Any]) -> None:
     planned_project, untouched = project(data), project(data)
     first = plan(planned_project, CATALOG)
     assert plan(planned_project, CATALOG) == first
-    assert (planned_project.training, planned_project.trainer, planned_project.environments) == (
+    assert (planned_project.training, planned_project.base.trainer, planned_project.environments) == (
         untouched.training,
-        untouched.trainer,
+        untouched.base.trainer,
         untouched.environments,
     )
 
