@@ -12,6 +12,9 @@ _SERVERS: Final = _MACHINES._replace(source=GUIDE)
 
 RESERVED: Final[Mapping[str, Reserved]] = {
     "jobId": Reserved("name", "give the job another name than the command that submits it", FIELDS),
+    "trainingInput.masterType": Reserved(
+        "targets.ai-platform.machine", "choose a master beside the basic tier, which chooses its own", GUIDE
+    ),
     "trainingInput.jobDir": Reserved("trainer.args", "pass the program a further flag, --job-dir", FIELDS),
     "trainingInput.serviceAccount": Reserved(
         "", "run the job as another account than the service's own, to which the stack grants access", FIELDS

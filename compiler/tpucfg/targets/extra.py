@@ -38,6 +38,7 @@ IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
 For a pod they are the keys by which Kubernetes merges, except that tolerations and sources of variables, which it
 replaces, are added: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
 """
+_FOLDERS: Final = ("mountPath", "mountPoint")
 _FREE_WHEN_UNSET: Final = "targets."
 """The start of the paths of settings whose field `extra` may set instead, as no other part of the plan reads them."""
 
@@ -233,12 +234,15 @@ def _identity(item: Mapping[str, Any], fields: Sequence[str]) -> str:
     """Return a text that is equal for two items with one identity."""
     if tuple(fields) == _WHOLE:
         return repr(sorted(item.items()))
-    return repr([normalized_folder(item.get(field)) for field in fields])
+    return repr([folder(item.get(field)) if field in _FOLDERS else item.get(field) for field in fields])
 
 
-def normalized_folder(value: Any) -> Any:
-    """Return an absolute path without repeated and final slashes, which change nothing; any other value unchanged."""
-    return "/" + normpath(value).lstrip("/") if isinstance(value, str) and value.startswith("/") else value
+def folder(path: Any) -> Any:
+    """Return a mount's path as Kubernetes reads it: absolute, and without slashes that change nothing.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/pkg/kubelet/kubelet_pods.go (makeMounts)
+    """
+    return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
 
 
 def _unused_origin(origins: Mapping[str, Origin], value: Any, path: KeyPath) -> Origin | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
-from tpucfg.targets.extra import normalized_folder
+from tpucfg.targets.extra import folder
 from tpucfg.targets.interface import RequestBody, Reserved
 
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
@@ -100,9 +100,9 @@ def _hides_a_mount(mount: Any, body: RequestBody) -> bool:
     """Return True for a mount below a folder that the target mounts, of which it would hide a part."""
     (job,) = body["spec"]["replicatedJobs"]
     (trainer,) = job["template"]["spec"]["template"]["spec"]["containers"]
-    folders = [normalized_folder(own["mountPath"]) for own in trainer.get("volumeMounts", ())]
-    folder = str(normalized_folder(mount.get("mountPath"))) if isinstance(mount, dict) else ""
-    return any(folder.startswith(f"{own}/") for own in folders)
+    own = [folder(mount_of_job["mountPath"]) for mount_of_job in trainer.get("volumeMounts", ())]
+    new = str(folder(mount.get("mountPath"))) if isinstance(mount, dict) else ""
+    return any(new.startswith(f"{path}/") for path in own)
 
 
 _ELSEWHERE: Final = Reserved(
