@@ -23,6 +23,9 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     **{f"trainingInput.parameterServer{field}": _SERVERS for field in ("Count", "Type", "Config")},
     **{f"trainingInput.evaluator{field}": _MACHINES for field in ("Count", "Type", "Config")},
     "trainingInput.masterConfig.acceleratorConfig.**": _MACHINES,
+    "trainingInput.workerConfig.acceleratorConfig.**": Reserved(
+        "sizes", "name a TPU where the machine already has one", GUIDE
+    ),
     "trainingInput.masterConfig.tpuTfVersion": Reserved("trainer.runtime", "give the master a runtime", FIELDS),
     **{
         f"trainingInput.{replica}Config.container{field}": _PROGRAM
