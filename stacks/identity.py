@@ -61,17 +61,28 @@ def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[
 def create_account(
     settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]
 ) -> gcp.serviceaccount.Account | None:
-    """Declare the jobs' account; return None if the spec names an existing one."""
-    if settings.account_id is None:
+    """Declare the jobs' account; return None if the spec names an existing one for every job."""
+    if not any(identity.is_created for identity in settings.identities):
         return None
     return gcp.serviceaccount.Account(
         "workload",
         project=settings.project,
         account_id=settings.account_id,
         display_name=f"TPU jobs of {settings.labels['tpucfg-project']} in {settings.environment}",
-        description="May use the environment's bucket and nothing else. Made by tpucfg.",
+        description=_account_description(settings),
         opts=options.create(apis),
     )
+
+
+def _account_description(settings: Settings) -> str:
+    own = [identity for identity in settings.identities if identity.is_created]
+    more = []
+    if any(identity.secrets for identity in own):
+        more.append("read the spec's secrets")
+    if any(identity.deletes_slices for identity in own):
+        more.append("delete TPU slices")
+    verbs = ["use the environment's bucket", *more]
+    return f"May {', '.join(verbs)} and nothing else. Made by tpucfg."
 
 
 def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:

@@ -137,10 +137,10 @@ ATTACKS: Final = (
     ),
     attack(
         "time-limit-lifted",
-        spec(("timeout", "strategy"), ("86400s", "SPOT")),
+        together(spec(("  max_run_duration: 1d\n", "")), append(SPEC, "capacity: spot\n")),
         "`scheduling.timeout` removed (was `86400s`): nothing else ends a run that hangs",
         "`scheduling.strategy` added (`SPOT`)",
-        base=options("vertex-ai", timeout="86400s"),
+        base=spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n")),
     ),
     attack(
         "another-command",

@@ -73,6 +73,6 @@ def test_an_argument_is_located_in_the_spec() -> None:
     """The reason is located at the override, or else at the trainer's argument."""
     project_ = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
-        (reason,) = arg_reasons(project_, size, "data_dir")
+        (reason,) = arg_reasons(project_, project_.settings["dev", size], "data_dir")
         assert reason.location == project_.document.key_location((*path, "data_dir"))
-    assert list(arg_reasons(project_, "v2-8", "nothing")) == []
+    assert list(arg_reasons(project_, project_.base, "nothing")) == []

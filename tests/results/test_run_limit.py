@@ -14,7 +14,7 @@ from tpucfg.results.run_limit import run_limit
     ("changes", "hours"),
     [
         ({}, None),
-        ({"targets": {"vertex-ai": {"timeout": "5400s"}}}, Fraction(3, 2)),
+        ({"trainer__max_run_duration": "90m"}, Fraction(3, 2)),
         ({"targets": {"vertex-ai": {"extra": {"scheduling": {"timeout": "0.5s"}}}}}, Fraction(1, 7200)),
         ({"targets": {"ai-platform": {"extra": {"trainingInput": {"scheduling": {"maxRunningTime": "60s"}}}}}}, None),
     ],

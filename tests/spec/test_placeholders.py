@@ -169,7 +169,7 @@ def test_a_placeholder_in_extra_is_a_warning(target: str) -> None:
     assert project is not None
     assert ids(findings) == ["TPU012"]
     assert "extra.a[0].b" in finding_with_id("TPU012", findings).message
-    assert project.targets[target]["extra"]["a"] == [{"b": "${name}/x"}]
+    assert project.base.targets[target]["extra"]["a"] == [{"b": "${name}/x"}]
 
 
 def test_the_base_spec_has_no_findings() -> None:

@@ -11,6 +11,7 @@ from tpucfg.cli.options import usage_errors
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
+from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.yamldoc.reader import read_file
@@ -51,7 +52,7 @@ def load_project(path: Path) -> Project:
     document = read_file(path)
     project, findings = parse_project(document)
     if project is None or errors(findings):
-        print_findings(findings, {str(path): document.text})
+        print_findings(findings, {str(path): hidden_text(document)})
         raise CommandExit(ERRORS)
     return project
 

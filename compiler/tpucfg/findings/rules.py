@@ -31,6 +31,10 @@ _ROWS: Final = (
     Rule("TPU011", "error", "an unsupported feature of YAML"),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
+    Rule("TPU014", "error", "a capacity set by an environment and by a size"),
+    Rule("TPU015", "error", "a removal of something that is not set"),
+    Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
+    Rule("TPU017", "error", "a credential in the spec", allowable=True),
     # These rules are about sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
@@ -45,23 +49,35 @@ _ROWS: Final = (
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
     # These rules are about the arithmetic of a rung.
-    Rule("TPU040", "error", "a batch that does not divide over the cores"),
+    Rule("TPU040", "error", "a batch that does not divide over replicas and micro-batches"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
     Rule("TPU043", "warning", "warm-up over much of the run", allowable=True),
     Rule("TPU044", "warning", "a checkpoint interval longer than the run", allowable=True),
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
-    Rule("TPU047", "warning", "a per-core batch that changed", allowable=True),
+    Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
+    Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     # These rules are about the trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
+    # These rules are about capacity, and about settings that a service does not have.
+    Rule("TPU055", "error", "a capacity that the target does not offer"),
+    Rule("TPU056", "warning", "a capacity that Google's pages leave open", allowable=True),
+    Rule("TPU057", "error", "flex-start without a run duration that it accepts"),
+    Rule("TPU058", "warning", "spot capacity without checkpoints", allowable=True),
+    Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU066", "error", "a field of extra that the plan decides"),
+    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU068", "error", "a field of extra that adds machines or chips"),
+    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
@@ -94,6 +110,8 @@ _ROWS: Final = (
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
+    # This rule is about the program's texts, after the values of its placeholders are known.
+    Rule("TPU113", "error", "a placeholder without a value"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

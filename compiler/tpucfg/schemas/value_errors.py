@@ -20,6 +20,8 @@ _TYPE_NAMES: Final = {
 }
 _SCHEMA_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _BOOLEANS: Final = {"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
+MAX_TYPES_WITH_EXAMPLE: Final = 2
+"""The types of a value, null apart, for which one example is a help: `capacity` is a word or a mapping."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -46,9 +48,10 @@ def _type_name(value: Any) -> str:
 
 def _general_hint(context: ErrorContext, expected: str) -> str:
     if context.path:
-        # An example has only one type: if several types are allowed, it could be misleading.
-        example = "" if isinstance(context.error.validator_value, list) else context.example()
-        return example or f"write {expected}"
+        # An example has only one type: if many types are allowed, it could be misleading.
+        types = context.error.validator_value
+        has_many = isinstance(types, list) and len({*types} - {"null"}) > MAX_TYPES_WITH_EXAMPLE
+        return ("" if has_many else context.example()) or f"write {expected}"
     first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
     return f"begin with {context.example_of(first_key)}" if first_key else ""
 

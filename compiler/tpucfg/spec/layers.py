@@ -8,7 +8,7 @@ args, where null is a bare flag, `{remove: true}` takes one away. Lists and all 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc.document import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that may stand in every layer."""
@@ -46,10 +46,10 @@ class Layered:
 
     def find(self, *keys: str) -> "Layered | None":
         """Return the value at the keys, or None if there is none."""
-        found: Layered | None = self
+        value: Layered | None = self
         for key in keys:
-            found = found.children().get(key) if found else None
-        return found
+            value = value.children().get(key) if value else None
+        return value
 
 
 def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "") -> Layered:
@@ -61,8 +61,8 @@ def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "")
         size: The size; without one, no layer of a size counts.
     """
     merged = Layered({}, ())
-    for layer in _layers(data, environment, size):
-        merged = _merge(merged, layer, ())
+    for layer in layers_of(data, environment, size):
+        merged = merge(merged, layer)
     return merged
 
 
@@ -76,7 +76,34 @@ def layer_paths(environment: str, size: str) -> tuple[KeyPath, ...]:
     )
 
 
-def _layers(data: Mapping[str, Any], environment: str, size: str) -> Iterator[Layered]:
+def present_layers(document: Document) -> Iterator[KeyPath]:
+    """Yield the path of everything in the document that may be a layer; the document may be invalid."""
+    yield ()
+    for size in _keys(document, ("overrides",)):
+        yield ("overrides", size)
+    for name in _keys(document, ("environments",)):
+        yield ("environments", name)
+        for size in _keys(document, ("environments", name, "overrides")):
+            yield ("environments", name, "overrides", size)
+
+
+def deletion_path(document: Document, path: KeyPath) -> KeyPath:
+    """Return the path to delete with a setting: that of the largest mapping that has nothing else in its layer."""
+    while path[0] in ("environments", "overrides") and len(path) > 1:
+        parent = document.node(path[:-1])
+        if parent is None or len(parent.value) > 1:
+            break
+        path = path[:-1]
+    return path
+
+
+def _keys(document: Document, path: KeyPath) -> tuple[str, ...]:
+    node = document.node(path)
+    return tuple(node.keys) if node else ()
+
+
+def layers_of(data: Mapping[str, Any], environment: str, size: str) -> Iterator[Layered]:
+    """Yield the layers of an environment and a size that have a layered key, from the first to the one that wins."""
     for path in layer_paths(environment, size):
         part: Any = data
         for step in path:
@@ -93,20 +120,20 @@ def _short_form(args: Any, path: KeyPath) -> Layered:
     return Layered({"trainer": trainer.value}, path, {"trainer": trainer})
 
 
-def _merge(lower: Layered, upper: Layered, path: KeyPath) -> Layered:
+def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
     """Return the upper value merged into the lower one, both at a path below a layer."""
     if not isinstance(lower.value, dict) or not isinstance(upper.value, dict):
         return upper
     children = lower.children()
     for key, item in upper.children().items():
         below = (*path, key)
-        if _takes_away(item.value, path):
+        if takes_away(item.value, path):
             children.pop(key, None)
         else:
-            children[key] = _merge(children[key], item, below) if key in children else item
+            children[key] = merge(children[key], item, below) if key in children else item
     return Layered({key: child.value for key, child in children.items()}, lower.path, children)
 
 
-def _takes_away(value: Any, path: KeyPath) -> bool:
-    """Return True if a value in the mapping at a path takes the setting of an earlier layer away."""
+def takes_away(value: Any, path: KeyPath) -> bool:
+    """Return True if a value in the mapping at a path below a layer takes the setting of an earlier layer away."""
     return value == REMOVE if path == _ARGS else value is None

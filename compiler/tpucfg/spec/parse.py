@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
+from tpucfg.spec.credentials import hidden_text, without_credentials
 from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.project import Project, build_project
 from tpucfg.spec.semantic_rules import semantic_findings
@@ -37,10 +38,12 @@ def parse_project(document: Document) -> ParsedProject:
     """Return the valid part of a project, and every finding about its text and structure."""
     if document.root is None:
         return ParsedProject(None, collect(document.findings))
+    document = document._replace(text=hidden_text(document))
     findings = [*document.findings]
     # The reader replaces a refused value by 0, which may break the schema too: one finding per location is enough.
     reported = {finding.location[:3] for finding in findings}
     schema_findings = schemas.schema_findings("tpucfg", document, schemas.SPEC)
+    schema_findings = without_credentials(document, schema_findings)
     findings += [finding for finding in schema_findings if finding.location[:3] not in reported]
     if len(findings) > MAX_FINDINGS:
         return ParsedProject(None, collect(findings))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.findings import Finding
+from tpucfg.spec.layers import present_layers
 from tpucfg.text_format import dotted, format_value, nearest
 from tpucfg.yamldoc.document import Document, KeyPath
 
@@ -16,14 +17,23 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "bucket": "gs:// and the environment's bucket",
     "job_dir": "the job's own folder in the bucket",
     "size": "the size",
-    "cores": "the slice's cores",
-    "hosts": "the slice's hosts",
+    "cores": "the cores of all slices",
+    "hosts": "the hosts of all slices",
+    "chips": "the chips of all slices",
+    "slices": "the number of slices",
+    "topology": "the topology of one slice",
+    "data_parallel": "the replicas of the model",
+    "model_parallel": "the devices of one replica",
+    "grad_accum": "the micro-batches of one optimizer step",
+    "sequence_length": "the tokens of one example",
 }
 """The description of each placeholder."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
-_TRAINER_KEYS: Final = ("args", "env", "image", "worker_image", "package")
+_TRAINER_KEYS: Final = ("args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""
+_PLAIN_KEYS: Final[tuple[KeyPath, ...]] = (("targets",), ("trainer", "xla_flags"))
+"""The keys of a layer in which a placeholder would be copied as it is written."""
 
 
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
@@ -50,20 +60,31 @@ def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
 
 def placeholder_findings(document: Document) -> Iterator[Finding]:
     """Yield findings about unknown and unclosed placeholders, and about placeholders where none is replaced."""
-    trainer = document.data["trainer"]
-    for key in _TRAINER_KEYS:
-        yield from _check(document, ("trainer", key), trainer.get(key))
-    for size, override in document.data.get("overrides", {}).items():
-        yield from _check(document, ("overrides", size, "args"), override.get("args"))
-    for path, text in _texts(("targets",), document.data.get("targets", {})):
+    for layer in present_layers(document):
+        for key in _TRAINER_KEYS:
+            yield from _check(document, (*layer, "trainer", key))
+        if layer[:1] == ("overrides",):
+            yield from _check(document, (*layer, "args"))
+        for plain in _PLAIN_KEYS:
+            yield from _unreplaced(document, (*layer, *plain))
+
+
+def _unreplaced(document: Document, section: KeyPath) -> Iterator[Finding]:
+    """Yield a warning for each text with a known placeholder, in a section where none is replaced."""
+    for path, text in _texts(section, _value(document, section)):
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
             message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_TRAINER_KEYS)}"
             yield Finding.of("TPU012", message, document.value_location(path), help=hint)
 
 
-def _check(document: Document, path: KeyPath, value: Any) -> Iterator[Finding]:
-    for text_path, text in _texts(path, value):
+def _value(document: Document, path: KeyPath) -> Any:
+    node = document.node(path)
+    return node.value if node else None
+
+
+def _check(document: Document, path: KeyPath) -> Iterator[Finding]:
+    for text_path, text in _texts(path, _value(document, path)):
         for source, name in _tokens(text):
             if name not in PLACEHOLDERS:
                 yield _bad_placeholder(source, name, text_path, document)

@@ -144,8 +144,8 @@ class Project(NamedTuple):
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
 
     def distinct_settings(self) -> Iterator[Settings]:
-        """Yield each of the settings once: environments and sizes with equal layers share one."""
-        return iter({id(settings): settings for settings in self.settings.values()}.values())
+        """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
+        return iter({id(settings): settings for (_, size), settings in self.settings.items() if size}.values())
 
     @property
     def base(self) -> Settings:

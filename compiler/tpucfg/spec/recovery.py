@@ -63,9 +63,10 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     broken = frozenset(_broken_sections(root, known_errors))
     valid_sections = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
     replacements = {name: node for name, node in _entries(stand_in) if name in broken}
-    # Environments without an error are kept, so that further mistakes in them are found.
-    if "environments" in broken and (valid := _valid_environments(document, known_errors)):
-        replacements["environments"] = valid
+    # Environments and sizes without an error are kept, so that further mistakes in them are found.
+    for section in {"environments", "overrides"} & broken:
+        if valid := _valid_entries(document, section, known_errors):
+            replacements[section] = valid
     environments = (valid_sections | replacements)["environments"]
     if "sizes" not in valid_sections and not all("sizes" in node.value for _, node in _entries(environments)):
         broken |= {"sizes"}
@@ -99,12 +100,12 @@ def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[st
             yield meant
 
 
-def _valid_environments(document: Document, known_errors: Sequence[Finding]) -> Node | None:
-    """Return the environments without an error between their key and their end, or None if there are none."""
-    node = document.node(("environments",))
+def _valid_entries(document: Document, section: str, known_errors: Sequence[Finding]) -> Node | None:
+    """Return the entries of a section without an error between their key and their end, or None if there are none."""
+    node = document.node((section,))
     valid = {}
     for name, child in _entries(node):
-        start, end = document.key_location(("environments", name))[1:3], (child.end.line + 1, child.end.column + 1)
+        start, end = document.key_location((section, name))[1:3], (child.end.line + 1, child.end.column + 1)
         if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
             valid[name] = child
     return _mapping(node, node, valid) if node and valid else None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tpucfg.findings import RULES, Finding
+from tpucfg.spec.layers import present_layers
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
@@ -12,8 +13,10 @@ MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
-_SETTINGS: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
-"""The settings of `training` that become flags, besides the keys of training.steps."""
+_SETTINGS: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
+"""The settings of `training` that become flags, besides the keys of training.steps; tokens are passed as steps."""
+_RESERVED: Final = (*_SETTINGS, "train_tokens", *OVERRIDABLE, "overrides")
+"""The names that no key of training.steps may have."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -49,7 +52,7 @@ def _check_override_keys(document: Document) -> Iterator[Finding]:
 
 def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
     location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
-    if key in {"train_steps", "epochs"}:
+    if key in {"train_steps", "train_tokens", "epochs"}:
         message = (
             f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
         )
@@ -64,7 +67,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     for key in document.data["training"].get("steps", {}):
-        if key in (*_SETTINGS, *OVERRIDABLE):
+        if key in _RESERVED:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             location = document.key_location(("training", "steps", key))
             yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
@@ -111,8 +114,11 @@ def _check_labels(document: Document) -> Iterator[Finding]:
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
 def _check_repeated_values(document: Document) -> Iterator[Finding]:
-    parts: list[KeyPath] = [("targets", name, "extra") for name in document.data.get("targets", {})]
-    parts += [("trainer", "args"), *(("overrides", size, "args") for size in document.data.get("overrides", {}))]
+    parts: list[KeyPath] = []
+    for layer in present_layers(document):
+        targets = document.node((*layer, "targets"))
+        parts += [(*layer, "targets", name, "extra") for name in (targets.keys if targets else ())]
+        parts += [(*layer, "trainer", "args"), (*layer, "args")]
     for path in parts:
         node = document.node(path)
         values = count_values_and_depth(node)[0] if node else 0

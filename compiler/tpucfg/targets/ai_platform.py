@@ -11,6 +11,8 @@ from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Settings
+from tpucfg.targets.ai_platform_reserved import RESERVED
 from tpucfg.targets.ai_platform_rules import (
     FIELDS,
     GUIDE,
@@ -24,17 +26,18 @@ from tpucfg.targets.ai_platform_rules import (
     runtime_problem,
 )
 from tpucfg.targets.common import (
-    deep_merge,
+    distinct_settings,
     unsupported_machines,
     unsupported_sizes,
-    unsupported_trainer_key,
     without_empty,
 )
+from tpucfg.targets.extra import merge_extra
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.trainer_settings import Unsupported, unsupported_settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
-__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 _SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 _MASTERS: Final[Mapping[str, str | None]] = {
@@ -45,14 +48,23 @@ _MASTERS: Final[Mapping[str, str | None]] = {
 """The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
 _MACHINE: Final = "compute-engine"
 """The default variant, the only one with both generations of TPUs."""
+_NO_VARIABLES: Final = f"{NAME} sets no environment variables for the program"
+_UNSUPPORTED: Final = (
+    Unsupported("env", _NO_VARIABLES, "and pass the values as trainer.args, or set them in the image", FIELDS),
+    Unsupported("secrets", f"{_NO_VARIABLES}, so none from Secret Manager", "and read them in the program", FIELDS),
+    Unsupported("xla_flags", f"{_NO_VARIABLES}, so no flags of libtpu", "", FIELDS),
+    Unsupported("mounts", f"{NAME} mounts no buckets", "and read from Cloud Storage in the program", FIELDS),
+    Unsupported("restarts", f"{NAME} has no number of restarts", "", FIELDS),
+)
+"""The settings of the trainer for which a job has no field."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "labels.**": Origin("spec", "environments.<env>.labels"),
+    "labels.*": Origin("spec", "environments.<env>.labels"),
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
     "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
     "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
-    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE),
-    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE),
+    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE, "sizes"),
+    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE, "sizes"),
     "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
     "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
     "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalog", "accelerator", GUIDE),
@@ -63,6 +75,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.packageUris.*": Origin("spec", "trainer.package"),
     "trainingInput.pythonModule": Origin("spec", "trainer.module"),
     "trainingInput.args.*": Origin("figure", ""),
+    "trainingInput.scheduling.maxRunningTime": Origin("spec", "trainer.max_run_duration"),
 }
 
 
@@ -71,13 +84,16 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield _shut_down(project)
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
-    yield from _machine_findings(project, environment, slices)
+    for slice_ in slices:
+        yield from _machine_findings(project, project.settings[environment.name, slice_.size], slice_)
     if problem := region_problem(environment.region):
         path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
         yield problem._replace(help=fix).finding_at(project.document.value_location(path))
-    yield from _trainer_findings(project)
-    yield from _version_findings(project)
+    yield from unsupported_settings(project, environment, slices, _UNSUPPORTED)
+    for settings in distinct_settings(project, environment, slices):
+        yield from _trainer_findings(project, settings)
+        yield from _version_findings(project, settings)
 
 
 def _shut_down(project: Project) -> Finding:
@@ -95,60 +111,60 @@ def _shut_down(project: Project) -> Finding:
     )
 
 
-def _machine_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    options = project.settings[environment.name, ""].targets.get(NAME, {})
-    machine, master, path = options.get("machine", _MACHINE), options.get("master"), ("targets", NAME)
-    for slice_ in slices:
-        if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
-            message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
-            location, hint = (
-                project.document.value_location((*path, "machine")),
-                f"set targets.{NAME}.machine to {_MACHINE}",
-            )
-            yield Finding.of("TPU026", message, location, help=hint, details=(f"see {GUIDE}",))
+def _machine_findings(project: Project, settings: Settings, slice_: Slice) -> Iterator[Finding]:
+    options, document = settings.targets.get(NAME, {}), project.document
+    machine, master = options.get("machine") or _MACHINE, options.get("master")
+    machine_path, master_path = (settings.source(("targets", NAME, key)) for key in ("machine", "master"))
+    if machine != _MACHINE and NAME in slice_.targets and slice_.generation != "v2":
+        message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
+        hint = f"set {dotted(machine_path)} to {_MACHINE}"
+        location = document.value_location(machine_path)
+        yield Finding.of("TPU026", message, location, help=hint, details=(f"see {GUIDE}",))
     if master and _MASTERS[machine] is None:
         message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
-        hint = f"delete targets.{NAME}.master, or set targets.{NAME}.machine to {_MACHINE}"
-        yield Finding.of("TPU054", message, project.document.key_location((*path, "master")), help=hint)
+        hint = f"delete {dotted(master_path)}, or set {dotted(machine_path)} to {_MACHINE}"
+        yield Finding.of("TPU054", message, document.key_location(master_path), help=hint)
     elif master and is_compute_engine(master) != (machine == _MACHINE):
         kind, other = ("legacy", "legacy") if machine == _MACHINE else ("Compute Engine", _MACHINE)
         message = f"machine {machine} and master {master} exclude each other: {master} is a {kind} machine"
-        hint = f"set targets.{NAME}.machine to {other}, or delete targets.{NAME}.master for {_MASTERS[machine]}"
-        yield Finding.of("TPU054", message, project.document.value_location((*path, "master")), help=hint)
+        hint = f"set {dotted(machine_path)} to {other}, or delete {dotted(master_path)} for {_MASTERS[machine]}"
+        yield Finding.of("TPU054", message, document.value_location(master_path), help=hint)
 
 
-def _trainer_findings(project: Project) -> Iterator[Finding]:
-    trainer, key = project.base.trainer, project.document.key_location
-    hint = "pass the values as trainer.args, or set them in the image"
-    yield from unsupported_trainer_key(project, "env", f"{NAME} sets no environment variables for the program", hint)
+def _trainer_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer = settings.trainer
+    keys = ("image", "worker_image", "package", "python")
+    image, worker_image, package, python = (settings.source(("trainer", key)) for key in keys)
+    key_location = project.document.key_location
     if trainer.worker_image and not trainer.image:
-        message = "trainer.worker_image needs trainer.image too: the master also runs a container"
-        yield Finding.of("TPU005", message, key(("trainer", "worker_image")), help="add image, the master's container")
+        message = f"{dotted(worker_image)} needs {dotted(image)} too: the master also runs a container"
+        yield Finding.of("TPU005", message, key_location(worker_image), help="add image, the master's container")
     if trainer.image and trainer.package:
-        message = f"trainer.image and trainer.package exclude each other on {NAME}: a container contains its program"
-        yield Finding.of("TPU054", message, key(("trainer", "package")), help="delete package and module, or image")
+        message = (
+            f"{dotted(image)} and {dotted(package)} exclude each other on {NAME}: a container contains its program"
+        )
+        yield Finding.of("TPU054", message, key_location(package), help="delete package and module, or image")
     elif trainer.image and trainer.python:
-        message = f"trainer.image and trainer.python exclude each other on {NAME}: a container has its own Python"
-        yield Finding.of("TPU054", message, key(("trainer", "python")), help="delete trainer.python")
+        message = f"{dotted(image)} and {dotted(python)} exclude each other on {NAME}: a container has its own Python"
+        yield Finding.of("TPU054", message, key_location(python), help=f"delete {dotted(python)}")
 
 
-def _version_findings(project: Project) -> Iterator[Finding]:
-    trainer, document = project.base.trainer, project.document
+def _version_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer, document = settings.trainer, project.document
+    runtime_path, python_path = (settings.source(("trainer", key)) for key in ("runtime", "python"))
     if trainer.runtime is None:
         message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
         hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"
-        yield Finding.of("TPU005", message, document.key_location(("trainer", "runtime")), help=hint)
+        yield Finding.of("TPU005", message, document.key_location(runtime_path), help=hint)
     elif problem := runtime_problem(trainer.runtime):
-        yield problem.finding_at(document.value_location(("trainer", "runtime")))
+        yield problem.finding_at(document.value_location(runtime_path))
     if trainer.package and not trainer.image and trainer.python is None:
         pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
         message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
-        yield Finding.of(
-            "TPU005", message, document.key_location(("trainer", "python")), help=f'add python: "{pythons[0]}"'
-        )
+        yield Finding.of("TPU005", message, document.key_location(python_path), help=f'add python: "{pythons[0]}"')
     elif trainer.runtime and trainer.python and (problem := python_problem(trainer.runtime, trainer.python)):
-        fix = f'set trainer.python to "{PYTHONS[trainer.runtime][0]}"'
-        yield problem._replace(help=fix).finding_at(document.value_location(("trainer", "python")))
+        fix = f'set {dotted(python_path)} to "{PYTHONS[trainer.runtime][0]}"'
+        yield problem._replace(help=fix).finding_at(document.value_location(python_path))
 
 
 def request_body(job: Job) -> RequestBody:
@@ -168,6 +184,7 @@ def request_body(job: Job) -> RequestBody:
         region=job.environment.region,
         **({} if job.image else _package(job)),
         args=list(job.args),
+        scheduling={"maxRunningTime": f"{job.max_run_duration.seconds}s"} if job.max_run_duration else None,
     )
     return without_empty(labels=dict(job.environment.labels), trainingInput=training)
 
@@ -199,7 +216,7 @@ def submission(job: Job) -> Submission:
     """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
     # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
+    training = merge_extra(job, request_body(job), ORIGINS, RESERVED).body["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {

@@ -1,6 +1,6 @@
 """Checks and request body helpers that several targets share."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tpucfg.catalog import Slice
@@ -8,6 +8,7 @@ from tpucfg.findings import Finding
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id, job_name
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
@@ -40,10 +41,32 @@ def _has_own_target(project: Project, environment: Environment) -> bool:
     return "target" in project.document.data["environments"][environment.name]
 
 
-def unsupported_trainer_key(project: Project, key: str, message: str, fix: str) -> Iterator[Finding]:
-    """Yield an error at a key of the trainer that the target does not support, if the spec has it."""
-    if key in project.document.data["trainer"]:
-        yield Finding.of("TPU051", message, project.document.key_location(("trainer", key)), help=fix)
+def distinct_settings(project: Project, environment: Environment, slices: Sequence[Slice]) -> tuple[Settings, ...]:
+    """Return the settings of the environment's jobs on these sizes, equal ones once."""
+    # If all sizes of the ladder are unknown, which is TPU020, the rest of the environment is still checked.
+    sizes = [slice_.size for slice_ in slices] or [""]
+    settings = (project.settings[environment.name, size] for size in sizes)
+    return tuple({id(value): value for value in settings}.values())
+
+
+def unsupported_trainer_key(
+    project: Project, settings: Iterable[Settings], key: str, message: str, fix: str
+) -> Iterator[Finding]:
+    """Yield an error at each key of the trainer that the target does not support, in the layer that sets it.
+
+    `{path}` in the texts stands for the path of the key.
+    """
+    for each in settings:
+        if (value := each.layers.find("trainer", key)) is not None and value.value is not None:
+            path = dotted(value.path)
+            location = project.document.key_location(value.path)
+            yield Finding.of("TPU051", message.format(path=path), location, help=fix.format(path=path))
+
+
+def uses_own_account(project: Project, environment: Environment, slices: Sequence[Slice], target: str) -> bool:
+    """Return True if every job on these sizes runs as an account that the spec names."""
+    settings = distinct_settings(project, environment, slices)
+    return all(each.targets.get(target, {}).get("service_account") for each in settings)
 
 
 def long_account_id(project: Project, environment: Environment, target: str) -> Iterator[Finding]:
@@ -81,11 +104,11 @@ def unsupported_machines(project: Project, slices: Sequence[Slice], target: str,
         yield Finding.of("TPU026", message, project.document.value_location(path), help=hint)
 
 
-def package_unsupported(project: Project, target: str) -> Iterator[Finding]:
+def package_unsupported(project: Project, settings: Iterable[Settings], target: str) -> Iterator[Finding]:
     """Yield an error for a Python package on a target that runs only containers."""
-    message = f"{target} runs containers, and trainer.package is a Python package"
+    message = f"{target} runs containers, and {{path}} is a Python package"
     fix = "build an image with the package, set trainer.image to it, and delete package and module"
-    return unsupported_trainer_key(project, "package", message, fix)
+    return unsupported_trainer_key(project, settings, "package", message, fix)
 
 
 def long_job_names(
@@ -121,13 +144,3 @@ def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = Fal
 def without_empty(**fields: Any) -> dict[str, Any]:
     """Return the fields without those that are None or an empty text, list or mapping."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
-
-
-def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings key by key, at every level; any other value of `changes` replaces the value of `base`."""
-    merged = {key: deep_merge(base[key], changes[key]) for key in base if _are_mappings(base[key], changes.get(key))}
-    return {**base, **changes, **merged}
-
-
-def _are_mappings(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)

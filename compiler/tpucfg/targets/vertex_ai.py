@@ -13,16 +13,23 @@ from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Settings
 from tpucfg.targets.common import (
+    distinct_settings,
     long_account_id,
     service_problem,
     unsupported_machines,
     unsupported_sizes,
+    uses_own_account,
     without_empty,
 )
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.vertex_ai_reserved import RESERVED
+from tpucfg.targets.vertex_ai_settings import setting_findings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
+
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -37,7 +44,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
-    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
+    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE, "sizes"),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.containerSpec.env.**": Origin("spec", "trainer.env"),
@@ -47,9 +54,12 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.pythonPackageSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.pythonPackageSpec.env.**": Origin("spec", "trainer.env"),
     "scheduling.timeout": Origin("spec", "trainer.max_run_duration"),
+    "scheduling.disableRetries": Origin("spec", "trainer.restarts"),
     "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
-    "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
+    "baseOutputDirectory.outputUriPrefix": Origin(
+        "rule", "the job's own folder in the environment's bucket", _SPEC, "environments.<env>.bucket"
+    ),
 }
 
 
@@ -60,21 +70,24 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         # If accelerators are counted, the machine type is a fixed text (cloud-tpu), so the spec cannot choose it.
         same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
         yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
-    yield from _trainer_findings(project)
-    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
+    for slice_ in slices:
+        yield from setting_findings(project, environment, slice_)
+    for settings in distinct_settings(project, environment, slices):
+        yield from _trainer_findings(project, settings)
+    if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
 
 
-def _trainer_findings(project: Project) -> Iterator[Finding]:
-    trainer, key = project.base.trainer, project.document.key_location
+def _trainer_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer, path = settings.trainer, settings.source(("trainer", "package"))
     if trainer.package and not trainer.image:
         hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor image"
         message = f"a package needs an executor image on {NAME}, which runs the package in it"
-        yield Finding.of("TPU051", message, key(("trainer", "package")), help=hint)
+        yield Finding.of("TPU051", message, project.document.key_location(path), help=hint)
     if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
-        hint = "build it with: python -m build --sdist, copy it to the bucket, and set trainer.package to ${bucket}/…"
-        message = f"trainer.package is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
-        yield Finding.of("TPU051", message, project.document.value_location(("trainer", "package")), help=hint)
+        hint = f"build it with: python -m build --sdist, copy it to the bucket, and set {dotted(path)} to ${{bucket}}/…"
+        message = f"{dotted(path)} is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
+        yield Finding.of("TPU051", message, project.document.value_location(path), help=hint)
 
 
 def request_body(job: Job) -> RequestBody:
@@ -117,7 +130,9 @@ def _reservation(job: Job) -> str | None:
 
 
 def _scheduling(job: Job) -> dict[str, Any]:
+    # Another number of restarts is an error: the service has its own.
     return without_empty(
+        disableRetries=True if job.restarts == 0 else None,
         timeout=f"{job.max_run_duration.seconds}s" if job.max_run_duration else None,
         strategy="SPOT" if job.capacity.kind == "spot" else None,
     )

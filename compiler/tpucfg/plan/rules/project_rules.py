@@ -1,4 +1,4 @@
-"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, batches, flags, buckets, prices."""
+"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, flags, buckets, prices."""
 
 import math
 from collections import Counter
@@ -9,7 +9,11 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.plan.rung import flag_name
+from tpucfg.spec.credentials import credential_findings
+from tpucfg.spec.layer_rules import layer_findings
+from tpucfg.spec.layers import LAYERED, deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -95,7 +99,9 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
     mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), all_sizes) for size in project.overrides]
     for environment in project.environments.values():
+        overrides = project.document.data["environments"][environment.name].get("overrides", {})
         mentioned += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
+        mentioned += [((*environment.path, "overrides", size), environment.sizes) for size in overrides]
     for path, sizes in mentioned:
         size = str(path[-1])
         if size in sizes:
@@ -109,32 +115,6 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
-def _uneven_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield an error for each batch that does not divide over the cores of its size."""
-    # The batch per core is constant, so a batch that divides on tuned_on divides on every rung.
-    batches: list[tuple[KeyPath, str, int]] = [
-        (("training", "batch_size"), project.training.tuned_on, project.training.batch_size)
-    ]
-    for size, override in project.overrides.items():
-        if override.batch_size:
-            batches.append((("overrides", size, "batch_size"), size, override.batch_size))
-    for path, size, batch in batches:
-        slice_ = catalog.find(size)
-        if slice_ and batch % slice_.cores:
-            yield _uneven_batch_finding(project, path, slice_, batch)
-
-
-def _uneven_batch_finding(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Finding:
-    below, above = batch // slice_.cores * slice_.cores, (batch // slice_.cores + 1) * slice_.cores
-    return Finding.of(
-        "TPU040",
-        f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: "
-        f"{batch / slice_.cores:g} per core",
-        project.document.value_location(path),
-        help=f"set {dotted(path)} to {above}" + (f" or {below}" if below else ""),
-    )
-
-
 def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each flag that the program would get twice."""
     yield from _flags_of_two_figures(project)
@@ -144,10 +124,21 @@ def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
 def _figure_flags(project: Project) -> dict[str, str]:
     """Return the flag of each figure of `training`."""
     training = project.training
-    keys = [
-        key for key in ("batch_size", "train_steps", "epochs", "learning_rate") if getattr(training, key) is not None
-    ]
-    return {key: flag for key in (*keys, *training.steps) if (flag := flag_name(training, key))}
+    present = {
+        "batch_size": True,
+        "grad_accum": _may_accumulate(project),
+        "train_steps": training.train_steps is not None or training.train_tokens is not None,
+        "epochs": training.epochs is not None,
+        "learning_rate": training.learning_rate is not None,
+        **dict.fromkeys(training.steps, True),
+    }
+    return {key: flag for key, is_present in present.items() if is_present and (flag := flag_name(training, key))}
+
+
+def _may_accumulate(project: Project) -> bool:
+    """Return True if some rung may have micro-batches: by a setting, or because the batch stays on a smaller slice."""
+    overridden = any(override.grad_accum for override in project.overrides.values())
+    return bool(project.training.grad_accum) or overridden or project.training.batch_rule == "keep"
 
 
 def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
@@ -182,11 +173,21 @@ def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
 
 
 def _figure_path(project: Project, key: str) -> KeyPath:
-    return ("training", "steps", key) if key in project.training.steps else ("training", key)
+    if key in project.training.steps:
+        return ("training", "steps", key)
+    return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
 
 
 def _figure_location(project: Project, key: str) -> Location:
     return project.document.key_location(_figure_path(project, key))
+
+
+def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
+    return layer_findings(project.document)
+
+
+def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
+    return credential_findings(project.document)
 
 
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -245,12 +246,12 @@ def unused_settings(project: Project) -> Iterator[Finding]:
 
     The result is valid only for a check of every environment, each on the target that the spec sets.
     """
-    used = {environment.target for environment in project.environments.values()}
-    settings: list[tuple[KeyPath, str]] = [(("targets", name), name) for name in project.base.targets]
-    settings += _READ_BY_ONE_TARGET.items()
-    for path, target in settings:
-        if target not in used and project.document.node(path):
-            yield _unused_finding(project, path, f"only {target} reads it, and no environment has that target")
+    for layer in present_layers(project.document):
+        users = _users(project, layer)
+        targets = {environment.target for environment in users}
+        for path, target in _target_settings(project, layer):
+            if users and target not in targets:
+                yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
     for environment in project.environments.values():
         if environment.kube_context and environment.target != "gke":
             path = (*environment.path, "kube_context")
@@ -259,9 +260,40 @@ def unused_settings(project: Project) -> Iterator[Finding]:
             )
 
 
+def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the path of each setting of a layer that only one target reads, and the target."""
+    section: KeyPath = (*layer, "targets")
+    node = project.document.node(section)
+    yield from (((*section, name), name) for name in (node.keys if node else ()))
+    for key, target in _READ_BY_ONE_TARGET.items():
+        if project.document.node((*layer, *key)):
+            yield (*layer, *key), target
+
+
+def _users(project: Project, layer: KeyPath) -> list[Environment]:
+    """Return the environments in whose jobs a layer takes part."""
+    name = layer[1] if layer[:1] == ("environments",) else None
+    size = layer[-1] if "overrides" in layer[::2] else None
+    return [
+        environment
+        for environment in project.environments.values()
+        if name in (None, environment.name) and (size is None or size in environment.sizes)
+    ]
+
+
+def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
+    """Return the clause about the targets of the environments that a layer takes part in."""
+    if not layer:
+        return "no environment has that target"
+    if layer[0] == "environments":
+        return f"{users[0].name} is on {users[0].target}"
+    return f"no environment with {layer[1]} has that target"
+
+
 def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
     message = f"{dotted(path)} has no effect: {reason}"
-    return Finding.of("TPU061", message, project.document.key_location(path), help=f"delete {dotted(path)}")
+    hint = f"delete {dotted(deletion_path(project.document, path))}"
+    return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
 
 
 def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
@@ -276,8 +308,10 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unknown_sizes: frozenset(),
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
-    _uneven_batches: frozenset(),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
+    _layers: frozenset(("sizes", "environments", "overrides", *LAYERED)),
+    _credentials: frozenset(("trainer", "environments", "overrides")),
+    trainer_findings: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),
 }

@@ -21,10 +21,17 @@ _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _NODE: Final = "tpu.nodeSpec.*.node"
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "tpu.nodeSpec.*.parent": Origin("rule", "the environment's project, and the zone of the size in its region", API),
-    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", NAMES),
+    "tpu.nodeSpec.*.parent": Origin(
+        "rule",
+        "the environment's project, and the zone of the size in its region",
+        API,
+        "environments.<env>.project",
+    ),
+    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", NAMES, "name"),
     "tpu.nodeSpec.*.multisliceParams.nodeCount": Origin("catalog", "slices", API),
-    "tpu.nodeSpec.*.multisliceParams.nodeIdPrefix": Origin("rule", "the job's name, before the slice's number", NAMES),
+    "tpu.nodeSpec.*.multisliceParams.nodeIdPrefix": Origin(
+        "rule", "the job's name, to which the service adds the slice's number", NAMES, "name"
+    ),
     f"{_NODE}.acceleratorType": Origin("catalog", "accelerator_type", API),
     f"{_NODE}.runtimeVersion": Origin("spec", "targets.cloud-tpu.runtime_version"),
     f"{_NODE}.networkConfig.network": Origin("spec", "targets.cloud-tpu.network"),
@@ -38,7 +45,10 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_NODE}.labels.*": Origin("spec", "environments.<env>.labels"),
     f"{_NODE}.tags.*": Origin("spec", "targets.cloud-tpu.tags"),
     f"{_NODE}.metadata.startup-script": Origin(
-        "rule", "a script that runs trainer.image on every host, with trainer.env and the program's flags", _DOCKER
+        "rule",
+        "a script that runs trainer.image on every host, with trainer.env and the program's flags",
+        _DOCKER,
+        "trainer",
     ),
     "spot": Origin("spec", "capacity"),
     "reservationName": Origin("spec", "capacity"),

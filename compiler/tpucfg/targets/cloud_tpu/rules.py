@@ -15,12 +15,14 @@ from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
 from tpucfg.targets.common import (
+    distinct_settings,
     long_account_id,
     long_job_names,
     package_unsupported,
     service_problem,
     unsupported_machines,
     unsupported_sizes,
+    uses_own_account,
 )
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import dotted, format_value, listed
@@ -43,10 +45,10 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     """Yield findings about sizes, trainers, names and tiers that Cloud TPU refuses, and sizes without a zone."""
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
-    yield from package_unsupported(project, NAME)
+    yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
     yield from _missing_zones(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
-    if not project.settings[environment.name, ""].targets.get(NAME, {}).get("service_account"):
+    if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
 
 

@@ -1,0 +1,128 @@
+"""Rules about the merged trainer of the jobs: variables set twice, flags of the TPU compiler, sources of mounts."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tpucfg.catalog import Catalog
+from tpucfg.findings import Finding
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE
+from tpucfg.spec.layers import deletion_path
+from tpucfg.spec.project import Project
+from tpucfg.spec.settings import Settings
+from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key
+from tpucfg.yamldoc.document import KeyPath
+
+BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
+"""The starts of a mount's source: Cloud Storage FUSE mounts a bucket or a folder of one."""
+_XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
+
+
+def trainer_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the findings about the programs of all jobs."""
+    for settings in project.distinct_settings():
+        for rule in _RULES:
+            yield from rule(project, settings)
+        yield from _unknown_generations(project, catalog, settings)
+    yield from _unused_generations(project, catalog)
+
+
+def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each variable that has a value and a secret: a pod or a container takes only one."""
+    variables = dict(settings.trainer.env)
+    for secret in settings.trainer.secrets:
+        if secret.variable in variables:
+            path, other = (settings.source(("trainer", key, secret.variable)) for key in ("env", "secrets"))
+            message = f"{dotted(path)} and {dotted(other)} exclude each other: a variable has one value"
+            yield _exclusion(project, path, other, message, _delete(project, path))
+
+
+def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for a variable that the flags of the TPU compiler would overwrite."""
+    variables = {*dict(settings.trainer.env), *(secret.variable for secret in settings.trainer.secrets)}
+    if not any(settings.trainer.xla_flags.values()) or XLA_FLAGS_VARIABLE not in variables:
+        return
+    key = "env" if XLA_FLAGS_VARIABLE in dict(settings.trainer.env) else "secrets"
+    path, other = settings.source(("trainer", key, XLA_FLAGS_VARIABLE)), settings.source(_XLA_FLAGS)
+    message = f"{dotted(path)} and {dotted(other)} exclude each other: the flags become {XLA_FLAGS_VARIABLE}"
+    hint = f"{_delete(project, path)}, and write its flags in {dotted(other)}"
+    yield _exclusion(project, path, other, message, hint)
+
+
+def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hint: str) -> Finding:
+    location = project.document.key_location
+    related = ((location(other), "the other setting"),)
+    return Finding.of("TPU054", message, location(path), help=hint, related=related)
+
+
+def _delete(project: Project, path: KeyPath) -> str:
+    return f"delete {dotted(deletion_path(project.document, path))}"
+
+
+def _repeated_compiler_flags(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each flag that a generation's list has twice: the compiler would take the last."""
+    for generation, flags in settings.trainer.xla_flags.items():
+        path = settings.source((*_XLA_FLAGS, generation))
+        first: dict[str, int] = {}
+        for index, flag in enumerate(flags):
+            name = flag.partition("=")[0]
+            if (earlier := first.setdefault(name, index)) != index:
+                location = project.document.value_location
+                yield Finding.of(
+                    "TPU050",
+                    f"{name} is given twice in {dotted(path)}, and only the last of the two would count",
+                    location((*path, index)),
+                    help=f"delete {dotted((*path, earlier))}",
+                    related=((location((*path, earlier)), "the first"),),
+                )
+
+
+def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each mount of something else than a bucket."""
+    for mount in settings.trainer.mounts:
+        if not mount.source.startswith(BUCKETS):
+            path = settings.source(("trainer", "mounts", mount.path))
+            yield Finding.of(
+                "TPU007",
+                f"{dotted(path)} is {format_value(mount.source, quoted=False)}, and a mount is a bucket or its folder",
+                project.document.value_location(path),
+                help=f"set {dotted(path)} to ${{bucket}}/data, or to gs:// and the name of a bucket",
+            )
+
+
+def _unknown_generations(project: Project, catalog: Catalog, settings: Settings) -> Iterator[Finding]:
+    for generation in settings.trainer.xla_flags:
+        if generation not in catalog.generation_names:
+            path, name = settings.source((*_XLA_FLAGS, generation)), quote_key(generation)
+            near = catalog.nearest_generation(generation) or nearest(generation, catalog.generation_names)
+            yield Finding.of(
+                "TPU004",
+                f"{dotted(path[:-1])} has {name}, which is not a TPU generation",
+                project.document.key_location(path),
+                help=f"did you mean {near}?" if near else _delete(project, path),
+                details=(f"the generations are: {listed(catalog.generation_names)}",),
+            )
+
+
+def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield a warning for each generation with flags that no job has: a rung was removed, or the name is wrong."""
+    used: dict[KeyPath, bool] = {}
+    for (environment, size), settings in project.settings.items():
+        slice_ = catalog.find(size)
+        if not environment or slice_ is None:
+            continue
+        for generation in settings.trainer.xla_flags:
+            path = settings.source((*_XLA_FLAGS, generation))
+            used[path] = used.get(path, False) or slice_.generation == generation
+    for path, is_used in used.items():
+        if not is_used and path[-1] in catalog.generation_names:
+            message = f"{dotted(path)} changes nothing: no rung with this setting is a {path[-1]}"
+            location = project.document.key_location(path)
+            yield Finding.of("TPU016", message, location, help=_delete(project, path))
+
+
+_RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
+    _variables_set_twice,
+    _compiler_flags_set_twice,
+    _repeated_compiler_flags,
+    _other_mounts,
+)

@@ -1,0 +1,159 @@
+"""Credentials written into a spec: findings that ask for a reference to Secret Manager, and texts without the values.
+
+A value counts as a credential by the name of its key, as `secret_names` has it: https://cloud.google.com/secret-manager
+keeps such values, and `trainer.secrets` refers to them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from tpucfg.findings import Finding
+from tpucfg.secret_names import is_secret_name, is_secret_value
+from tpucfg.spec.layers import present_layers
+from tpucfg.text_format import dotted, split_lines
+from tpucfg.yamldoc.document import Document, KeyPath, Node
+
+_PREFILTER: Final = re.compile("key|token|secret|pass|pwd|cred|dsn|pat", re.IGNORECASE)
+"""Occurs in every name of a credential: a text without it needs no search."""
+_REFERENCES: Final = frozenset(("secrets", "image_pull_secrets"))
+"""Keys whose values are names of secrets, and no credentials."""
+_PAIR: Final = frozenset(("name", "value"))
+"""The keys of an environment variable in a pod."""
+_ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
+"""A key and its value, in a text that is not YAML."""
+_BLANK: Final = "*"
+
+
+class Credential(NamedTuple):
+    """A value of the program that is a credential by its name."""
+
+    path: KeyPath
+    """The path of the variable or flag in the spec."""
+    layer: KeyPath
+    """The path of the layer that sets it."""
+    values: tuple[KeyPath, ...]
+    """The path of each value: a flag may have a list of them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the variable or flag."""
+        return str(self.path[-1])
+
+    @property
+    def variable(self) -> str:
+        """The environment variable in which the program can receive the value."""
+        return self.name if self.path[-2] == "env" else re.sub(r"[^A-Z0-9]", "_", self.name.upper())
+
+    @property
+    def reference(self) -> str:
+        """The line of `trainer.secrets` that replaces the value."""
+        return f"{self.variable}: {self.variable.lower().replace('_', '-').strip('-')}/1"
+
+    @property
+    def help(self) -> str:
+        """The edit that replaces the value by a reference."""
+        section = dotted((*self.layer, "trainer", "secrets"))
+        return f"store the value in Secret Manager, and replace this by {self.reference} under {section}"
+
+
+def credentials_in(document: Document) -> Iterator[Credential]:
+    """Yield the credentials in the variables and flags of every layer; the document may be invalid."""
+    if not _PREFILTER.search(document.text):
+        return
+    for layer in present_layers(document):
+        for keys in (("trainer", "env"), ("trainer", "args"), ("args",)):
+            node = document.node((*layer, *keys))
+            for name in node.keys if node else ():
+                path: KeyPath = (*layer, *keys, name)
+                if is_secret_name(name) and (values := tuple(_secret_values(document, path))):
+                    yield Credential(path, layer, values)
+
+
+def credential_findings(document: Document) -> Iterator[Finding]:
+    """Yield an error for each credential, with the line that refers to it in Secret Manager."""
+    for credential in credentials_in(document):
+        message = f"{dotted(credential.path)} is a credential by its name, readable in the spec, the config and the job"
+        details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
+        yield Finding.of(
+            "TPU017",
+            message,
+            document.key_location(credential.path),
+            help=credential.help,
+            details=() if credential.path[-2] == "env" else details,
+        )
+
+
+def without_credentials(document: Document, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield schema findings; those about a credential of a wrong type get the edit for credentials, and no value."""
+    by_location = {
+        document.value_location(path): credential
+        for credential in credentials_in(document)
+        for path in credential.values
+    }
+    for finding in findings:
+        credential = by_location.get(finding.location)
+        if credential is None:
+            yield finding
+        else:
+            message = f"{dotted(credential.path)} is a credential by its name, and does not fit the schema"
+            yield Finding.of(finding.id, message, finding.location, help=credential.help)
+
+
+def hidden_text(document: Document) -> str:
+    """Return the document's text for reports, with every credential's value replaced by as many asterisks."""
+    if not _PREFILTER.search(document.text):
+        return document.text
+    if document.root is None:
+        return "\n".join(map(_hidden_row, document.text.split("\n")))
+    rows = split_lines(document.text)
+    for node in _secret_nodes(document.root, ""):
+        _hide(rows, node)
+    return "\n".join(rows)
+
+
+def _secret_values(document: Document, path: KeyPath) -> Iterator[KeyPath]:
+    node = document.node(path)
+    count = len(node.children) if node and isinstance(node.value, list) else 0
+    for value in [(*path, index) for index in range(count)] or [path]:
+        if _is_credential(document.node(value)):
+            yield value
+
+
+def _is_credential(node: Node | None) -> bool:
+    """Return True for a scalar that is no boolean, number, path or placeholder."""
+    if node is None or node.value is None or isinstance(node.value, bool | dict | list):
+        return False
+    text = node.value if isinstance(node.value, str) else node.text
+    return not text.startswith("${") and is_secret_value(text, may_be_number=False)
+
+
+def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
+    """Yield the scalars below a node whose key is a credential's; `name` is the key of the node itself."""
+    children: Any = node.children
+    if isinstance(node.value, dict):
+        pair = node.children["name"].value if node.value.keys() == _PAIR else None  # type: ignore[call-overload] # a mapping
+        for key, child in children.items():
+            if key not in _REFERENCES:
+                yield from _secret_nodes(child, pair if key == "value" and isinstance(pair, str) else key)
+    elif isinstance(node.value, list):
+        for child in children:
+            yield from _secret_nodes(child, name)
+    elif name and is_secret_name(name) and _is_credential(node):
+        yield node
+
+
+def _hide(rows: list[str], node: Node) -> None:
+    """Replace the characters of a node by asterisks, without its spaces and line breaks."""
+    for line in range(node.start.line, min(node.end.line + 1, len(rows))):
+        row = rows[line]
+        start = node.start.column if line == node.start.line else 0
+        end = node.end.column if line == node.end.line else len(row)
+        rows[line] = row[:start] + re.sub(r"\S", _BLANK, row[start:end]) + row[end:]
+
+
+def _hidden_row(row: str) -> str:
+    match = _ROW.match(row)
+    if match is None or not is_secret_name(match["name"]) or not is_secret_value(match["value"].strip("\"' ")):
+        return row
+    return row[: match.start("value")] + re.sub(r"\S", _BLANK, match["value"])

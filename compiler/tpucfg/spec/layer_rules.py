@@ -1,0 +1,209 @@
+"""Rules about layers: settings that two layers dispute, that a layer removes, or that change nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from tpucfg.findings import Finding
+from tpucfg.spec.layers import Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
+from tpucfg.text_format import dotted, yaml_example
+from tpucfg.yamldoc.document import Document, KeyPath
+
+PROGRAMS: Final = (("image",), ("package", "module"))
+"""The keys of the trainer of which one set is needed: a container, or a Python package and its module."""
+_ENTRIES: Final = tuple(("trainer", key) for key in ("args", "env", "secrets", "mounts", "xla_flags"))
+"""The mappings whose keys a team names itself, so that a removal of an absent one is probably misspelled."""
+_EXAMPLES: Final = {
+    "image": "us-docker.pkg.dev/my-project/train/mnist:1.0",
+    "package": "gs://my-bucket/trainer-0.1.tar.gz",
+    "module": "trainer.task",
+}
+_Job = tuple[str, str]
+"""An environment and a size."""
+
+
+class _Part(NamedTuple):
+    """A value of a layer, and its relation to the layers before it."""
+
+    path: KeyPath
+    """Its path in the spec."""
+    setting: KeyPath
+    """Its path below the layer."""
+    removes: bool
+    """True if it takes a setting away."""
+    effect: bool
+    """True if the result differs from that of the layers before it."""
+
+
+def layer_findings(document: Document) -> Iterator[Finding]:
+    """Yield the findings of every rule about layers; the environments, sizes and layers are valid by the schema."""
+    for rule in _RULES:
+        yield from rule(document)
+
+
+def _jobs(document: Document) -> Iterator[_Job]:
+    """Yield an environment and a size for every combination of layers that some job has."""
+    data: Mapping[str, Any] = document.data
+    combinations: set[tuple[KeyPath, ...]] = set()
+    for name, environment in data["environments"].items():
+        for size in environment.get("sizes", data.get("sizes", ())):
+            combination = tuple(path for path in layer_paths(name, size)[1:] if document.node(path))
+            if combination not in combinations:
+                combinations.add(combination)
+                yield name, size
+
+
+# Settings of two layers of equal standing.
+
+
+def _check_disputed_capacity(document: Document) -> Iterator[Finding]:
+    """Yield an error for each capacity that an environment and a size both set: either could be meant."""
+    for name, size in _jobs(document):
+        _, environment, override, both = ((*path, "capacity") for path in layer_paths(name, size))
+        first, second = document.node(environment), document.node(override)
+        if first is None or second is None or document.node(both):
+            continue
+        yield Finding.of(
+            "TPU014",
+            f"the capacity of {size} in {name} is set twice: by {dotted(environment)} and by {dotted(override)}",
+            document.key_location(override),
+            help=f"set {dotted(both)} to {_text(second.value)}, or to {_text(first.value)}",
+            related=((document.key_location(environment), f"the capacity of {name}"),),
+        )
+
+
+def _text(capacity: Any) -> str:
+    return yaml_example(capacity or "on-demand")
+
+
+def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
+    """Yield an error for each flag in both args and trainer.args of a size, which are two spellings of one mapping."""
+    for size, override in document.data.get("overrides", {}).items():
+        for key in override.get("args") or ():
+            other: KeyPath = ("overrides", size, "trainer", "args", key)
+            if document.node(other):
+                path: KeyPath = ("overrides", size, "args", key)
+                yield Finding.of(
+                    "TPU050",
+                    f"--{key} is given twice: by {dotted(path)} and by {dotted(other)}",
+                    document.key_location(path),
+                    help=f"delete {dotted(path)}",
+                    related=((document.key_location(other), "the flag in trainer.args"),),
+                )
+
+
+# Removals and settings without effect.
+
+
+def _check_effects(document: Document) -> Iterator[Finding]:
+    """Yield an error for each removal of an absent entry, and a warning for each other part that changes nothing."""
+    parts: dict[KeyPath, _Part] = {}
+    for name, size in _jobs(document):
+        for part in _parts(document, name, size):
+            # A part has an effect if it changes the settings of one job.
+            known = parts.get(part.path, part)
+            parts[part.path] = part._replace(effect=part.effect or known.effect)
+    idle = {path: part for path, part in parts.items() if not part.effect and not _is_size_capacity(path)}
+    misspelled = {path for path, part in idle.items() if part.removes and part.setting[:-1] in _ENTRIES}
+    for path in misspelled:
+        yield _removal_of_nothing(document, parts[path])
+    for path in _largest(set(idle) - misspelled, set(parts)):
+        whole = deletion_path(document, path)
+        message = f"{dotted(whole)} changes nothing: the layers before it give the same settings"
+        yield Finding.of("TPU016", message, document.key_location(path), help=f"delete {dotted(whole)}")
+
+
+def _removal_of_nothing(document: Document, part: _Part) -> Finding:
+    entry = dotted(part.setting)
+    message = f"{dotted(part.path)} removes {entry}, which no layer before it sets"
+    hint = f"delete {dotted(deletion_path(document, part.path))}, or name an entry that is set"
+    return Finding.of("TPU015", message, document.key_location(part.path), help=hint)
+
+
+def _is_size_capacity(path: KeyPath) -> bool:
+    """Return True for the capacity of a size: where it changes nothing beside an environment's, that is TPU014."""
+    return path[0] == "overrides" and path[2:3] == ("capacity",)
+
+
+def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
+    """Yield the parts of all layers of a job; of the first, which can only set, those that remove an entry."""
+    lower = Layered({}, ())
+    for layer in layers_of(document.data, environment, size):
+        # `overrides.<size>.args` has no key `trainer` of its own in the document.
+        parts = (part for part in _changes(document, lower, layer, ()) if document.node(part.path))
+        yield from (part for part in parts if layer.path or (part.removes and part.setting[:-1] in _ENTRIES))
+        lower = merge(lower, layer)
+
+
+def _changes(document: Document, lower: Layered | None, upper: Layered, setting: KeyPath) -> Iterator[_Part]:
+    """Yield the parts of a layer's value; `lower` is the value of the layers before it, if there is one."""
+    if setting and takes_away(upper.value, setting[:-1]):
+        yield _Part(upper.path, setting, removes=True, effect=lower is not None)
+        return
+    children = upper.children()
+    if not isinstance(upper.value, dict) or "extra" in setting:
+        yield _Part(upper.path, setting, removes=False, effect=not _is_equal(document, lower, upper))
+        return
+    below = lower.children() if lower and isinstance(lower.value, dict) else {}
+    parts = [
+        part for key, child in children.items() for part in _changes(document, below.get(key), child, (*setting, key))
+    ]
+    if setting:
+        replaces = lower is not None and not isinstance(lower.value, dict)
+        yield _Part(upper.path, setting, removes=False, effect=replaces or any(part.effect for part in parts))
+    yield from parts
+
+
+def _is_equal(document: Document, lower: Layered | None, upper: Layered) -> bool:
+    """Return True if two values are written alike: `1e-3` and `0.001` differ on the program's command line."""
+    if lower is None or type(lower.value) is not type(upper.value) or lower.value != upper.value:
+        return False
+    return document.source_text(lower.path) == document.source_text(upper.path)
+
+
+def _largest(idle: set[KeyPath], parts: set[KeyPath]) -> Iterator[KeyPath]:
+    """Yield the idle paths that are not inside another one; a mapping counts only if all of its parts are idle."""
+    for path in sorted(idle, key=len):
+        inside = {other for other in parts if other[: len(path)] == path}
+        if inside <= idle and not any(path[:end] in idle for end in range(1, len(path))):
+            yield path
+
+
+# The program.
+
+
+def _check_programs(document: Document) -> Iterator[Finding]:
+    """Yield an error for each layer that takes away the program of a job: the schema checks only the first layer."""
+    for name, size in _jobs(document):
+        trainer = merge_layers(document.data, name, size).value["trainer"]
+        if any(all(trainer.get(key) is not None for key in keys) for keys in PROGRAMS):
+            continue
+        removals = [path for keys in PROGRAMS for key in keys for path in _removals(document, name, size, key)]
+        path = max(removals, key=layer_rank, default=("trainer",))
+        message = f"{dotted(path)} takes the program away: a trainer needs image, or package and module"
+        hint = f"delete {dotted(deletion_path(document, path))}"
+        if path[0] == "trainer":
+            hint = f"set {dotted(path)} to {_EXAMPLES[str(path[-1])]}, or to your own"
+        yield Finding.of("TPU005", message, document.key_location(path), help=hint)
+
+
+def _removals(document: Document, environment: str, size: str, key: str) -> Iterator[KeyPath]:
+    """Yield the paths of the layers in which a key of the trainer is null."""
+    for layer in layer_paths(environment, size):
+        node = document.node((*layer, "trainer", key))
+        if node is not None and node.value is None:
+            yield (*layer, "trainer", key)
+
+
+def layer_rank(path: KeyPath) -> int:
+    """Return the rank of the layer that has a path: of two layers, the one of the higher rank wins."""
+    if path[0] == "environments":
+        return 3 if path[2] == "overrides" else 1
+    return 2 if path[0] == "overrides" else 0
+
+
+_RULES: Final[tuple[Callable[[Document], Iterator[Finding]], ...]] = (
+    _check_disputed_capacity,
+    _check_args_of_sizes,
+    _check_effects,
+    _check_programs,
+)
