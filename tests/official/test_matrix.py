@@ -39,7 +39,7 @@ TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
         "reserved": ({"image": IMAGE}, {"reservation": "tpu"}),
     },
     "gke": {
-        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "reservation": "tpu"}),
+        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "priority": "high"}),
         "plain": ({"image": IMAGE}, {}),
     },
 }
