@@ -25,6 +25,7 @@ class _Addition(NamedTuple):
     gate: str
     """The feature gate without which the release refuses it; empty if it needs none."""
     fix: str
+    """The edit that every release accepts; `{path}` is the field's."""
 
 
 _ADDITIONS: Final = (
@@ -33,28 +34,28 @@ _ADDITIONS: Final = (
         ("InPlaceRestart",),
         "v0.11.0",
         "InPlaceRestart",
-        "set it to Recreate or BlockingRecreate",
+        "set {path} to Recreate",
     ),
     _Addition(
         ("spec", "failurePolicy", "rules", "*", "action"),
         ("RestartJob",),
         "v0.12.0",
         "RestartJob",
-        "set it to RestartJobSet",
+        "set {path} to RestartJobSet",
     ),
     _Addition(
         ("spec", "failurePolicy", "rules", "*", "action"),
         ("RestartJobAndIgnoreMaxRestarts",),
         "v0.12.0",
         "RestartJob",
-        "set it to RestartJobSetAndIgnoreMaxRestarts",
+        "set {path} to RestartJobSetAndIgnoreMaxRestarts",
     ),
     _Addition(
         ("spec", "volumeClaimPolicies"),
         (),
         "v0.11.0",
         "",
-        "delete it, and mount a persistent volume claim that exists",
+        "delete {path}, and mount a claim that exists",
     ),
 )
 _GATES: Final = "https://github.com/kubernetes-sigs/jobset/blob/{release}/pkg/features/features.go"
@@ -74,7 +75,7 @@ def _problem(addition: _Addition, path: KeyPath, value: Any) -> Problem:
     gate = f" with the feature gate {addition.gate}, which is off by default" if addition.gate else ""
     message = f"{subject} needs JobSet {addition.release} or newer{gate}"
     source = (_GATES if addition.gate else _RELEASE).format(release=addition.release)
-    hint = f"install that release in the cluster and allow TPU104, or {addition.fix}"
+    hint = f"{addition.fix.format(path=dotted(path))}, or install that release in the cluster"
     return Problem("TPU104", message, path, hint, at_key=not addition.values, details=(f"the source: {source}",))
 
 
