@@ -204,9 +204,30 @@ func (s *server) setErrors(set *jobset.JobSet, manifest []byte) field.ErrorList 
 	refused := append(metadataErrors(set), s.schemaErrors(manifest)...)
 	for i := range set.Spec.ReplicatedJobs {
 		place := field.NewPath("spec", "replicatedJobs").Index(i).Child("template")
+		addClaims(&set.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec, manifest)
 		refused = append(refused, jobErrors(&set.Spec.ReplicatedJobs[i].Template, place)...)
 	}
 	return refused
+}
+
+// addClaims adds the volumes of the set's claims to a pod, as JobSet's controller does. The claims are read from the
+// manifest, because the type of the oldest release does not have them.
+func addClaims(pod *corev1.PodSpec, manifest []byte) {
+	var set struct {
+		Spec struct {
+			VolumeClaimPolicies []struct {
+				Templates []corev1.PersistentVolumeClaim `json:"templates"`
+			} `json:"volumeClaimPolicies"`
+		} `json:"spec"`
+	}
+	_ = yaml.Unmarshal(manifest, &set)
+	for _, policy := range set.Spec.VolumeClaimPolicies {
+		for _, claim := range policy.Templates {
+			source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}
+			volume := corev1.VolumeSource{PersistentVolumeClaim: source}
+			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: volume})
+		}
+	}
 }
 
 func metadataErrors(object metav1.Object) field.ErrorList {
