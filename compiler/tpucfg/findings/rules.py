@@ -111,6 +111,8 @@ _ROWS: Final = (
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
+    # This rule is about a config, too.
+    Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
     # This rule is about the program's texts, after the values of its placeholders are known.
     Rule("TPU113", "error", "a placeholder without a value"),
