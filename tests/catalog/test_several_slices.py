@@ -3,11 +3,12 @@
 import pytest
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.catalog.slices import MULTISLICE_TARGETS
+from tpucfg.catalog.target_facts import TARGET_FACTS
 
 CATALOG = Catalog()
 COUNTED = ("chips", "cores", "devices", "hosts", "hbm_gib", "peak_tflops")
 """The figures that count all slices; every other one is that of a single slice."""
+JOINING = {target for target, facts in TARGET_FACTS.items() if facts.takes_several_slices}
 OF_THE_NAME = ("size", "slices", "targets", "refusals")
 
 
@@ -38,7 +39,7 @@ def test_every_target_takes_or_refuses_them() -> None:
     """A target takes several slices only if it takes one; every other has a reason with a source of the catalog."""
     for one in CATALOG.all():
         several = found(f"{one.size}x2")
-        assert {*several.targets} <= {*one.targets} & {*MULTISLICE_TARGETS}
+        assert {*several.targets} <= {*one.targets} & JOINING
         assert {*several.targets} | {*several.refusals} == {*one.targets} | {*one.refusals}
         assert not {*several.targets} & {*several.refusals}
         for refusal in several.refusals.values():
