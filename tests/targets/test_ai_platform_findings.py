@@ -138,9 +138,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "parameter servers by way of extra",
         spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
-        "TPU074",
+        "TPU068",
         '"parameterServerCount"',
-        "trainingInput.parameterServerCount: the service refuses parameter servers in a job with a TPU",
+        "trainingInput.parameterServerCount in extra would add machines that the plan does not count, "
+        "and that is decided by sizes",
     ),
 ]
 

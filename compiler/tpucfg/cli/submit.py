@@ -20,6 +20,7 @@ from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
 from tpucfg.spec.project import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
+from tpucfg.targets.companions import json_value
 from tpucfg.targets.interface import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
 
@@ -161,7 +162,8 @@ def _execute(submission: Submission, config: Config, render_command: list[str]) 
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
         raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
-    text = config.text if command.config_format == "yaml" else json.dumps(config.request_body)
+    value = json_value(config.request_body, config.companions)
+    text = config.text if command.config_format == "yaml" else json.dumps(value)
     print(f"running: {command.bash(render_command)}", file=sys.stderr)
     try:
         status = _run(command, text)

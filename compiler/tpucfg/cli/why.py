@@ -14,9 +14,11 @@ from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOptio
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
+from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
@@ -32,6 +34,7 @@ class _Subject(NamedTuple):
     catalog: Catalog
     job: Job
     request_body: RequestBody
+    """The request body with its companions."""
 
 
 def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -44,7 +47,8 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     if compiled.project is None or not compiled.request_bodies:
         return []
     job, request_body = compiled.request_bodies[0]
-    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in _leaves(request_body)]
+    fields = _leaves(combined(request_body, companions_of(job)))
+    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in fields]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -76,7 +80,8 @@ def why(
         raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies
     # Computed before anything is printed, as an unknown path is an error.
-    reasons = tuple(_reasons(_Subject(project, catalog, job, request_body), path))
+    subject = _Subject(project, catalog, job, combined(request_body, companions_of(job)))
+    reasons = tuple(_reasons(subject, path))
     print(f"{job.name} on {job.target}")
     for reason in reasons:
         location = f"{reason.location}: " if reason.location else "  "
@@ -125,8 +130,8 @@ def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
 def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Iterator[Reason]:
     """Yield the value of a field, and its origin: `extra`, a setting of the spec, its default, or the catalog."""
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
-    extra = job.settings.source(("targets", job.target, "extra", *path))
-    if project.document.node(extra):
+    extra = extra_source(job, path)
+    if extra and project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
     origin = origin_of(target_named(job.target).ORIGINS, path)

@@ -49,14 +49,15 @@ _ROWS: Final = (
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
     # These rules are about the arithmetic of a rung.
-    Rule("TPU040", "error", "a batch that does not divide over the cores"),
+    Rule("TPU040", "error", "a batch that does not divide over replicas and micro-batches"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
     Rule("TPU043", "warning", "warm-up over much of the run", allowable=True),
     Rule("TPU044", "warning", "a checkpoint interval longer than the run", allowable=True),
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
-    Rule("TPU047", "warning", "a per-core batch that changed", allowable=True),
+    Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
+    Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     # These rules are about the trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
@@ -72,6 +73,11 @@ _ROWS: Final = (
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU066", "error", "a field of extra that the plan decides"),
+    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU068", "error", "a field of extra that adds machines or chips"),
+    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
@@ -104,6 +110,8 @@ _ROWS: Final = (
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
+    # This rule is about the program's texts, after the values of its placeholders are known.
+    Rule("TPU113", "error", "a placeholder without a value"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

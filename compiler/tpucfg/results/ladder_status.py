@@ -46,6 +46,10 @@ class LadderStatus(NamedTuple):
         """Return the evaluation of one rung."""
         return next(rung for rung in self.evaluations if rung.size == size)
 
+    def rung(self, size: str) -> Rung:
+        """Return one rung with its figures."""
+        return next(rung for rung in self.rungs if rung.size == size)
+
     def cost(self, size: str) -> Cost:
         """Return the cost of a run on one rung."""
         return next(cost for rung, cost in zip(self.rungs, self.costs, strict=True) if rung.size == size)

@@ -12,6 +12,7 @@ from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings
+from tpucfg.targets.ai_platform_reserved import RESERVED
 from tpucfg.targets.ai_platform_rules import (
     FIELDS,
     GUIDE,
@@ -25,18 +26,18 @@ from tpucfg.targets.ai_platform_rules import (
     runtime_problem,
 )
 from tpucfg.targets.common import (
-    deep_merge,
     distinct_settings,
     unsupported_machines,
     unsupported_sizes,
     without_empty,
 )
+from tpucfg.targets.extra import merge_extra
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
 from tpucfg.targets.trainer_settings import Unsupported, unsupported_settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
-__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 _SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 _MASTERS: Final[Mapping[str, str | None]] = {
@@ -58,12 +59,12 @@ _UNSUPPORTED: Final = (
 """The settings of the trainer for which a job has no field."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "labels.**": Origin("spec", "environments.<env>.labels"),
+    "labels.*": Origin("spec", "environments.<env>.labels"),
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
     "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
     "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
-    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE),
-    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE),
+    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE, "sizes"),
+    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE, "sizes"),
     "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
     "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
     "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalog", "accelerator", GUIDE),
@@ -215,7 +216,7 @@ def submission(job: Job) -> Submission:
     """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
     # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
+    training = merge_extra(job, request_body(job), ORIGINS, RESERVED).body["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {

@@ -16,6 +16,7 @@ from tpucfg.plan.job import Job
 from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.cloud_tpu_reserved import RESERVED
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -33,6 +34,8 @@ from tpucfg.yamldoc.document import KeyPath
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "cloud-tpu"
 CONTAINER: Final = "trainer"
@@ -57,8 +60,13 @@ _GOOGLE_REGISTRY: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev|([a-z0-9-]+\.
 https://cloud.google.com/artifact-registry/docs/docker/authentication#token."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "tpu.nodeSpec.*.parent": Origin("rule", "the environment's project, and the zone of the size in its region", _API),
-    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", _NAMES),
+    "tpu.nodeSpec.*.parent": Origin(
+        "rule",
+        "the environment's project, and the zone of the size in its region",
+        _API,
+        "environments.<env>.project",
+    ),
+    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", _NAMES, "name"),
     "tpu.nodeSpec.*.node.acceleratorType": Origin("catalog", "size", _API),
     "tpu.nodeSpec.*.node.runtimeVersion": Origin("spec", "targets.cloud-tpu.runtime_version"),
     "tpu.nodeSpec.*.node.networkConfig.network": Origin("spec", "targets.cloud-tpu.network"),
@@ -69,7 +77,10 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "tpu.nodeSpec.*.node.serviceAccount.scope.*": Origin("rule", "all: the account's roles limit its access", _API),
     "tpu.nodeSpec.*.node.labels.*": Origin("spec", "environments.<env>.labels"),
     "tpu.nodeSpec.*.node.metadata.startup-script": Origin(
-        "rule", "a script that runs trainer.image on every host, with trainer.env and the program's flags", _DOCKER
+        "rule",
+        "a script that runs trainer.image on every host, with trainer.env and the program's flags",
+        _DOCKER,
+        "trainer",
     ),
     "spot": Origin("spec", "capacity"),
     "reservationName": Origin("spec", "capacity"),

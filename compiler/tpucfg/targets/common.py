@@ -1,6 +1,6 @@
 """Checks and request body helpers that several targets share."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tpucfg.catalog import Slice
@@ -144,13 +144,3 @@ def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = Fal
 def without_empty(**fields: Any) -> dict[str, Any]:
     """Return the fields without those that are None or an empty text, list or mapping."""
     return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
-
-
-def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings key by key, at every level; any other value of `changes` replaces the value of `base`."""
-    merged = {key: deep_merge(base[key], changes[key]) for key in base if _are_mappings(base[key], changes.get(key))}
-    return {**base, **changes, **merged}
-
-
-def _are_mappings(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)

@@ -24,9 +24,12 @@ from tpucfg.targets.common import (
     without_empty,
 )
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.vertex_ai_reserved import RESERVED
 from tpucfg.targets.vertex_ai_settings import setting_findings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
+
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -41,7 +44,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
-    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
+    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE, "sizes"),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.containerSpec.env.**": Origin("spec", "trainer.env"),
@@ -54,7 +57,9 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "scheduling.disableRetries": Origin("spec", "trainer.restarts"),
     "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
-    "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
+    "baseOutputDirectory.outputUriPrefix": Origin(
+        "rule", "the job's own folder in the environment's bucket", _SPEC, "environments.<env>.bucket"
+    ),
 }
 
 

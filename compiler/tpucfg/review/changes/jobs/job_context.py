@@ -13,6 +13,7 @@ from tpucfg.plan import Job
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
 from tpucfg.plan.rung import flag_name, rung_figures
+from tpucfg.render.extra import extra_source
 from tpucfg.review.changes.jobs.job_settings import is_compared
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.project import Training
@@ -204,16 +205,7 @@ def is_mutable(image: str) -> bool:
 
 def is_extra(path: KeyPath, job: Job) -> bool:
     """Return True if `extra` sets the field at a path."""
-    node = job.options.get("extra", {})
-    if not path:
-        return False
-    for step in path:
-        if not isinstance(node, dict):
-            return True  # a list or a value replaces everything below it
-        if step not in node:
-            return False
-        node = node[step]
-    return True
+    return extra_source(job, path) is not None
 
 
 def _is_explained(origin: Origin) -> bool:
