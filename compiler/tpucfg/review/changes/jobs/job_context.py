@@ -13,11 +13,12 @@ from tpucfg.plan import Job
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
 from tpucfg.plan.rung import flag_name, rung_figures
-from tpucfg.render.extra import extra_source
+from tpucfg.render.extra import merged_request_body
 from tpucfg.review.changes.jobs.job_settings import is_compared
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
+from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
@@ -52,6 +53,20 @@ class JobContext(NamedTuple):
     after: Job
     figures: tuple[Mapping[str, str], Mapping[str, str]]
     """The flags of the rung's figures, with their values, in both revisions."""
+    extras: tuple[Merged, ...]
+    """The merged `extra` of each revision that has one: merging is slow, and a config can have thousands of fields."""
+
+    @classmethod
+    def of(
+        cls,
+        key: ConfigKey,
+        before: Job | None,
+        after: Job,
+        figures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+    ) -> "JobContext":
+        """Return the context of a config, of which the base may have no job."""
+        jobs = (job for job in (before, after) if job and job.options.get("extra"))
+        return cls(key, before, after, figures, tuple(map(merged_request_body, jobs)))
 
     @property
     def has_other_target(self) -> bool:
@@ -60,7 +75,7 @@ class JobContext(NamedTuple):
 
     def is_extra(self, path: KeyPath) -> bool:
         """Return True if `extra` sets the field at a path, in either revision."""
-        return any(is_extra(path, job) for job in (self.before, self.after) if job)
+        return any(merged.source(path) is not None for merged in self.extras)
 
     def concrete(self, value: Any) -> Any:
         """Return a text with the config's environment and size instead of placeholders."""
@@ -201,11 +216,6 @@ def is_mutable(image: str) -> bool:
     """Return True if an image has neither a digest nor a version of its own."""
     name = image.rpartition("/")[2]
     return _DIGEST not in image and (":" not in name or name.endswith(":latest"))
-
-
-def is_extra(path: KeyPath, job: Job) -> bool:
-    """Return True if `extra` sets the field at a path."""
-    return extra_source(job, path) is not None
 
 
 def _is_explained(origin: Origin) -> bool:
