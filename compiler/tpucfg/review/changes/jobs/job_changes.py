@@ -55,7 +55,7 @@ def job_statements(
     owned = []
     for key in kept:
         figures = figure_flags(old[key], trainings[0]), figure_flags(new[key], trainings[1])
-        context = JobContext(key, old[key], new[key], figures)
+        context = JobContext.of(key, old[key], new[key], figures)
         owned += [(key, change) for change in _field_changes(changes.get(key, ()), context)]
     yield from field_statements(owned, lambda keys: format_keys(keys, kept))
     known = sorted_keys(new)

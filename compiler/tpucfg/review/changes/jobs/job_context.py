@@ -12,10 +12,11 @@ from tpucfg.diff.tree_diff import ORDER
 from tpucfg.plan import Job
 from tpucfg.plan.naming import account_id
 from tpucfg.plan.rung import flag_name, rung_figures
-from tpucfg.render.extra import extra_source
+from tpucfg.render.extra import merged_extra
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
+from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
@@ -49,6 +50,20 @@ class JobContext(NamedTuple):
     after: Job
     figures: tuple[Mapping[str, str], Mapping[str, str]]
     """The flags of the rung's figures, with their values, in both revisions."""
+    extras: tuple[Merged, ...] = ()
+    """The request bodies of both revisions that have an `extra`: merged once, as every changed field is looked up."""
+
+    @classmethod
+    def of(
+        cls,
+        key: ConfigKey,
+        before: Job | None,
+        after: Job,
+        figures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+    ) -> "JobContext":
+        """Return the context of a config."""
+        extras = [merged_extra(job) for job in (before, after) if job]
+        return cls(key, before, after, figures, tuple(extra for extra in extras if extra))
 
     @property
     def has_other_target(self) -> bool:
@@ -57,7 +72,7 @@ class JobContext(NamedTuple):
 
     def is_extra(self, path: KeyPath) -> bool:
         """Return True if `extra` sets the field at a path, in either revision."""
-        return any(is_extra(path, job) for job in (self.before, self.after) if job)
+        return any(merged.source(path) is not None for merged in self.extras)
 
     def concrete(self, value: Any) -> Any:
         """Return a text with the config's environment and size instead of placeholders."""
@@ -192,11 +207,6 @@ def is_mutable(image: str) -> bool:
     """Return True if an image has neither a digest nor a version of its own."""
     name = image.rpartition("/")[2]
     return _DIGEST not in image and (":" not in name or name.endswith(":latest"))
-
-
-def is_extra(path: KeyPath, job: Job) -> bool:
-    """Return True if `extra` sets the field at a path."""
-    return extra_source(job, path) is not None
 
 
 @lru_cache(maxsize=8192)

@@ -31,7 +31,7 @@ def new_dangers(
     configs, jobs = after.configs, after.jobs
     known = _known(before)
     for key in difference.added:
-        context = JobContext(key, None, jobs[key], ({}, {}))
+        context = JobContext.of(key, None, jobs[key])
         for change in _dangers(configs[key], context, known):
             if _identity(change) not in known.dangers.get(key.environment, frozenset()):
                 yield key, change
@@ -69,7 +69,7 @@ def _known(before: CompiledRevision) -> KnownValues:
     )
     dangers: dict[str, set[object]] = {}
     for key, job in jobs.items():
-        context = JobContext(key, None, job, ({}, {}))
+        context = JobContext.of(key, None, job)
         own = _dangers(configs[key], context, known)
         dangers.setdefault(key.environment, set()).update(map(_identity, own))
     return known._replace(dangers={name: frozenset(values) for name, values in dangers.items()})
