@@ -83,7 +83,7 @@ def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
 def _cited(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in {"sources", "chip_sources"}:
+            if key in {"sources", "chip_sources", "device_sources"}:
                 yield from inner
             elif key == "source":
                 yield inner

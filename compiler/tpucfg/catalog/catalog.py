@@ -150,6 +150,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         chips=chips,
         cores=chips * data["cores_per_chip"],
         devices=chips * data["devices_per_chip"],
+        device_sources=tuple(data["device_sources"]),
         topology=row["topology"],
         machine=machines[0] if machines else None,
         machines=machines,

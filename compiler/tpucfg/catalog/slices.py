@@ -111,6 +111,9 @@ class Slice(NamedTuple):
     devices: int
     """JAX devices of the whole slice: its chips, or its TensorCores where JAX makes each a device of its own."""
 
+    device_sources: tuple[str, ...]
+    """Ids of the sources of the devices."""
+
     topology: str | None
     """Chips of one slice along each axis, such as `4x4` or `2x2x4`; None if no source states it."""
 

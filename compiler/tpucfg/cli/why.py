@@ -18,6 +18,7 @@ from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
@@ -33,6 +34,7 @@ class _Subject(NamedTuple):
     catalog: Catalog
     job: Job
     request_body: RequestBody
+    """The request body with its companions."""
 
 
 def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -45,7 +47,8 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     if compiled.project is None or not compiled.request_bodies:
         return []
     job, request_body = compiled.request_bodies[0]
-    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in _leaves(request_body)]
+    fields = _leaves(combined(request_body, companions_of(job)))
+    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in fields]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -77,7 +80,8 @@ def why(
         raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies
     # Computed before anything is printed, as an unknown path is an error.
-    reasons = tuple(_reasons(_Subject(project, catalog, job, request_body), path))
+    subject = _Subject(project, catalog, job, combined(request_body, companions_of(job)))
+    reasons = tuple(_reasons(subject, path))
     print(f"{job.name} on {job.target}")
     for reason in reasons:
         location = f"{reason.location}: " if reason.location else "  "

@@ -22,6 +22,7 @@ from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import companions_of, json_value
 from tpucfg.targets.extra import Merged
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
@@ -52,8 +53,10 @@ class Config(NamedTuple):
 
     job: Job
     request_body: RequestBody
+    companions: tuple[RequestBody, ...]
+    """The objects that are created before the request body; most jobs have none."""
     text: str
-    """The request body as YAML, below a header comment."""
+    """All of them as YAML documents, below a header comment, the request body last."""
 
 
 class RenderedSpec(NamedTuple):
@@ -152,7 +155,7 @@ def job_hash(job: Job, request_body: RequestBody) -> str:
     # hashlib loads OpenSSL, and `check` computes no hash.
     import hashlib
 
-    resolved = [job.target, job.name, request_body]
+    resolved = [job.target, job.name, request_body, *companions_of(job)]
     return hashlib.sha256(_CANONICAL_JSON.encode(resolved).encode()).hexdigest()[:16]
 
 
@@ -216,14 +219,16 @@ def render_config(job: Job, request_body: RequestBody) -> Config:
     # Only commands that render import the writer and the template engine.
     from tpucfg.render.field_writer import FieldWriter
 
+    companions = companions_of(job)
     values = {
         "version": __version__,
         "job": job,
         "slice": job.slice,
+        "companions": [FieldWriter(companion) for companion in companions],
         "body": FieldWriter(request_body),
         "digest": job_hash(job, request_body),
     }
-    return Config(job, request_body, _template(f"{job.target}/config.yaml.j2").render(values))
+    return Config(job, request_body, companions, _template(f"{job.target}/config.yaml.j2").render(values))
 
 
 @cache
@@ -245,9 +250,10 @@ def round_trip_finding(config: Config) -> Finding | None:
     """Return an error if the text, parsed again, differs from the request body, which is a mistake in the template."""
     from tpucfg.yamldoc.writer import round_trips
 
-    if round_trips(config.text, config.request_body):
+    name = f"{config.job.name}.yaml"
+    if round_trips(config.text, *config.companions, config.request_body):
         return None
-    if syntax_errors := read_text(config.text, f"{config.job.name}.yaml").findings:
+    if syntax_errors := read_text(config.text, name, several=bool(config.companions)).findings:
         return syntax_errors[0]
     message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
@@ -293,4 +299,4 @@ def _config_path(environment: str, size: str, format_: ConfigFormat) -> str:
 
 
 def _text_of(config: Config, format_: ConfigFormat) -> str:
-    return config.text if format_ == "yaml" else json_text(config.request_body)
+    return config.text if format_ == "yaml" else json_text(json_value(config.request_body, config.companions))

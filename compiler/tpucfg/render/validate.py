@@ -16,16 +16,27 @@ from tpucfg.render.extra import extra_path
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import (
+    companion_path,
+    companion_schemas,
+    companions_of,
+    documents_of,
+    unknown_kind,
+)
 from tpucfg.targets.extra import Merged, Refusal
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 
 def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
-    """Yield the findings about a job's request body, each at the line of the spec that caused it."""
+    """Yield the findings about a job's request body and companions, each at the line of the spec that caused it."""
     for problem in _problems(job.target, merged.body, catalog):
         if not any(_follows_from(problem, refusal) for refusal in merged.refusals):
             yield problem.finding_at(_location_in_spec(project, job, merged, problem))
+    for companion in companions_of(job):
+        for problem in schemas.schema_problems(_companion_schema(job.target, companion), companion, schemas.CONFIG):
+            path = companion_path(companion, problem.path)
+            yield problem.finding_at(_location_in_spec(project, job, merged, problem._replace(path=path)))
 
 
 def _follows_from(problem: Problem, refusal: Refusal) -> bool:
@@ -39,9 +50,33 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
     if document.root is None:
         return collect(document.findings)
     known_lines = {finding.location[:3] for finding in document.findings}
-    problems = _problems(target, document.data, catalog, document.source_text)
-    findings = [problem.finding_in(document) for problem in problems]
+    findings = _object_findings(document, target, catalog)
     return collect([*document.findings, *(finding for finding in findings if finding.location[:3] not in known_lines)])
+
+
+def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the findings about each object of a file: the request body, which is the last one, and its companions."""
+    if not companion_schemas(target):
+        yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))
+        return
+    *companions, body = documents_of(document)
+    for companion in companions:
+        if schema := _companion_schema(target, companion.data):
+            problems = schemas.schema_problems(schema, companion.data, schemas.CONFIG, companion.source_text)
+            yield from (problem.finding_in(companion) for problem in problems)
+        else:
+            yield unknown_kind(companion.data, companion_schemas(target)).finding_in(companion)
+    yield from (problem.finding_in(body) for problem in _problems_in(body, target, catalog))
+
+
+def _companion_schema(target: str, companion: Any) -> str:
+    """Return the name of the schema of a companion; empty if the target has no such companion."""
+    kind = companion.get("kind") if isinstance(companion, dict) else None
+    return companion_schemas(target).get(kind, "") if isinstance(kind, str) else ""
+
+
+def _problems_in(document: Document, target: str, catalog: Catalog) -> Sequence[Problem]:
+    return _problems(target, document.data, catalog, document.source_text)
 
 
 def _problems(

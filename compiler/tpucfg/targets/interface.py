@@ -16,6 +16,9 @@ from tpucfg.yamldoc.document import KeyPath
 RequestBody = dict[str, Any]
 """The body of a request to the target's API: plain data, in the order in which it is written."""
 
+COMPANIONS: Final = "companions"
+"""The key under which paths, differences and `tpucfg why` name the further objects of a config, by their kind."""
+
 
 class Origin(NamedTuple):
     """The origin of a field of the request body: `tpucfg why` prints it, and `extra` cannot change the field."""
@@ -105,7 +108,12 @@ class SubmissionError(Exception):
 
 
 class Target(Protocol):
-    """The interface of a module in `targets/`."""
+    """The interface of a module in `targets/`.
+
+    A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
+    created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
+    `tpucfg.targets.companions`.
+    """
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module

@@ -44,6 +44,13 @@ class Document(NamedTuple):
     """None if the text could not be read to its end."""
     findings: tuple[Finding, ...] = ()
     """The mistakes in the text itself."""
+    further_roots: tuple[Node, ...] = ()
+    """The roots of the text's further YAML documents, where a reader allows several."""
+
+    def parts(self) -> "tuple[Document, ...]":
+        """Return each YAML document of the text as a document; the findings are the first one's."""
+        further = tuple(self._replace(root=root, findings=(), further_roots=()) for root in self.further_roots)
+        return (self._replace(further_roots=()), *further)
 
     @property
     def data(self) -> Any:

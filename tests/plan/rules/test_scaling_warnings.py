@@ -164,12 +164,12 @@ def test_another_generation_is_a_warning(sizes: tuple[str, ...], expected: str |
     ("batch", "expected"),
     [
         (4096, None),
-        (4064, "falls from 128 to 127 on v2-32, so its cores have less work and scaling is not linear"),
-        (4128, "rises from 128 to 129 on v2-32, so each core needs more memory"),
-        (32, "falls from 128 to 1 on v2-32, so its cores have less work and scaling is not linear"),
+        (4064, "falls from 128 to 127 on v2-32, so its devices have less work and scaling is not linear"),
+        (4128, "rises from 128 to 129 on v2-32, so each device needs more memory"),
+        (32, "falls from 128 to 1 on v2-32, so its devices have less work and scaling is not linear"),
     ],
 )
-def test_an_overridden_batch_per_core_is_a_warning(batch: int, expected: str | None) -> None:
+def test_an_overridden_batch_per_device_is_a_warning(batch: int, expected: str | None) -> None:
     """An override equal to the scaled batch is no change; any other is a warning with its consequence."""
     findings = warnings_of("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
     if warning := only_finding("TPU047", expected, findings):

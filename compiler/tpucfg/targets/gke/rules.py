@@ -9,15 +9,13 @@ from tpucfg.catalog import Catalog
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
+from tpucfg.targets.gke.labels import ACCELERATOR, CHIPS, TOPOLOGY
+from tpucfg.targets.gke.versions import version_problems
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
-CHIPS: Final = "google.com/tpu"
-"""The resource that counts the chips of a pod."""
-ACCELERATOR: Final = "cloud.google.com/gke-tpu-accelerator"
-TOPOLOGY: Final = "cloud.google.com/gke-tpu-topology"
-NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go"
+NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go"
 """JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
 
 _POD_SUFFIX: Final = "-abcde"
@@ -34,13 +32,14 @@ def pod_name(jobset: str, job: str, *, replicas: int, pods: int) -> str:
     return f"{jobset}-{job}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}"
 
 
-def max_name_length(job: str, pods: int) -> int:
-    """Return the maximum length of the name of a JobSet with one replica of this job."""
-    return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=1, pods=pods))
+def max_name_length(job: str, pods: int, *, replicas: int) -> int:
+    """Return the maximum length of the name of a JobSet with these replicas of one job."""
+    return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=replicas, pods=pods))
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of names and labels, and of pods that do not fill the hosts of a slice."""
+    """Yield the problems of names, labels and releases, and of pods that do not fill the hosts of a slice."""
+    yield from version_problems(body)
     yield from _name_rules(body)
     yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]

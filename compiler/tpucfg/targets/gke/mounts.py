@@ -1,0 +1,51 @@
+"""Buckets as folders of the program, by the CSI driver of Cloud Storage FUSE.
+
+Sources: https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral (volumes),
+https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (annotations),
+https://cloud.google.com/storage/docs/cloud-storage-fuse/mount-bucket (only-dir, implicit-dirs).
+"""
+
+from typing import Any, Final
+
+from tpucfg.plan.job import Job
+from tpucfg.spec.settings import Mount
+
+FUSE_PREFIX: Final = "gke-gcsfuse"
+# GKE gives the driver's container 256 MiB by default, too little for a program that reads with many threads; 0 is none.
+_ANNOTATIONS: Final = {
+    f"{FUSE_PREFIX}/volumes": "true",
+    f"{FUSE_PREFIX}/cpu-limit": "0",
+    f"{FUSE_PREFIX}/memory-limit": "0",
+    f"{FUSE_PREFIX}/ephemeral-storage-limit": "0",
+}
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the pod's, not this machine's
+
+
+def annotations(job: Job) -> dict[str, str]:
+    """Return the pod's annotations, by which GKE adds the driver's container."""
+    return dict(_ANNOTATIONS) if job.mounts else {}
+
+
+def volumes(job: Job) -> list[dict[str, Any]]:
+    """Return the pod's volumes: shared memory, and one for each mount."""
+    shared = {"name": "shm", "emptyDir": {"medium": "Memory"}}
+    return [shared, *(_bucket_volume(number, mount) for number, mount in enumerate(job.mounts, 1))]
+
+
+def volume_mounts(job: Job) -> list[dict[str, str]]:
+    """Return the folders of the container at which the volumes are mounted."""
+    mounts = [{"name": _name(number), "mountPath": mount.path} for number, mount in enumerate(job.mounts, 1)]
+    return [{"name": "shm", "mountPath": _SHARED_MEMORY}, *mounts]
+
+
+def _bucket_volume(number: int, mount: Mount) -> dict[str, Any]:
+    bucket, _, folder = mount.source.removeprefix("gs://").partition("/")
+    # Objects that no tool created a folder for are visible only with implicit-dirs.
+    options = ["implicit-dirs", *([f"only-dir={folder}"] if folder else [])]
+    attributes = {"bucketName": bucket, "mountOptions": ",".join(options)}
+    return {"name": _name(number), "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes}}
+
+
+def _name(number: int) -> str:
+    """Return the name of a volume; the path itself may have characters and a length that no name may have."""
+    return f"mount-{number}"

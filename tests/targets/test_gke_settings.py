@@ -1,0 +1,309 @@
+"""GKE: capacity, slices, mounts, restarts and secrets."""
+
+import json
+from typing import Any
+
+import pytest
+
+from jobs import CATALOG, compiled, job, parts
+from tpucfg import schemas
+from tpucfg.plan import Job
+from tpucfg.render.pipeline import build_request_body, job_hash, render_config, render_configs
+from tpucfg.render.validate import config_findings
+from tpucfg.targets import gke
+from tpucfg.targets.companions import combined_data, companions_of, documents_of, json_value
+from tpucfg.yamldoc.reader import read_text
+
+EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
+SLICE = {
+    "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
+    "cloud.google.com/gke-tpu-topology": "4x4",
+}
+SECRETS = {"HF_TOKEN": "hf/3", "WANDB_API_KEY": "projects/shared/secrets/wandb/versions/7"}
+
+
+def v6e(size: str = "v6e-16", **changes: Any) -> Job:
+    """Return a job in us-east5."""
+    return job("gke", size, environment=EAST, **changes)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "labels"),
+    [
+        ("on-demand", {}),
+        ("spot", {"cloud.google.com/gke-spot": "true"}),
+        (
+            "flex-start",
+            {"cloud.google.com/gke-flex-start": "true", "cloud.google.com/gke-max-run-duration-seconds": "7200"},
+        ),
+        (
+            {"reservation": "mine"},
+            {"cloud.google.com/reservation-name": "mine", "cloud.google.com/reservation-affinity": "specific"},
+        ),
+        (
+            {"reservation": "projects/shared/reservations/mine"},
+            {
+                "cloud.google.com/reservation-name": "mine",
+                "cloud.google.com/reservation-project": "shared",
+                "cloud.google.com/reservation-affinity": "specific",
+            },
+        ),
+    ],
+)
+def test_a_capacity_selects_its_nodes(capacity: Any, labels: dict[str, str]) -> None:
+    """Each capacity is labels of nodes, beside those of the slice; only spot nodes have a taint to tolerate."""
+    body = gke.request_body(v6e(capacity=capacity, trainer={"max_run_duration": "2h"}))
+    _, pod = parts(body)
+    assert pod["nodeSelector"] == SLICE | labels
+    taints = [toleration["key"] for toleration in pod["tolerations"]]
+    assert taints == ["google.com/tpu", *(["cloud.google.com/gke-spot"] if capacity == "spot" else [])]
+
+
+def test_a_compute_class_selects_nodes_without_a_capacity() -> None:
+    """A compute class is one more label, and the class itself orders the capacities."""
+    _, pod = parts(gke.request_body(v6e(options={"compute_class": "tpu-v6e"})))
+    assert pod["nodeSelector"] == SLICE | {"cloud.google.com/compute-class": "tpu-v6e"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "slices", "hosts"), [("v6e-16", 1, 4), ("v6e-16x2", 2, 4), ("v6e-256x3", 3, 64), ("v5p-32x12", 12, 4)]
+)
+def test_each_slice_is_a_job_on_a_node_pool_of_its_own(sizes: str, slices: int, hosts: int) -> None:
+    """Replicas are slices, pods of a replica are hosts of one slice, and no two replicas share a node pool."""
+    body = gke.request_body(v6e(sizes))
+    (replicated,) = body["spec"]["replicatedJobs"]
+    job_spec, pod = parts(body)
+    assert (replicated["replicas"], job_spec["parallelism"], job_spec["completions"]) == (slices, hosts, hosts)
+    assert body["metadata"]["annotations"] == {
+        "alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"
+    }
+    assert list(gke.rules(body, CATALOG)) == []
+    assert "env" not in pod["containers"][0], "GKE sets the variables by which slices find each other"
+
+
+def test_mounts_are_ephemeral_volumes() -> None:
+    """A mount is a volume of the CSI driver: a folder of a bucket is the only one shown, and /dev/shm stays."""
+    job_ = v6e(trainer={"mounts": {"/data": "${bucket}/data/${size}/", "/ckpt": "gs://other"}})
+    job_spec, pod = parts(gke.request_body(job_))
+    assert job_spec["template"]["metadata"] == {
+        "annotations": {
+            "gke-gcsfuse/volumes": "true",
+            "gke-gcsfuse/cpu-limit": "0",
+            "gke-gcsfuse/memory-limit": "0",
+            "gke-gcsfuse/ephemeral-storage-limit": "0",
+        }
+    }
+    assert [(volume["name"], volume.get("csi")) for volume in pod["volumes"]] == [
+        ("shm", None),
+        (
+            "mount-1",
+            {
+                "driver": "gcsfuse.csi.storage.gke.io",
+                "volumeAttributes": {"bucketName": "other", "mountOptions": "implicit-dirs"},
+            },
+        ),
+        (
+            "mount-2",
+            {
+                "driver": "gcsfuse.csi.storage.gke.io",
+                "volumeAttributes": {
+                    "bucketName": "my-bucket",
+                    "mountOptions": "implicit-dirs,only-dir=data/v6e-16",
+                },
+            },
+        ),
+    ]
+    assert pod["containers"][0]["volumeMounts"] == [
+        {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the pod's, not this machine's
+        {"name": "mount-1", "mountPath": "/ckpt"},
+        {"name": "mount-2", "mountPath": "/data"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "policy", "deadline"),
+    [
+        ({}, None, None),
+        ({"restarts": 0}, {"maxRestarts": 0}, None),
+        ({"max_run_duration": "1d"}, None, 86_400),
+        ({"restarts": 0, "max_run_duration": "90s"}, {"maxRestarts": 0}, 90),
+    ],
+)
+def test_a_job_without_restarts_has_no_rules(trainer: Any, policy: Any, deadline: int | None) -> None:
+    """Without restarts, nothing starts the job again: unset has no policy at all, and 0 has one without rules."""
+    body = gke.request_body(v6e(trainer=trainer))
+    job_spec, _ = parts(body)
+    assert body["spec"].get("failurePolicy") == policy
+    assert job_spec.get("activeDeadlineSeconds") == deadline
+    assert "podFailurePolicy" not in job_spec
+
+
+def test_restarts_tell_disruptions_and_deadlines_apart() -> None:
+    """A lost node restarts the set without counting, the deadline ends it, and any other failure counts."""
+    body = gke.request_body(v6e(trainer={"restarts": 3, "max_run_duration": "12h"}))
+    job_spec, pod = parts(body)
+    disruption, deadline = body["spec"]["failurePolicy"]["rules"]
+    assert body["spec"]["failurePolicy"]["maxRestarts"] == 3
+    assert disruption == {
+        "name": "disruption",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+        "onJobFailureMessagePatterns": ["condition DisruptionTarget"],
+    }
+    assert deadline == {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+    assert job_spec["podFailurePolicy"] == {
+        "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+    }
+    assert (job_spec["activeDeadlineSeconds"], job_spec["backoffLimit"]) == (43_200, 0)
+    assert pod["restartPolicy"] == "Never"
+    assert "labels" not in body["metadata"]
+
+
+def test_a_queue_bounds_all_attempts_together() -> None:
+    """Kueue stops a workload after the time of all its attempts, so a queued job is bounded as a whole."""
+    body = gke.request_body(v6e(trainer={"restarts": 3, "max_run_duration": "12h"}, options={"queue": "tpu"}))
+    assert body["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] == "43200"
+
+
+def test_secrets_are_copied_by_reference() -> None:
+    """The class has the versions in Secret Manager, the sync the keys, and the pod refers to both by the job's name."""
+    job_ = v6e(trainer={"secrets": SECRETS, "env": {"A": "1"}}, options={"namespace": "training"}, run="a1")
+    provider_class, sync = gke.companions(job_)
+    metadata = {"name": "mnist-dev-v6e-16-a1", "namespace": "training"}
+    assert provider_class == {
+        "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+        "kind": "SecretProviderClass",
+        "metadata": metadata,
+        "spec": {
+            "provider": "gke",
+            "parameters": {
+                "secrets": '- resourceName: "projects/my-project/secrets/hf/versions/3"\n'
+                '  path: "HF_TOKEN"\n'
+                '- resourceName: "projects/shared/secrets/wandb/versions/7"\n'
+                '  path: "WANDB_API_KEY"\n'
+            },
+        },
+    }
+    assert (sync["apiVersion"], sync["kind"], sync["metadata"]) == ("secret-sync.gke.io/v1", "SecretSync", metadata)
+    assert sync["spec"] == {
+        "serviceAccountName": "tpu-mnist-dev",
+        "secretProviderClassName": "mnist-dev-v6e-16-a1",
+        "secretObject": {
+            "type": "Opaque",
+            "data": [{"sourcePath": name, "targetKey": name} for name in ("HF_TOKEN", "WANDB_API_KEY")],
+        },
+    }
+    _, pod = parts(gke.request_body(job_))
+    assert pod["containers"][0]["env"] == [
+        {"name": "A", "value": "1"},
+        *(
+            {"name": name, "valueFrom": {"secretKeyRef": {"name": "mnist-dev-v6e-16-a1", "key": name}}}
+            for name in ("HF_TOKEN", "WANDB_API_KEY")
+        ),
+    ]
+
+
+def test_the_list_of_secrets_is_the_drivers_yaml() -> None:
+    """The text that the driver parses has each secret's version and path, as YAML of its own."""
+    provider_class, _ = gke.companions(v6e(trainer={"secrets": SECRETS}))
+    listed = read_text(provider_class["spec"]["parameters"]["secrets"], "secrets").data
+    assert listed == [
+        {"resourceName": "projects/my-project/secrets/hf/versions/3", "path": "HF_TOKEN"},
+        {"resourceName": "projects/shared/secrets/wandb/versions/7", "path": "WANDB_API_KEY"},
+    ]
+
+
+def test_every_object_of_a_config_is_in_both_formats() -> None:
+    """The YAML file has a document for each object, the JSON file a List of all, and both are read as the same data."""
+    (config,) = render_configs(compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS}))
+    objects = [*config.companions, config.request_body]
+    assert [each["kind"] for each in objects] == ["SecretProviderClass", "SecretSync", "JobSet"]
+    as_yaml = read_text(config.text, "config.yaml", several=True)
+    as_json = read_text(json.dumps(json_value(config.request_body, config.companions)), "config.json", several=True)
+    for document in (as_yaml, as_json):
+        assert [part.data for part in documents_of(document)] == objects
+        assert config_findings(document, "gke", CATALOG) == ()
+    assert combined_data(as_yaml) == combined_data(as_json)
+    assert as_json.data["kind"] == "List"
+
+
+def test_a_config_without_secrets_is_one_object() -> None:
+    """Without secrets, YAML and JSON have the JobSet alone."""
+    (config,) = render_configs(compiled("gke", "v6e-16", environment=EAST))
+    assert config.companions == ()
+    assert json_value(config.request_body, config.companions) == config.request_body
+    assert "---" not in config.text
+
+
+def test_the_hash_covers_the_companions() -> None:
+    """Another version of a secret changes the hash, although the JobSet is equal."""
+    jobs = [v6e(trainer={"secrets": {"HF_TOKEN": f"hf/{version}"}}) for version in (3, 4)]
+    bodies = [build_request_body(each) for each in jobs]
+    assert bodies[0] == bodies[1]
+    assert job_hash(jobs[0], bodies[0]) != job_hash(jobs[1], bodies[1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("provider: gke", "provider: gcp", 'spec.provider is "gcp"; it takes gke'),
+        ("secretProviderClassName:", "secretProviderClass:", "spec has no field secretProviderClass"),
+        ("kind: SecretSync", "kind: Service", 'an object of the kind "Service" is not checked as part of a config'),
+        ("replicatedJobs:", "replicatedJob:", "spec has no field replicatedJob"),
+        ("apiVersion: secret-sync.gke.io/v1", "apiVersion: secret-sync.gke.io/v2", "apiVersion"),
+    ],
+)
+def test_a_mistake_in_any_document_of_a_config_is_located(old: str, new: str, expected: str) -> None:
+    """Each document of a file is checked, and a finding has the line in the file."""
+    (config,) = render_configs(compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS}))
+    text = config.text.replace(old, new)
+    findings = config_findings(read_text(text, "config.yaml", several=True), "gke", CATALOG)
+    assert any(expected in finding.message for finding in findings), findings
+    lines = {text[: text.index(new)].count("\n") + 1}
+    assert lines & {finding.location.line for finding in findings}
+
+
+def test_the_schemas_of_the_companions_are_closed() -> None:
+    """The objects fit their schemas, and a field that is not in them is refused."""
+    for companion in companions_of(v6e(trainer={"secrets": SECRETS})):
+        schema = gke.COMPANION_SCHEMAS[companion["kind"]]
+        assert schemas.is_valid(schema, companion)
+        assert not schemas.is_valid(schema, companion | {"data": {"HF_TOKEN": "value"}})
+
+
+def test_a_lost_companion_is_found() -> None:
+    """A text that lacks one of the job's objects differs from the job."""
+    from tpucfg.render.pipeline import round_trip_finding
+
+    job_ = v6e(trainer={"secrets": SECRETS})
+    config = render_config(job_, build_request_body(job_))
+    assert round_trip_finding(config) is None
+    _, _, rest = config.text.partition("---\n")
+    assert round_trip_finding(config._replace(text=rest)) is not None
+    assert round_trip_finding(config._replace(text=config.text.replace("versions/7", "versions/8"))) is not None
+
+
+def test_delete_removes_every_object() -> None:
+    """The command that deletes a job names the JobSet, then the sync and the class; GKE deletes the secret itself."""
+    submission = gke.submission(v6e(trainer={"secrets": SECRETS}))
+    assert submission.delete.argv[3:] == (
+        "delete",
+        "jobset/mnist-dev-v6e-16",
+        "secretsyncs.secret-sync.gke.io/mnist-dev-v6e-16",
+        "secretproviderclasses.secrets-store.csi.x-k8s.io/mnist-dev-v6e-16",
+    )
+
+
+def test_a_compute_class_excludes_a_capacity() -> None:
+    """A capacity beside a compute class is one error at each capacity, whatever layer has it."""
+    findings = compiled(
+        "gke",
+        "v6e-16",
+        "v6e-32",
+        environment=EAST | {"capacity": "spot"},
+        options={"compute_class": "tpu-v6e"},
+    ).findings
+    (error,) = [finding for finding in findings if finding.level == "error"]
+    assert error.id == "TPU054"
+    assert error.message.startswith("environments.dev.capacity excludes targets.gke.compute_class")
+    assert error.help == "delete environments.dev.capacity, or delete targets.gke.compute_class"
