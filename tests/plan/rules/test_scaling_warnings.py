@@ -195,7 +195,9 @@ def test_common_names_of_checkpoint_intervals_are_known(key: str) -> None:
     only_finding("TPU044", f"{next(iter(steps))} is longer than the run", warnings_of("v2-8", training__steps=steps))
 
 
-@pytest.mark.parametrize("key", ["eval_steps", "save_summary_steps", "log_every_n_steps", "keep_ckpt_steps", "keep_every_n_steps"])
+@pytest.mark.parametrize(
+    "key", ["eval_steps", "save_summary_steps", "log_every_n_steps", "keep_ckpt_steps", "keep_every_n_steps"]
+)
 def test_other_intervals_may_be_longer_than_the_run(key: str) -> None:
     """Losing logs or an evaluation is harmless."""
     assert warnings_of("v2-8", training__steps={key: 4001}) == ()
