@@ -7,6 +7,7 @@ import pulumi_gcp as gcp
 from pulumi import Resource
 
 from access import account_labels, kubernetes_member
+from apis import enable_api
 from resource_options import ResourceOptionsFactory
 from settings import Settings
 from tpucfg.plan.identities import SecretName
@@ -15,18 +16,26 @@ SECRET_ACCESSOR: Final = "roles/secretmanager.secretAccessor"  # noqa: S105 - a 
 """Reads the versions of a secret, and neither lists, changes nor shares it:
 https://cloud.google.com/secret-manager/docs/access-control."""
 
+SECRETS_API: Final = "secretmanager.googleapis.com"
+"""Has to be enabled in the project of the account that reads, whatever the project of the secret:
+https://cloud.google.com/secret-manager/docs/configuring-secret-manager."""
+
 
 def grant_secrets(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
     """Declare the access of each account to the secrets of its own jobs."""
-    for label, member, secret in _readers(settings):
+    readers = [*_readers(settings)]
+    if not readers:
+        return
+    # Not protected: revoking access has to be possible in one step, even in a protected environment.
+    api = enable_api(SECRETS_API, settings, options, protect=False)
+    for label, member, secret in readers:
         gcp.secretmanager.SecretIamMember(
             f"{label}-on-secret-{_short_name(secret, settings)}",
             project=secret.project,
             secret_id=secret.name,
             role=SECRET_ACCESSOR,
             member=member,
-            # Not protected: revoking access has to be possible in one step, even in a protected environment.
-            opts=options.create(depends_on, protect=False),
+            opts=options.create([api, *depends_on], protect=False),
         )
 
 

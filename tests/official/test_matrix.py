@@ -40,7 +40,7 @@ TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], 
         "reserved": ({"image": IMAGE}, {}, RESERVED),
     },
     "gke": {
-        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu"}, RESERVED),
+        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "priority": "high"}, RESERVED),
         "plain": ({"image": IMAGE}, {}, {}),
     },
 }

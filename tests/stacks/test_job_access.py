@@ -216,6 +216,7 @@ def test_access_can_be_revoked_in_a_protected_environment(tmp_path: Path) -> Non
     environment = declared_by_minimal_spec(tmp_path, {"protect": True}, top)
 
     assert {resource.name for resource in environment.resources if not resource.protect} == {
+        "secretmanager",
         "slice-deletion",
         "workload-deletes-slices",
         "workload-on-secret-wandb",

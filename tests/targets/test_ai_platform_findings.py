@@ -140,8 +140,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
         "TPU068",
         '"parameterServerCount"',
-        "trainingInput.parameterServerCount in extra would add machines that the plan does not count, "
-        "and that is decided by sizes",
+        (
+            "trainingInput.parameterServerCount in extra would add machines that the plan does not count, "
+            "and that is decided by sizes"
+        ),
     ),
 ]
 

@@ -30,11 +30,6 @@ from tpucfg.targets import RequestBody, cloud_tpu
         ),
         (
             ["v2-8"],
-            {"options": {"spot": True, "reservation": "mine"}},
-            "TPU054 targets.cloud-tpu sets both spot and the reservation mine, which exclude each other",
-        ),
-        (
-            ["v2-8"],
             {"environment": {"region": "us-west9"}, "allow": {"TPU021": "quota granted"}},
             "TPU005 dev has no zone for v2-8: no list has one in us-west9",
         ),
@@ -105,6 +100,9 @@ def test_the_run_id_counts_towards_the_name() -> None:
 def changed(path: str, value: Any) -> RequestBody:
     """Return a valid request body with one field changed, or removed for None; `path` has dots."""
     body = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
+    if path == "multisliceParams":
+        del body["tpu"]["nodeSpec"][0]["nodeId"]
+        path = f"tpu.nodeSpec.0.{path}"
     *above, last = path.split(".")
     location: Any = body
     for step in above:
@@ -127,6 +125,8 @@ NODE = "tpu.nodeSpec.0.node"
         ("tpu.nodeSpec.0.nodeId", None, "tpu.nodeSpec[0]: it needs exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.multisliceParams", {"nodeCount": 2}, "exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.nodeId", "n" * 64, "has 64 characters, and 63 are allowed"),
+        ("multisliceParams", {"nodeCount": 1, "nodeIdPrefix": "n"}, "multisliceParams.nodeCount: 1 is below 2"),
+        ("multisliceParams", {"nodeCount": 11, "nodeIdPrefix": "n" * 61}, f"{'n' * 61}-10 has 64 characters"),
         (f"{NODE}.acceleratorType", None, "exactly one of acceleratorType and acceleratorConfig"),
         (f"{NODE}.acceleratorConfig", {"type": "V2", "topology": "2x2"}, "exactly one of acceleratorType and"),
         (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: it is not a TPU size"),

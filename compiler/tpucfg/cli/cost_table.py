@@ -12,8 +12,12 @@ from tpucfg.text_format import listed
 
 
 def cost_cells(status: LadderStatus) -> dict[str, dict[str, str]]:
-    """Return the cost columns of each rung, by size; without hours if no rung has any."""
-    return {rung.size: _cells(cost, rung.size, status) for rung, cost in zip(status.rungs, status.costs, strict=True)}
+    """Return the cost columns of each rung, by size; without capacity if all is on-demand, without unknown hours."""
+    has_capacity = any(capacity != "on-demand" for capacity in status.capacities)
+    return {
+        rung.size: ({"capacity": capacity} if has_capacity else {}) | _cells(cost, rung.size, status)
+        for rung, cost, capacity in zip(status.rungs, status.costs, status.capacities, strict=True)
+    }
 
 
 def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:

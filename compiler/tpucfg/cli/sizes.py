@@ -14,6 +14,9 @@ from tpucfg.text_format import corrected, format_value, json_text, listed, neare
 _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
+_NOT_KNOWN: Final = "not known"
+"""A value that no source states."""
+
 
 def sizes(
     target: TakenByOption = None,
@@ -85,19 +88,19 @@ def _row(slice_: Slice, region: str | None) -> list[str]:
     names = [zone.name + ("" if zone.official else "*") for zone in zones]
     return [
         slice_.size,
-        str(slice_.chips),
-        str(slice_.cores),
-        _value_or_unknown(slice_.topology),
-        str(slice_.hosts),
-        _value_or_unknown(slice_.hbm_gib),
-        _value_or_unknown(slice_.peak_tflops),
+        f"{slice_.chips:,}",
+        f"{slice_.cores:,}",
+        slice_.topology or _NOT_KNOWN,
+        f"{slice_.hosts:,}",
+        _figure(slice_.hbm_gib),
+        _figure(slice_.peak_tflops),
         ", ".join(slice_.targets),
-        listed(names, _MAX_ZONES) if names else "not known",
+        listed(names, _MAX_ZONES) if names else _NOT_KNOWN,
     ]
 
 
-def _value_or_unknown(value: object) -> str:
-    return "not known" if value is None else str(value)
+def _figure(value: int | None) -> str:
+    return _NOT_KNOWN if value is None else f"{value:,}"
 
 
 def _sources(slice_: Slice) -> Iterator[str]:

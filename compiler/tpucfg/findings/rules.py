@@ -85,13 +85,15 @@ _ROWS: Final = (
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
-    # These rules are about Pulumi stacks: their files, outputs and resources.
+    # These rules are about Pulumi stacks: their files, outputs, resources, and the access that they grant.
     Rule("TPU080", "error", "an unknown key in a stack file"),
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
     Rule("TPU083", "error", "a stack whose spec does not exist"),
     Rule("TPU084", "error", "a stack output that differs from the spec"),
     Rule("TPU085", "warning", "a stack file that Pulumi or a review does not read"),
+    Rule("TPU086", "warning", "a secret without a version"),
+    Rule("TPU087", "warning", "a mount that the stack does not grant", allowable=True),
     Rule("TPU088", "warning", "a grant to a default service account", allowable=True),
     Rule("TPU089", "warning", "a grant to a person", allowable=True),
     Rule("TPU090", "error", "a resource outside the environment's region"),
@@ -109,6 +111,8 @@ _ROWS: Final = (
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
+    # This rule is about a config, too.
+    Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
     # This rule is about the program's texts, after the values of its placeholders are known.
     Rule("TPU113", "error", "a placeholder without a value"),

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
+from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.capacity_rules import capacity_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
@@ -52,6 +53,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
     findings += scaling_warnings(project, tuple(rungs.values()))
     jobs = () if project.broken else tuple(_jobs(project, selected, rungs, selection))
+    findings += access_findings(project, jobs)
     findings += missing_values(jobs, project)
     return Plan(project, jobs, collect(findings))
 

@@ -23,22 +23,26 @@ from tpucfg.targets.companions import (
     documents_of,
     unknown_kind,
 )
-from tpucfg.targets.extra import Merged
+from tpucfg.targets.extra import Merged, Refusal
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 
 def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
     """Yield the findings about a job's request body and companions, each at the line of the spec that caused it."""
-    refused = [refusal.field for refusal in merged.refusals]
     for problem in _problems(job.target, merged.body, catalog):
-        # The rest of a mapping whose other fields were refused may be incomplete.
-        if not any(_overlap(problem.path, field) for field in refused):
+        if not any(_follows_from(problem, refusal) for refusal in merged.refusals):
             yield problem.finding_at(_location_in_spec(project, job, merged, problem))
     for companion in companions_of(job):
         for problem in schemas.schema_problems(_companion_schema(job.target, companion), companion, schemas.CONFIG):
             path = companion_path(companion, problem.path)
             yield problem.finding_at(_location_in_spec(project, job, merged, problem._replace(path=path)))
+
+
+def _follows_from(problem: Problem, refusal: Refusal) -> bool:
+    """Return True if a problem may be only that a field of `extra` was left out, such as a missing field beside it."""
+    path = problem.path[:-1] if problem.id == schemas.CONFIG.missing else problem.path
+    return _overlap(path, refusal.field)
 
 
 def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec.project import Prices
 from tpucfg.targets import RequestBody
+from tpucfg.text_format import format_count
 from tpucfg.yamldoc.document import KeyPath
 
 _DURATION: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)s")
@@ -52,7 +53,7 @@ def run_limit(job: Job, body: RequestBody) -> RunLimit:
 
 def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
     """Return the most that a run can cost and its factors, or why nothing bounds it."""
-    limit, chips = run_limit(job, body), f"{job.slice.chips:,} chip{'s'[: job.slice.chips != 1]}"
+    limit, chips = run_limit(job, body), format_count(job.slice.chips, "chip")
     if limit.hours is None:
         return f"not bounded: {limit.remedy}"
     factors = f"{_time(job, limit)}{_attempts(limit)} × {chips}"

@@ -12,6 +12,9 @@ _SERVERS: Final = _MACHINES._replace(source=GUIDE)
 
 RESERVED: Final[Mapping[str, Reserved]] = {
     "jobId": Reserved("name", "give the job another name than the command that submits it", FIELDS),
+    "trainingInput.masterType": Reserved(
+        "targets.ai-platform.machine", "choose a master beside the basic tier, which chooses its own", GUIDE
+    ),
     "trainingInput.jobDir": Reserved("trainer.args", "pass the program a further flag, --job-dir", FIELDS),
     "trainingInput.serviceAccount": Reserved(
         "", "run the job as another account than the service's own, to which the stack grants access", FIELDS
@@ -20,6 +23,9 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     **{f"trainingInput.parameterServer{field}": _SERVERS for field in ("Count", "Type", "Config")},
     **{f"trainingInput.evaluator{field}": _MACHINES for field in ("Count", "Type", "Config")},
     "trainingInput.masterConfig.acceleratorConfig.**": _MACHINES,
+    "trainingInput.workerConfig.acceleratorConfig.**": Reserved(
+        "sizes", "name a TPU where the machine already has one", GUIDE
+    ),
     "trainingInput.masterConfig.tpuTfVersion": Reserved("trainer.runtime", "give the master a runtime", FIELDS),
     **{
         f"trainingInput.{replica}Config.container{field}": _PROGRAM

@@ -11,6 +11,7 @@ left out of the result, if it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from posixpath import normpath
 from typing import Any, Final, NamedTuple
 
 from tpucfg.plan.job import Job
@@ -37,6 +38,7 @@ IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
 For a pod they are the keys by which Kubernetes merges, except that tolerations and sources of variables, which it
 replaces, are added: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
 """
+_FOLDERS: Final = ("mountPath", "mountPoint")
 _FREE_WHEN_UNSET: Final = "targets."
 """The start of the paths of settings whose field `extra` may set instead, as no other part of the plan reads them."""
 
@@ -109,7 +111,7 @@ def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], rese
     extra = job.options.get("extra")
     if not extra:
         return Merged(body, {}, ())
-    merger = _Merger(job, origins, reserved)
+    merger = _Merger(job, body, origins, reserved)
     merged = merger.mapping(body, extra, _Position())
     return Merged(merged, merger.sources, tuple(merger.refusals))
 
@@ -121,8 +123,11 @@ _LEFT_OUT: Final = object()
 class _Merger:
     """One merge, which collects the sources of added values and the refusals on its way through both values."""
 
-    def __init__(self, job: Job, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]) -> None:
+    def __init__(
+        self, job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]
+    ) -> None:
         self._job = job
+        self._body = body
         self._origins = origins
         self._reserved = reserved
         self.sources: dict[KeyPath, KeyPath] = {}
@@ -184,7 +189,7 @@ class _Merger:
 
     def _refusal(self, value: Any, at: _Position) -> Refusal | None:
         for pattern, reserved in self._reserved.items():
-            if matches(pattern_steps(pattern), at.names) and reserved.applies(value):
+            if matches(pattern_steps(pattern), at.names) and reserved.applies(value, self._body):
                 return self._overrides(reserved, at)
         if at.is_in_new_item or _is_object_list(value):
             return None
@@ -229,16 +234,15 @@ def _identity(item: Mapping[str, Any], fields: Sequence[str]) -> str:
     """Return a text that is equal for two items with one identity."""
     if tuple(fields) == _WHOLE:
         return repr(sorted(item.items()))
-    return repr([_without_slash(item.get(field)) for field in fields])
+    return repr([folder(item.get(field)) if field in _FOLDERS else item.get(field) for field in fields])
 
 
-def _without_slash(value: Any) -> Any:
-    """Return a path without repeated and final slashes, with which Kubernetes mounts to the same folder."""
-    if isinstance(value, str) and value.startswith("/"):
-        import posixpath
+def folder(path: Any) -> Any:
+    """Return a mount's path as Kubernetes reads it: absolute, and without slashes that change nothing.
 
-        return "/" + posixpath.normpath(value).lstrip("/")
-    return value
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/pkg/kubelet/kubelet_pods.go (makeMounts)
+    """
+    return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
 
 
 def _unused_origin(origins: Mapping[str, Origin], value: Any, path: KeyPath) -> Origin | None:

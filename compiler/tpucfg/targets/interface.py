@@ -42,8 +42,8 @@ class Reserved(NamedTuple):
     """The effect of the field, as a clause that follows `it would`."""
     source: str = ""
     """The public page that states the effect."""
-    applies: Callable[[Any], bool] = lambda _: True
-    """Returns True for the values that have this effect; by default all of them."""
+    applies: Callable[[Any, RequestBody], bool] = lambda *_: True
+    """Returns True for a value that has this effect in a request body; by default all of them have it."""
     adds_machines: bool = False
     """True if the field asks for more machines or chips than the plan has."""
 

@@ -48,6 +48,7 @@ def _restart_count(project: Project, environment: Environment, settings: Setting
 def _secret_variables(project: Project, environment: Environment, settings: Settings) -> Finding:
     """Return an error whose details are the lines that the trainer needs instead, ready to paste."""
     path, secrets = settings.source(("trainer", "secrets")), settings.trainer.secrets
+    hint = removal_hint(project, environment, path, "secrets")
     variables = ", ".join(secret.variable for secret in secrets)
     own_account = account_email(project=environment.project, name=project.name, environment=environment.name)
     account = settings.targets.get(_NAME, {}).get("service_account") or own_account
@@ -55,7 +56,7 @@ def _secret_variables(project: Project, environment: Environment, settings: Sett
         "TPU059",
         f"{_NAME} has no variables from Secret Manager: the program has to read {variables} itself, by these lines",
         project.document.key_location(path),
-        help=f"{removal_hint(project, environment, path, 'secrets')}, add them to the trainer, and run gcloud once",
+        help=f"{hint}, add these lines to the trainer, and run the command once",
         details=(
             "import os; from google.cloud import secretmanager",
             "client = secretmanager.SecretManagerServiceClient()",
@@ -89,7 +90,7 @@ def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, 
     own_path: KeyPath = path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
     yield Finding.of(
         "TPU059",
-        f"{_NAME} cannot mount {mount.source} at {mount.path}: it shows it below {_ROOT}, at {folder}",
+        f"{_NAME} cannot mount {mount.source} at {mount.path}: every bucket is below {_ROOT}, and this one at {folder}",
         project.document.key_location(path),
         help=f"{move}, and add to {dotted(own_path)}: {folder}: {mount.source}",
         details=(f"see {_FUSE}",),

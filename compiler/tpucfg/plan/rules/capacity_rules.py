@@ -50,6 +50,11 @@ class _Choice(NamedTuple):
         return self.settings.source(("capacity",))
 
     @property
+    def has_class(self) -> bool:
+        """True if a compute class of GKE decides how nodes are bought."""
+        return self.target == "gke" and bool(self.settings.targets.get("gke", {}).get("compute_class"))
+
+    @property
     def row(self) -> CapacityRow | None:
         return capacity_verdict(self.target, self.slice, self.kind)
 
@@ -59,8 +64,10 @@ def capacity_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the capacity of the selected sizes; `target` replaces those of the environments."""
     choices = tuple(_choices(project, catalog, selected, target))
+    by_class = [choice for choice in choices if choice.has_class]
+    yield from _class_and_capacity(project, by_class)
     for rule in _RULES:
-        yield from rule(project, choices)
+        yield from rule(project, [choice for choice in choices if not choice.has_class])
 
 
 def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None) -> Iterator[_Choice]:
@@ -131,7 +138,8 @@ def _other_targets(group: Sequence[_Choice]) -> Iterator[str]:
         if all(name in choice.slice.targets and _is_taken(name, choice) for choice in group)
     ]
     if names:
-        yield f"{listed(names, last=' and ')} {'takes' if len(names) == 1 else 'take'} {group[0].kind} for them"
+        verb, pronoun = "takes" if len(names) == 1 else "take", "it" if len(group) == 1 else "them"
+        yield f"{listed(names, last=' and ')} {verb} {pronoun} with capacity {group[0].kind}"
 
 
 def _is_taken(target: str, choice: _Choice) -> bool:
@@ -178,7 +186,7 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
             continue
         path = choice.settings.source(("trainer", "max_run_duration"))
         if duration is None:
-            message = "capacity flex-start needs trainer.max_run_duration: machines are obtained for that time"
+            message = "capacity flex-start needs trainer.max_run_duration: the machines are lent for that time"
             yield _finding(project, "TPU057", message, choice.path, "set trainer.max_run_duration to 12h", details)
         elif duration.seconds not in FLEX_START_SECONDS:
             message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
@@ -226,7 +234,9 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
             continue  # TPU021 reports that the region does not offer the size
         path = (*environment.path, "zones")
         message = f"the reservation of {size} needs a zone, and no list has one in {environment.region}"
-        hint = f"add {dotted((*path, size))}, for example {environment.region}-a"
+        # A zone that Google's list lacks is TPU022, as the region was TPU021.
+        allowance = ", and allow TPU022" if choice.slice.zones else ""
+        hint = f"add {dotted((*path, size))}, for example {environment.region}-a{allowance}"
         details = (f"the name of a reservation: {_RESERVATION_NAME}",)
         yield Finding.of("TPU005", message, project.document.key_location(path), help=hint, details=details)
 
@@ -234,8 +244,7 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
 def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield an error for a compute class beside a capacity: the class decides how nodes are obtained."""
     for choice in choices:
-        options = choice.settings.targets.get(choice.target, {})
-        if choice.target != "gke" or not options.get("compute_class") or not choice.settings.layers.find("capacity"):
+        if not choice.settings.layers.find("capacity"):
             continue
         path = choice.settings.source(("targets", "gke", "compute_class"))
         message = f"{dotted(path)} and {dotted(choice.path)} exclude each other: the class decides how nodes are bought"
@@ -255,7 +264,6 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]
     _flex_start_duration,
     _spot_without_checkpoints,
     _reservations_without_zone,
-    _class_and_capacity,
 )
 
 

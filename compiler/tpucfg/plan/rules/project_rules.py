@@ -77,14 +77,16 @@ def _order_finding(
     if size.size == other.size:
         problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
-        problem = f"has {size.cores} cores, as many as {other.size}: each rung needs more cores than the one below"
+        problem = f"has {size.cores:,} cores, as many as {other.size}: each rung needs more cores than the one below"
         hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
     else:
-        problem = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder is in ascending order"
+        problem = (
+            f"has {size.cores:,} cores and follows {other.size} with {other.cores:,}: a ladder is in ascending order"
+        )
         ascending = sorted(ladder, key=lambda slice_: slice_.cores)
         hint = f"set {dotted(path)} to [{', '.join(slice_.size for slice_ in ascending)}]"
     location = project.document.value_location
-    label = f"{other.size}, {other.cores} cores"
+    label = f"{other.size}, {other.cores:,} cores"
     return Finding.of(
         "TPU023",
         f"{size.size} {problem}",

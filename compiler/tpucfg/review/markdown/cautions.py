@@ -48,6 +48,8 @@ _ONLY_DECLARED: Final = (
 )
 _UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
 _MAX_PERMISSIONS: Final = 6
+_CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
+_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _CODE: Final = re.compile(r"`[^`]+`")
 
 
@@ -189,12 +191,12 @@ def _describe_widening(widening: Widening) -> str:
     member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
     target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
     text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
-    if not widening.permissions:
-        return text
     # A custom role's name is chosen freely: only its permissions are the access.
-    permissions = sorted(widening.permissions, key=lambda permission: not power_of_permission(permission))
-    shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
-    return f"{text}: {shown} for everything in that {widening.on_kind}"
+    if widening.permissions:
+        permissions = sorted(widening.permissions, key=lambda permission: not power_of_permission(permission))
+        shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
+        return f"{text}: {shown} for everything in that {widening.on_kind}"
+    return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
 
 
 def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[Caution]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
-from tpucfg.targets.interface import Reserved
+from tpucfg.targets.extra import folder
+from tpucfg.targets.interface import RequestBody, Reserved
 
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
 _JOB_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/"
@@ -82,17 +83,26 @@ _CHIPS: Final = ("[google.com/tpu]", "[cloud-tpus.google.com/*]")
 """The resource that counts chips, and those by which pods asked for TPUs before node pools had them."""
 
 
-def _tolerates_other_capacity(toleration: Any) -> bool:
+def _tolerates_other_capacity(toleration: Any, _: RequestBody) -> bool:
     # A toleration without a key tolerates every taint.
     return isinstance(toleration, dict) and (not toleration.get("key") or toleration["key"] in _TAINTS)
 
 
-def _chooses_nodes(label: Any) -> bool:
+def _chooses_nodes(label: Any, _: RequestBody) -> bool:
     return isinstance(label, str) and label in _NODE_LABELS
 
 
-def _is_not_false(value: Any) -> bool:
+def _is_not_false(value: Any, _: RequestBody) -> bool:
     return value is not False
+
+
+def _hides_a_mount(mount: Any, body: RequestBody) -> bool:
+    """Return True for a mount below a folder that the target mounts, of which it would hide a part."""
+    (job,) = body["spec"]["replicatedJobs"]
+    (trainer,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    own = [folder(mount_of_job["mountPath"]) for mount_of_job in trainer.get("volumeMounts", ())]
+    new = str(folder(mount.get("mountPath"))) if isinstance(mount, dict) else ""
+    return any(new.startswith(f"{path}/") for path in own)
 
 
 _ELSEWHERE: Final = Reserved(
@@ -148,6 +158,9 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     f"{_TRAINER}.command": Reserved("trainer.image", "replace the program of the image", _POD_API),
     f"{_TRAINER}.envFrom": Reserved(
         "trainer.env", "give the program variables that no file of the project shows", _POD_API
+    ),
+    f"{_TRAINER}.volumeMounts.*": Reserved(
+        "trainer.mounts", "hide a part of a folder that is mounted for the program", _POD_API, _hides_a_mount
     ),
     f"{_TRAINER}.env.{XLA_FLAGS_VARIABLE}": Reserved("trainer.xla_flags", "replace the flags of the TPU compiler"),
     # Restarts and the end.

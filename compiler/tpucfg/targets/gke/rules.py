@@ -10,11 +10,12 @@ from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
 from tpucfg.targets.gke.labels import ACCELERATOR, CHIPS, TOPOLOGY
+from tpucfg.targets.gke.versions import version_problems
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
-NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go"
+NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go"
 """JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
 
 _POD_SUFFIX: Final = "-abcde"
@@ -37,7 +38,8 @@ def max_name_length(job: str, pods: int, *, replicas: int) -> int:
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of names and labels, and of pods that do not fill the hosts of a slice."""
+    """Yield the problems of names, labels and releases, and of pods that do not fill the hosts of a slice."""
+    yield from version_problems(body)
     yield from _name_rules(body)
     yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]

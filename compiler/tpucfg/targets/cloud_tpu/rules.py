@@ -1,22 +1,19 @@
-"""Cloud TPU VMs: the config is a queued resource, whose hosts start the trainer's container when they boot.
+"""The rules of the Cloud TPU API: values of a spec, and request bodies, that it refuses.
 
 Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the request body),
-https://cloud.google.com/tpu/docs/queued-resources (tiers and states),
-https://cloud.google.com/tpu/docs/run-in-container (docker on a TPU VM).
+https://cloud.google.com/compute/docs/reference/rest/v1/instances (metadata).
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.job import Job
 from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.cloud_tpu_reserved import RESERVED
+from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -26,65 +23,22 @@ from tpucfg.targets.common import (
     unsupported_machines,
     unsupported_sizes,
     uses_own_account,
-    without_empty,
 )
-from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
-
-NAME: Final = "cloud-tpu"
-CONTAINER: Final = "trainer"
-"""The name of the container on every host."""
-
-_API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
-_GCLOUD: Final = "https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create"
-_DOCKER: Final = "https://cloud.google.com/tpu/docs/run-in-container"
-_NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
 _MAX_NAME_LENGTH: Final = 63
-"""Characters of a VM's name (_NAMES); the Cloud TPU API states no limit for a node."""
+"""Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
 _METADATA: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
 _MAX_METADATA_VALUE: Final = 256 * 1024
 """Bytes of one metadata value (_METADATA); the start-up script is one."""
 _MAX_METADATA: Final = 512 * 1024
 """Bytes of all keys and values together."""
 _MAX_DESCRIPTION_LENGTH: Final = 512
-_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+_MIN_NODES: Final = 2
+"""Nodes of a multislice request: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources#multisliceparams."""
 _PARENT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
-_GOOGLE_REGISTRY: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev|([a-z0-9-]+\.)?gcr\.io")
-"""Registries that accept the token of a Google account:
-https://cloud.google.com/artifact-registry/docs/docker/authentication#token."""
-
-ORIGINS: Final[Mapping[str, Origin]] = {
-    "tpu.nodeSpec.*.parent": Origin(
-        "rule",
-        "the environment's project, and the zone of the size in its region",
-        _API,
-        "environments.<env>.project",
-    ),
-    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", _NAMES, "name"),
-    "tpu.nodeSpec.*.node.acceleratorType": Origin("catalog", "size", _API),
-    "tpu.nodeSpec.*.node.runtimeVersion": Origin("spec", "targets.cloud-tpu.runtime_version"),
-    "tpu.nodeSpec.*.node.networkConfig.network": Origin("spec", "targets.cloud-tpu.network"),
-    "tpu.nodeSpec.*.node.networkConfig.enableExternalIps": Origin(
-        "rule", "gcloud's default: without it only a network with Private Google Access can pull the image", _GCLOUD
-    ),
-    "tpu.nodeSpec.*.node.serviceAccount.email": Origin("spec", "targets.cloud-tpu.service_account"),
-    "tpu.nodeSpec.*.node.serviceAccount.scope.*": Origin("rule", "all: the account's roles limit its access", _API),
-    "tpu.nodeSpec.*.node.labels.*": Origin("spec", "environments.<env>.labels"),
-    "tpu.nodeSpec.*.node.metadata.startup-script": Origin(
-        "rule",
-        "a script that runs trainer.image on every host, with trainer.env and the program's flags",
-        _DOCKER,
-        "trainer",
-    ),
-    "spot": Origin("spec", "capacity"),
-    "reservationName": Origin("spec", "capacity"),
-}
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -93,9 +47,13 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
     yield from _missing_zones(project, environment, slices)
-    yield from long_job_names(project, environment, slices, lambda _: _MAX_NAME_LENGTH, _NAMES)
+    yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
+
+
+def _max_job_name_length(slice_: Slice) -> int:
+    return _MAX_NAME_LENGTH - len(node_suffix(slice_.slices))
 
 
 def _missing_zones(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -109,53 +67,6 @@ def _missing_zones(project: Project, environment: Environment, slices: Sequence[
         message = f"{environment.name} has no zone for {slice_.size}: no list has one in {environment.region}"
         hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
         yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)
-
-
-def request_body(job: Job) -> RequestBody:
-    """Return the QueuedResource: one node, which is the whole slice."""
-    node_spec = {"parent": _parent(job), "nodeId": job.name, "node": _node(job)}
-    body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=_reservation(job))
-    # The spot tier is requested by an empty mapping, which `without_empty` would omit.
-    return {**body, "spot": {}} if job.capacity.kind == "spot" else body
-
-
-def _parent(job: Job) -> str:
-    return f"projects/{job.environment.project}/locations/{job.zone}"
-
-
-def _node(job: Job) -> dict[str, Any]:
-    options = job.options
-    return without_empty(
-        acceleratorType=job.slice.accelerator_type,
-        runtimeVersion=options.get("runtime_version") or job.slice.runtime_version,
-        networkConfig=without_empty(network=options.get("network"), enableExternalIps=True),
-        serviceAccount={"email": options.get("service_account") or job.account, "scope": [_SCOPE]},
-        labels=dict(job.environment.labels),
-        metadata={"startup-script": startup_script(job)},
-    )
-
-
-def _reservation(job: Job) -> str | None:
-    if (reservation := job.capacity.reservation) is None:
-        return None
-    # A shared reservation is projects/P/reservations/NAME, without the zone that the API expects in between.
-    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
-    return f"projects/{project or job.environment.project}/locations/{job.zone}/reservations/{name}"
-
-
-def startup_script(job: Job) -> str:
-    """Return the bash script that every host runs as root at every boot."""
-    host = (job.image or "").partition("/")[0]
-    registry = host if _GOOGLE_REGISTRY.fullmatch(host) else None
-    return str(_template().render(job=job, container=CONTAINER, registry=registry))
-
-
-@cache
-def _template() -> "Template":
-    # jinja2 is imported here, because only a command that renders this target needs it.
-    from tpucfg.templating import template_engine
-
-    return template_engine().get_template(f"{NAME}/startup.sh.j2")
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -177,11 +88,21 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
         yield service_problem((*path, "parent"), message, "write projects/, the project's id, /locations/ and the zone")
     if ("nodeId" in spec) == ("multisliceParams" in spec):
         yield service_problem(path, "it needs exactly one of nodeId and multisliceParams", _one_of_hint(spec, "nodeId"))
-    if len(name := spec.get("nodeId", "")) > _MAX_NAME_LENGTH:
-        message = f"the node name {name} has {len(name)} characters, and {_MAX_NAME_LENGTH} are allowed"
-        fix = f"shorten it by {len(name) - _MAX_NAME_LENGTH}"
-        yield Problem("TPU030", message, (*path, "nodeId"), fix, details=(f"the rule: {_NAMES}",))
+    yield from _name_rules((*path, "nodeId"), spec.get("nodeId", ""))
+    params = spec.get("multisliceParams", {})
+    count_path = (*path, "multisliceParams", "nodeCount")
+    if (count := params.get("nodeCount", _MIN_NODES)) < _MIN_NODES:
+        yield service_problem(count_path, f"{count} is below {_MIN_NODES}", "set it to 2 or more, or use nodeId")
+    prefix_path = (*path, "multisliceParams", "nodeIdPrefix")
+    yield from _name_rules(prefix_path, params.get("nodeIdPrefix", ""), node_suffix(count))
     yield from _node_rules((*path, "node"), spec["node"], catalog)
+
+
+def _name_rules(path: KeyPath, name: str, suffix: str = "") -> Iterator[Problem]:
+    if (excess := len(name) + len(suffix) - _MAX_NAME_LENGTH) > 0:
+        length = len(name) + len(suffix)
+        message = f"the node name {name}{suffix} has {length} characters, and {_MAX_NAME_LENGTH} are allowed"
+        yield Problem("TPU030", message, path, f"shorten it by {excess}", details=(f"the rule: {NAMES}",))
 
 
 def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
@@ -236,27 +157,3 @@ def _exclusive(path: KeyPath, mapping: Mapping[str, Any], fields: Sequence[str] 
     if len(present) > 1:
         first, second = present[:2]
         yield service_problem((*path, second), f"it excludes {first}", f"delete {first} or {second}")
-
-
-def submission(job: Job) -> Submission:
-    """Return commands that use the REST API, as no gcloud command reads the config.
-
-    See https://cloud.google.com/tpu/docs/queued-resources.
-    """
-    from shlex import join
-
-    location = (f"--project={job.environment.project}", f"--zone={job.zone}")
-    gcloud = ("gcloud", "compute", "tpus")
-    url = f"https://tpu.googleapis.com/v2/{_parent(job)}/queuedResources?queuedResourceId={job.name}"
-    post = ("curl", "--fail-with-body", "--silent", "--show-error", "--header", "Content-Type: application/json")
-    log_command = f"--command=sudo docker logs --follow {CONTAINER}"
-    output = join((*gcloud, "tpu-vm", "ssh", job.name, *location, "--worker=all", log_command))
-    return Submission(
-        start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
-        watch=Command((*gcloud, "queued-resources", "describe", job.name, *location)),
-        delete=Command((*gcloud, "queued-resources", "delete", job.name, *location, "--force")),
-        notes=(
-            "the slice is charged until it is deleted, even after the program has ended",
-            f"once the state is ACTIVE, the program's output: {output}",
-        ),
-    )
