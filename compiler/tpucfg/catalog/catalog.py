@@ -105,6 +105,9 @@ class Catalog:
         normalized = text.strip().lower().replace("_", "-")
         if slice_ := self.find(normalized):
             return slice_.size
+        if several := _SEVERAL_SLICES.fullmatch(normalized):
+            one = self.nearest(several["size"])
+            return f"{one}x{several['slices']}" if one else None
         prefix, _, number = normalized.rpartition("-")
         for name in self._generations_like(prefix):
             if re.fullmatch(_SIZE_NUMBER, number):

@@ -12,7 +12,7 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
-from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, arg_reasons, derived_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
@@ -105,6 +105,9 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         yield from own_flag
         args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
         yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
+        return
+    if (derived := name.replace("-", "_")) in DERIVED:
+        yield from derived_reasons(project, catalog.find(project.training.tuned_on) or job.slice, job.rung, derived)
         return
     own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))

@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.findings import RULES, Finding
 from tpucfg.spec.layers import present_layers
+from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
@@ -83,9 +84,15 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
                 "TPU004",
                 f"training.flags has {name}, which is not a setting of training",
                 document.key_location(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else f"delete training.flags.{name}",
+                help=f"did you mean {near}?" if near else _unknown_flag_help(name),
                 details=(f"it takes: {listed(settings)}",),
             )
+
+
+def _unknown_flag_help(name: str) -> str:
+    if name not in PLACEHOLDERS:
+        return f"delete training.flags.{name}"
+    return f"delete training.flags.{name}, and pass ${{{name}}} by a flag of trainer.args"
 
 
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:
