@@ -7,6 +7,8 @@ start of every command.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
+
 
 class Source(NamedTuple):
     """The public page or file that a fact is taken from."""
@@ -80,8 +82,6 @@ class Refusal(NamedTuple):
     """Ids of the sources that state the reason, or that list the supported sizes without this one."""
 
 
-MULTISLICE_TARGETS: Final = ("cloud-tpu", "gke")
-"""Targets that run one job on several slices."""
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
 ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("gke-multislice",))
@@ -175,7 +175,7 @@ class Slice(NamedTuple):
 
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
-        refused = {target: ONE_SLICE for target in self.targets if target not in MULTISLICE_TARGETS}
+        refused = {target: ONE_SLICE for target in self.targets if not TARGET_FACTS[target].takes_several_slices}
         if self.generation in WITHOUT_MULTISLICE:
             refused = dict.fromkeys(self.targets, OLD_GENERATION)
         elif self.hosts == 1:
