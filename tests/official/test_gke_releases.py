@@ -23,7 +23,12 @@ TRAINER: dict[str, Any] = {
     "restarts": 3,
     "max_run_duration": "12h",
 }
-CAPACITIES: tuple[Any, ...] = ("on-demand", "spot", "flex-start", {"reservation": "projects/my-project/reservations/tpu"})
+CAPACITIES: tuple[Any, ...] = (
+    "on-demand",
+    "spot",
+    "flex-start",
+    {"reservation": "projects/my-project/reservations/tpu"},
+)
 OPTIONS: dict[str, Any] = {"queue": "tpu", "priority": "high", "image_pull_secrets": ["registry"]}
 NEWER = samples.FOLDER / "gke" / "good" / "newer-release.yaml"
 
