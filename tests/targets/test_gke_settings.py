@@ -8,11 +8,13 @@ import pytest
 
 from jobs import CATALOG, compiled, job, parts
 from tpucfg import schemas
+from tpucfg.diff.change import ConfigKey, redact_difference
+from tpucfg.diff.config_diff import config_difference
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import build_request_body, job_hash, render_config, render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
-from tpucfg.targets.companions import combined_data, companions_of, documents_of, json_value
+from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -262,6 +264,31 @@ def test_a_mistake_in_any_document_of_a_config_is_located(old: str, new: str, ex
     assert any(expected in finding.message for finding in findings), findings
     lines = {text[: text.index(new)].count("\n") + 1}
     assert lines & {finding.location.line for finding in findings}
+
+
+def test_no_object_of_a_file_is_lost_in_a_comparison() -> None:
+    """Several objects of one kind, and documents that are no mappings, are all in the compared data."""
+    first, second = ("kind: SecretSync\nmetadata: {name: a}\n", "kind: SecretSync\nmetadata: {name: b}\n")
+    texts = [f"{first}---\n{second}---\nkind: JobSet\n", f"{first}---\n- 1\n---\nkind: JobSet\n", f"{first}---\n- 1\n"]
+    data = [combined_data(read_text(text, "config.yaml", several=True)) for text in texts]
+    for each, values in zip(data, (("a", "b"), ("a", "1"), ("a", "1")), strict=True):
+        assert all(f"'{value}'" in repr(each) or f"[{value}]" in repr(each) for value in values)
+
+
+def test_a_difference_names_the_version_of_a_secret() -> None:
+    """The reference to a secret is no secret: a comparison shows the version before and after."""
+    before, after = (
+        combined(gke.request_body(each), gke.companions(each))
+        for each in (v6e(trainer={"secrets": {"HF_TOKEN": f"hf/{version}"}}) for version in (3, 4))
+    )
+    key = ConfigKey("dev", "v6e-16")
+    difference = redact_difference(config_difference({key: before}, {key: after}))
+    ((change,),) = [group.changes for group in difference.groups]
+    assert change.path == ("companions", "SecretProviderClass", "spec", "parameters", "secrets", "HF_TOKEN")
+    assert (change.before, change.after) == (
+        "projects/my-project/secrets/hf/versions/3",
+        "projects/my-project/secrets/hf/versions/4",
+    )
 
 
 def test_the_schemas_of_the_companions_are_closed() -> None:

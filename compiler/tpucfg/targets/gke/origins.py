@@ -93,7 +93,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.containers.*.volumeMounts.**": _MOUNTS,
     f"{_POD}.volumes.0.**": _SHARED_MEMORY,
     f"{_POD}.volumes.**": _MOUNTS,
-    f"{COMPANIONS}.{PROVIDER_CLASS}.spec.parameters.secrets": Origin("spec", "trainer.secrets"),
+    f"{COMPANIONS}.{PROVIDER_CLASS}.spec.parameters.secrets.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.secretObject.data.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{COMPANIONS}.*.metadata.namespace": Origin("spec", "targets.gke.namespace"),
