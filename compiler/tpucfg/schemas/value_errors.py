@@ -47,7 +47,9 @@ def _type_name(value: Any) -> str:
 def _general_hint(context: ErrorContext, expected: str) -> str:
     if context.path:
         # An example has only one type: if several types are allowed, it could be misleading.
-        example = "" if isinstance(context.error.validator_value, list) else context.example()
+        types = context.error.validator_value
+        scalars = {types} if isinstance(types, str) else {*types} - {"null", "object"}
+        example = context.example() if len(scalars) == 1 else ""
         return example or f"write {expected}"
     first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
     return f"begin with {context.example_of(first_key)}" if first_key else ""
