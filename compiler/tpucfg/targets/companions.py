@@ -11,7 +11,6 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.common import deep_merge
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -83,11 +82,12 @@ def _with_secrets_by_path(companion: Any) -> Any:
     if not isinstance(entries, list) or not all(isinstance(item, dict) and item.keys() == _ENTRY for item in entries):
         return companion
     by_path = {str(item["path"]): item["resourceName"] for item in entries}
-    return (
-        companion
-        if len(by_path) < len(entries)
-        else deep_merge(companion, {"spec": {"parameters": {"secrets": by_path}}})
-    )
+    return companion if len(by_path) < len(entries) else _replaced(companion, _SECRETS, by_path)
+
+
+def _replaced(data: Any, path: Sequence[str], value: Any) -> Any:
+    """Return nested mappings with another value at a path."""
+    return {**data, path[0]: _replaced(data[path[0]], path[1:], value)} if path else value
 
 
 def _items(document: Document) -> Iterator[Document]:
