@@ -5,7 +5,7 @@ a `List` of all, which kubectl reads in the same way. Whatever identifies, compa
 together with the request body, under one key: `combined`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
