@@ -10,7 +10,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
-from tpucfg.plan.rules.trainer_rules import trainer_findings
+from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
@@ -312,8 +312,9 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(("sizes", "environments", "overrides", *LAYERED)),
-    _credentials: frozenset(("trainer", "environments", "overrides")),
-    trainer_findings: frozenset(("trainer", "environments", "sizes", "overrides")),
+    _credentials: frozenset(),
+    trainer_findings: frozenset(("trainer", "overrides")),
+    unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),
 }
