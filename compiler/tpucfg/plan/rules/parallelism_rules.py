@@ -19,13 +19,16 @@ MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
 """Numbers that are tried for a help line, so that a batch of many digits costs no time."""
 
 
+_LADDER_SECTIONS: Final = frozenset(("sizes", "environments", "overrides"))
+"""The sections that decide on the figures of rungs, besides `training`."""
+
+
 def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield the errors about `model_parallel` and about batches, for `tuned_on` and for every rung."""
     tuned_on = catalog.find(project.training.tuned_on)
-    if tuned_on is None:
+    if tuned_on is None or "training" in project.broken:
         return  # an unknown size is TPU020
-    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
-    slices = tuple(slice_ for size in sizes if (slice_ := catalog.find(size)))
+    slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
     if not _is_divisible(tuned_on, project.training.model_parallel):
         yield _tuned_model_parallel(project, tuned_on, slices)
         return
@@ -38,6 +41,12 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
     # Most specs pass the whole-number test, which is faster than to compute the rungs.
     if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
         yield from _uneven_batches(project, tuned_on, divisible)
+
+
+def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
+    """Yield the slice of each size in a ladder once, without unknown sizes."""
+    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
+    yield from (slice_ for size in sizes if (slice_ := catalog.find(size)))
 
 
 # Model parallelism.
