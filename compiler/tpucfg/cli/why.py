@@ -145,6 +145,8 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
         yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(setting)}, which the spec does not set", source=origin.source)
+    elif origin.kind == "catalog" and project.document.node(override := ("overrides", job.size, origin.detail)):
+        yield Reason(dotted(override), project.document.key_location(override))
     elif origin.kind == "catalog":
         location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)

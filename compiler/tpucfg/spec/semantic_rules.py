@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tpucfg.findings import RULES, Finding
+from tpucfg.schemas import load_schema
+from tpucfg.schemas.spec_keys import key_advice
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
@@ -59,8 +61,10 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
         )
         return Finding.of("TPU004", message, location, help=f"override batch_size, or change training.{key}")
     known = (*OVERRIDABLE, *steps)
-    near, name = nearest(key, known), quote_key(key)
+    near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
+    value = document.data["overrides"][size][key]
+    hint = key_advice(document.data, load_schema("tpucfg"), path, key, value) or hint
     details = (f"it takes: {listed(known)}",)
     return Finding.of("TPU004", f"{subject} has no key {name}", location, help=hint, details=details)
 
