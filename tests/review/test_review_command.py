@@ -691,7 +691,7 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     assert "### tpucfg review: 6 configs changed; +20.48 USD for one run of each config (+100%)\n" in comment
     assert "- one run of each config costs 20.48 → 40.96 USD (+100%); not known for 3 of 6\n" in comment
     assert "| v2-8, in prod | 6.00 | 1.14 → 2.28 (2×) | 6.83 → 13.65 (2×) |" in comment
-    assert "- the most that a run can cost is not bounded: the spec limits the length of no run\n" in comment
+    assert "- the most that a run can cost is not bounded: set trainer.max_run_duration\n" in comment
     assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
     assert (costs["totals"]["usd"]["before"], costs["totals"]["usd"]["unknown"]) == (20.48, 3)
     assert costs["totals"]["usd_per_hour"] == {"before": 252.0, "after": 252.0, "configs": 6, "unknown": 0}

@@ -12,7 +12,7 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
-from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, arg_reasons, derived_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
@@ -106,6 +106,9 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
         yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
         return
+    if (derived := name.replace("-", "_")) in DERIVED:
+        yield from derived_reasons(project, catalog.find(project.training.tuned_on) or job.slice, job.rung, derived)
+        return
     own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
     value = _value_at(request_body, path)
@@ -142,6 +145,8 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
         yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(setting)}, which the spec does not set", source=origin.source)
+    elif origin.kind == "catalog" and project.document.node(override := ("overrides", job.size, origin.detail)):
+        yield Reason(dotted(override), project.document.key_location(override))
     elif origin.kind == "catalog":
         location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)

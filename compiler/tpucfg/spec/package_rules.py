@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file
 from tpucfg.spec.project import Project
 
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
-_BUILDING_TARGETS: Final = ("ai-platform",)
-"""The targets whose client builds a local package; the others refuse one."""
 
 
 def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
@@ -23,7 +22,7 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     if project.broken & {"trainer", "environments", "target"}:
         return
     package = project.base.trainer.package
-    is_built = any(environment.target in _BUILDING_TARGETS for environment in project.environments.values())
+    is_built = any(TARGET_FACTS[environment.target].builds_packages for environment in project.environments.values())
     if not is_built or package is None or package.startswith("gs://") or "${" in package:
         return
     location = project.document.value_location(("trainer", "package"))

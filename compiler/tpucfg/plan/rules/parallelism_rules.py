@@ -13,6 +13,8 @@ from tpucfg.spec.project import Override, Project
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
+MAX_BATCH: Final = 10**15
+"""The largest number that the schema accepts."""
 MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
 """Numbers that are tried for a help line, so that a batch of many digits costs no time."""
 
@@ -33,7 +35,9 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
             divisible.append(slice_)
         else:
             yield _rung_model_parallel(project, slice_)
-    yield from _uneven_batches(project, tuned_on, divisible)
+    # Most specs pass the whole-number test, which is faster than to compute the rungs.
+    if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
+        yield from _uneven_batches(project, tuned_on, divisible)
 
 
 # Model parallelism.
@@ -91,6 +95,15 @@ def _count(number: int, noun: str) -> str:
 
 
 # Batches.
+
+
+def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
+    """Return True if the batch grows with the cores, without an override, and divides on a slice."""
+    training = project.training
+    if training.batch_rule == "keep" or slice_.size in project.overrides:
+        return False
+    batch, rest = divmod(training.batch_size * slice_.cores, tuned_on.cores)
+    return not rest and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
 
 
 def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -175,7 +188,8 @@ def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) 
 
 def _batch_help(path: KeyPath, batch: int, unit: int) -> str:
     below = batch // unit * unit
-    return f"set {dotted(path)} to {below + unit}" + (f" or {below}" if below else "")
+    nearest = [count for count in (below + unit, below) if 0 < count <= MAX_BATCH]
+    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}" if nearest else "end the ladder below"
 
 
 def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:

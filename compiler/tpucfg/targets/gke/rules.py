@@ -157,8 +157,7 @@ def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
         shapes: dict[str, dict[int, str]] = {}
         for slice_ in generation.slices:
             machines = {machine.chips: machine.name for machine in slice_.machines if machine.gke_label == label}
-            if machines and slice_.topology:
-                shapes[slice_.topology] = machines
+            shapes |= dict.fromkeys(slice_.topologies, machines) if machines else {}
         if shapes:
             return shapes
     return {}

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.diff.change import ABSENT, Change, ConfigKey
 from tpucfg.diff.command_lines import FLAG
 from tpucfg.diff.config_diff import ENVIRONMENT, SIZE
@@ -132,7 +133,7 @@ def figure_flags(job: Job | None, training: Training | None) -> dict[str, str]:
 
 def own_account(job: Job) -> str:
     """Return the account that the environment's stack creates for the jobs, as the config names it."""
-    if job.target == "gke":
+    if TARGET_FACTS[job.target].runs_pods:
         return account_id(name=job.project, environment=job.environment.name)
     return job.account
 
