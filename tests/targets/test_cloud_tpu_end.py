@@ -112,6 +112,13 @@ def check(world: World) -> None:
     assert [call for call in world.calls if call.problems] == [], world.report()
     assert world.calls[0].at <= latest(world), world.report()
     assert world.calls[-1].status in (200, 404), world.report()
+    if not world.scenario.broken_bucket and not world.scenario.events:  # a kill may lose the log
+        saved = {name.rpartition("/")[2][:3] for name in world.objects if "/logs/" in name}
+        assert saved >= {f"0-{host.number}" for host in world.hosts if _has_left_its_mark(world, host)}, world.report()
+
+
+def _has_left_its_mark(world: World, host: Host) -> bool:
+    return any(name.endswith(f"/0-{host.number}") for name in world.objects)
 
 
 @pytest.mark.slow
