@@ -452,6 +452,9 @@ class World:
         return 0, f"{EPOCH + int(self.now)}\n"
 
     def _systemctl(self, host: Host, arguments: list[str]) -> tuple[int, str]:
+        if arguments[0] == "start":  # what a test starts in place of systemd
+            self._start(host, "watchdog", Path(arguments[1]))
+            return 0, ""
         if arguments[0] == "is-active":
             return (0 if "watchdog" in host.actors else 3), ""
         return (1, "stopping\n") if host.stopping else (0, "running\n")
