@@ -467,3 +467,45 @@ def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expec
     errors = [error for error in errors if not error.startswith("TPU021")]
     assert len(errors) == (1 if expected else 0)
     assert all(error.startswith(str(expected)) for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("/data", "gs://bucket/x,allow_other"),
+        ("/data", "gs://bucket/a b"),
+        ("/data", "gs://bucket/../other"),
+        ("/data", "gs://bucket//a"),
+        ("/data", "gs://"),
+        ("/data", "gs:///a"),
+        ("/dev/shm", "${bucket}"),  # noqa: S108 - the pod's, not this machine's
+    ],
+)
+def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
+    """A source that is not one bucket and one folder, or a mount point that is taken, is one error at the mount."""
+    findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}).findings
+    errors = [finding for finding in findings if finding.level == "error"]
+    assert len(errors) == 1
+    assert f"cannot be mounted at {path}" in errors[0].message or "mounts" in errors[0].message
+
+
+@pytest.mark.parametrize("source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"])
+def test_a_bucket_and_a_folder_of_it_can_be_mounted(source: str) -> None:
+    """Buckets, folders and placeholders are accepted."""
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer={"mounts": {"/data": source}}).findings
+    assert [finding for finding in findings if finding.level == "error"] == []
+
+
+def test_a_variable_and_a_secret_of_one_name_are_an_error() -> None:
+    """Kubernetes would take one of the two without a word."""
+    trainer = {"env": {"MODE": "fast"}, "secrets": {"MODE": "mode/1"}}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer).findings
+    assert any("MODE" in finding.message and finding.level == "error" for finding in findings)
+
+
+def test_a_duration_beyond_kueues_field_is_an_error() -> None:
+    """The number of seconds has to fit into 32 bits, where Kueue bounds the job."""
+    trainer = {"max_run_duration": "99999999d"}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}).findings
+    (error,) = [finding for finding in findings if finding.level == "error"]
+    assert "is not a number of seconds from 1 to 2,147,483,647" in error.message

@@ -5,6 +5,7 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-dr
 https://cloud.google.com/storage/docs/cloud-storage-fuse/mount-bucket (only-dir, implicit-dirs).
 """
 
+import re
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
@@ -18,7 +19,23 @@ _ANNOTATIONS: Final = {
     f"{FUSE_PREFIX}/memory-limit": "0",
     f"{FUSE_PREFIX}/ephemeral-storage-limit": "0",
 }
-_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the pod's, not this machine's
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the pod's, not this machine's
+_BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
+"""A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
+_FOLDER: Final = re.compile(r"[A-Za-z0-9${}_.+=@-]+(?:/[A-Za-z0-9${}_.+=@-]+)*")
+"""A folder that is one value among mount options, which commas separate."""
+
+
+def mount_problem(mount: Mount) -> str | None:
+    """Return the reason why a pod cannot have a mount, as a clause; None if it can."""
+    bucket, _, folder = mount.source.removeprefix("gs://").rstrip("/").partition("/")
+    if mount.path == SHARED_MEMORY:
+        return f"{SHARED_MEMORY} is the pod's shared memory, and Kubernetes takes each mount point once"
+    if not _BUCKET.fullmatch(bucket):
+        return f"{bucket} is not the name of a bucket" if bucket else "it names no bucket"
+    if folder and (not _FOLDER.fullmatch(folder) or {".", ".."} & {*folder.split("/")}):
+        return "its folder is one of several mount options, in which only letters, digits and any of _.+=@-/ are safe"
+    return None
 
 
 def annotations(job: Job) -> dict[str, str]:
@@ -35,7 +52,7 @@ def volumes(job: Job) -> list[dict[str, Any]]:
 def volume_mounts(job: Job) -> list[dict[str, str]]:
     """Return the folders of the container at which the volumes are mounted."""
     mounts = [{"name": _name(number), "mountPath": mount.path} for number, mount in enumerate(job.mounts, 1)]
-    return [{"name": "shm", "mountPath": _SHARED_MEMORY}, *mounts]
+    return [{"name": "shm", "mountPath": SHARED_MEMORY}, *mounts]
 
 
 def _bucket_volume(number: int, mount: Mount) -> dict[str, Any]:
