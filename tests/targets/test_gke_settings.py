@@ -1,6 +1,7 @@
 """GKE: capacity, slices, mounts, restarts and secrets."""
 
 import json
+import re
 from math import prod
 from typing import Any
 
@@ -99,14 +100,14 @@ def test_mounts_are_ephemeral_volumes() -> None:
     assert [(volume["name"], volume.get("csi")) for volume in pod["volumes"]] == [
         ("shm", None),
         (
-            "mount-1",
+            "mount-ckpt",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {"bucketName": "other", "mountOptions": "implicit-dirs"},
             },
         ),
         (
-            "mount-2",
+            "mount-data",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {
@@ -118,9 +119,26 @@ def test_mounts_are_ephemeral_volumes() -> None:
     ]
     assert pod["containers"][0]["volumeMounts"] == [
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the pod's, not this machine's
-        {"name": "mount-1", "mountPath": "/ckpt"},
-        {"name": "mount-2", "mountPath": "/data"},
+        {"name": "mount-ckpt", "mountPath": "/ckpt"},
+        {"name": "mount-data", "mountPath": "/data"},
     ]
+
+
+def test_volumes_have_names_of_their_own() -> None:
+    """A further mount renames no other, and paths that look alike get different names, all of them DNS labels."""
+    paths = ["/a/b", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]
+    few, many = (
+        [
+            volume["name"]
+            for volume in parts(gke.request_body(v6e(trainer={"mounts": dict.fromkeys(each, "gs://abc")})))[1][
+                "volumes"
+            ]
+        ]
+        for each in (["/data"], paths)
+    )
+    assert set(few) < set(many)
+    assert len({*many}) == len(paths) + 1
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in many)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ https://cloud.google.com/storage/docs/cloud-storage-fuse/mount-bucket (only-dir,
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
@@ -22,6 +23,8 @@ _ANNOTATIONS: Final = {
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the pod's, not this machine's
 _BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
 """A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
+_MAX_NAME_LENGTH: Final = 50
+"""A volume's name is a DNS label, with 63 characters: https://kubernetes.io/docs/concepts/storage/volumes/."""
 _FOLDER: Final = re.compile(r"[A-Za-z0-9${}_.+=@-]+(?:/[A-Za-z0-9${}_.+=@-]+)*")
 """A folder that is one value among mount options, which commas separate."""
 
@@ -46,23 +49,30 @@ def annotations(job: Job) -> dict[str, str]:
 def volumes(job: Job) -> list[dict[str, Any]]:
     """Return the pod's volumes: shared memory, and one for each mount."""
     shared = {"name": "shm", "emptyDir": {"medium": "Memory"}}
-    return [shared, *(_bucket_volume(number, mount) for number, mount in enumerate(job.mounts, 1))]
+    return [shared, *(_bucket_volume(name, mount) for name, mount in _named(job.mounts))]
 
 
 def volume_mounts(job: Job) -> list[dict[str, str]]:
     """Return the folders of the container at which the volumes are mounted."""
-    mounts = [{"name": _name(number), "mountPath": mount.path} for number, mount in enumerate(job.mounts, 1)]
+    mounts = [{"name": name, "mountPath": mount.path} for name, mount in _named(job.mounts)]
     return [{"name": "shm", "mountPath": SHARED_MEMORY}, *mounts]
 
 
-def _bucket_volume(number: int, mount: Mount) -> dict[str, Any]:
+def _bucket_volume(name: str, mount: Mount) -> dict[str, Any]:
     bucket, _, folder = mount.source.removeprefix("gs://").partition("/")
     # Objects that no tool created a folder for are visible only with implicit-dirs.
     options = ["implicit-dirs", *([f"only-dir={folder}"] if folder else [])]
     attributes = {"bucketName": bucket, "mountOptions": ",".join(options)}
-    return {"name": _name(number), "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes}}
+    return {"name": name, "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes}}
 
 
-def _name(number: int) -> str:
-    """Return the name of a volume; the path itself may have characters and a length that no name may have."""
-    return f"mount-{number}"
+def _named(mounts: Iterable[Mount]) -> Iterator[tuple[str, Mount]]:
+    """Yield each mount with the name of its volume, after its path: a further mount does not rename the others."""
+    names: set[str] = set()
+    for mount in mounts:
+        path = re.sub(r"[^a-z0-9]+", "-", mount.path.lower())[:_MAX_NAME_LENGTH]
+        name = f"mount{path}".rstrip("-")
+        if name in names:  # /a.b and /a/b
+            name = f"{name}-{len(names) + 1}"
+        names.add(name)
+        yield name, mount
