@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs import CATALOG, compiled, job, parts
+from jobs import CATALOG, compiled, job, leaves, parts
 from tpucfg import schemas
 from tpucfg.diff.change import ConfigKey, redact_difference
 from tpucfg.diff.config_diff import config_difference
@@ -16,6 +16,7 @@ from tpucfg.render.pipeline import build_request_body, job_hash, render_config, 
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
+from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -527,3 +528,17 @@ def test_a_duration_beyond_kueues_field_is_an_error() -> None:
     findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}).findings
     (error,) = [finding for finding in findings if finding.level == "error"]
     assert "is not a number of seconds from 1 to 2,147,483,647" in error.message
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", {"reservation": "mine"}])
+@pytest.mark.parametrize("size", ["v6e-1", "v6e-16", "v6e-16x2", "tpu7x-512", "tpu7x-512x3"])
+@pytest.mark.parametrize("aware", [True, False])
+def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
+    """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
+    options = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
+    options |= {"topology_aware": aware}
+    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
+    job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
+    whole = combined(gke.request_body(job_), gke.companions(job_))
+    assert [path for path in leaves(whole) if origin_of(gke.ORIGINS, path) is None] == []
+    assert list(gke.rules(gke.request_body(job_), CATALOG)) == []
