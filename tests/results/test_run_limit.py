@@ -66,6 +66,12 @@ def test_restarts_on_gke_have_a_deadline_each() -> None:
     assert limit.hours is None
 
 
+def test_kueue_limits_all_restarts_together() -> None:
+    """With a queue, a label bounds the run, with those restarts that are not counted."""
+    made = job("gke", "v6e-16", trainer={"max_run_duration": "1h", "restarts": 3}, options={"queue": "q"})
+    assert run_limit(made, target_named("gke").request_body(made)).hours == 1
+
+
 def test_a_jobset_whose_restarts_all_count_is_bounded() -> None:
     """A policy without an action that restarts for free, as in a config written by hand, counts every restart."""
     made, body = job_and_body("gke", "", {"max_run_duration": "1h"})

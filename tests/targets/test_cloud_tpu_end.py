@@ -4,6 +4,7 @@ import random
 import signal
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,13 @@ def check(world: World) -> None:
     assert [call for call in world.calls if call.problems] == [], world.report()
     assert world.calls[0].at <= latest(world), world.report()
     assert world.calls[-1].status in (200, 404), world.report()
+    if not world.scenario.broken_bucket and not world.scenario.events:  # a kill may lose the log
+        saved = {name.rpartition("/")[2][:3] for name in world.objects if "/logs/" in name}
+        assert saved >= {f"0-{host.number}" for host in world.hosts if _has_left_its_mark(world, host)}, world.report()
+
+
+def _has_left_its_mark(world: World, host: Host) -> bool:
+    return any(name.endswith(f"/0-{host.number}") for name in world.objects)
 
 
 @pytest.mark.slow
@@ -125,3 +133,71 @@ def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, batch
         world = World(tmp_path / str(seed), run)
         world.run()
         check(world)
+
+
+def run_of(folder: Path, trainers: list[Trainer], **changes: Any) -> World:
+    """Return a run in which all hosts boot at once."""
+    slices = changes.pop("slices", 1)
+    script = script_of(len(trainers), changes.pop("restarts", None), slices)
+    hosts_per_slice = len(trainers) // slices
+    world = World(folder, Scenario(script, trainers, [0.0] * len(trainers), hosts_per_slice=hosts_per_slice, **changes))
+    world.objects |= EARLIER
+    world.run()
+    return world
+
+
+EARLIER = {"jobs/mnist/v4-16/.tpucfg/first": "77"} | {
+    f"jobs/mnist/v4-16/.tpucfg/ended/77/{worker}": "0 0" for worker in ("0-1", "1-0", "1-1")
+}
+"""What an earlier slice of the same name has left in the bucket; its first host had the id 77."""
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("slices", [1, 2])
+def test_marks_of_an_earlier_slice_count_for_nothing(tmp_path: Path, slices: int) -> None:
+    """The first host waits for the hosts of its own slices, although an earlier run has left all of their marks."""
+    world = run_of(tmp_path, [Trainer([(20, 0)]), *(Trainer([(50, 0)]) for _ in range(3))], slices=slices)
+    check_marks = {name.rpartition("/")[2] for name in world.objects if "/ended/1000/" in name}
+    assert check_marks == ({"0-1", "0-2", "0-3"} if slices == 1 else {"0-1", "1-0", "1-1"}), world.report()
+    assert 50 <= world.calls[0].at <= 50 + SLACK, world.report()
+    assert (world.calls[0].host, world.calls[0].problems) == (0, [])
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_a_program_is_restarted_as_often_as_the_spec_allows(tmp_path: Path) -> None:
+    """A program that always fails starts 1 + 2 times, and not again after a reboot."""
+    reboot = Event("reset", 0, 60)
+    world = run_of(tmp_path, [Trainer([(10, 3)])], restarts=2, events=[reboot], answers=[503] * 3)
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert container.starts == 3, world.report()
+    assert world.calls[-1].status == 200, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_a_rebooted_program_continues_without_using_up_a_restart(tmp_path: Path) -> None:
+    """A reboot starts the program again, even if no restart is left, and its end is the end of the slice."""
+    world = run_of(tmp_path, [Trainer([(60, 0), (30, 0)], checkpoint=5)], restarts=0, events=[Event("reboot", 0, 30)])
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert (container.starts, container.code) == (2, 0), world.report()
+    assert container.ended_at <= world.calls[0].at <= container.ended_at + SLACK, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_without_systemd_the_watchdog_runs_alone(tmp_path: Path) -> None:
+    """If systemd-run fails, the script starts the watchdog itself, which deletes the slice too."""
+    world = World(tmp_path, Scenario(script_of(1, None), [Trainer([(20, 0)])], [0.0]))
+    (world.programs / "systemd-run").write_text("#!/bin/bash\nexit 1\n")
+    (world.programs / "setsid").write_text(f"#!/bin/bash\n{SETSID}")
+    (world.programs / "setsid").chmod(0o755)
+    world.run()
+    check(world)
+
+
+SETSID = '[[ $1 == --fork && $2 == bash ]] && exec "${0%/*}/systemctl" start "$3"'
+"""The fork is a process of the simulation, which has to know of all processes."""

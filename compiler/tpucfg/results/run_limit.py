@@ -18,6 +18,9 @@ _SECONDS_PER_HOUR: Final = 3600
 _NO_DURATION: Final = "set trainer.max_run_duration"
 _FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnoreMaxRestarts")
 """The actions that restart pods without counting the restart: https://jobset.sigs.k8s.io/docs/concepts/."""
+_EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label by which Kueue limits the time of a job with all of its restarts:
+https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
 _FREE_RESTARTS: Final = "a restart after a disruption is not counted"
 
 
@@ -100,6 +103,9 @@ def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
 
 def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
     """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
+    total = str(_value(body, ("metadata", "labels", _EXECUTION_LIMIT)))
+    if total.isdecimal():
+        return _limited(Fraction(total))
     deadlines = [*_deadlines(body)]
     if not deadlines or None in deadlines:
         return _limited(None)
