@@ -258,7 +258,7 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     """The parser of kubectl accepts the flags of every command; without a cluster, the command fails afterwards."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
-    submission = gke.submission(job("gke", "v6e-16", environment=EAST))
+    submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
     for command in (submission.start, submission.watch, submission.delete):
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(
