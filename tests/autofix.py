@@ -163,7 +163,7 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
     (r"set ([\w.-]+) to one that supports \w+ \(([\w-]+)[,)].*", _set),
-    (rf"set ([\w.\[\]-]+) to (?!another)(?!a name){_VALUE}", _set),
+    (rf"set ([\w.\[\]/-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),
     (r"delete it(?: here, and .*)?", _delete_at_location),

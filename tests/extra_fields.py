@@ -35,7 +35,7 @@ _KEYS: Final[Mapping[str, Sequence[str]]] = {
 """Keys of open mappings, by the mapping's name."""
 _TEXTS: Final[Mapping[str, Sequence[str]]] = {
     "key": ("cloud.google.com/gke-spot", "cloud.google.com/gke-nodepool", "google.com/tpu", "mine", ""),
-    "name": ("trainer", "slice", "shm", "A", "LIBTPU_INIT_ARGS", "side", "data"),
+    "name": ("trainer", "slice", "shm", "A", "LIBTPU_INIT_ARGS", "side", "data", "TOKEN", "TPU_WORKER_ID"),
     "mountPath": (
         *(f"{folder}shm{rest}" for folder in ("/dev/", "dev/", "/dev//") for rest in ("", "/", "/x")),
         "/data",
@@ -149,15 +149,12 @@ class _Fields:
             yield name, [self.sample(schema)]
             return
         for path, value in self.below(schema, None, f"{name}[+]", parents):
-            # Enough empty items for a new one where items merge by position, and no name that the body has.
-            is_named = own and "name" in own[0]
-            yield (
-                path,
-                [*({} for _ in own or () if not is_named and not name.endswith(("tolerations", "Mounts"))), value],
-            )
+            # Items of these lists have no identity, so empty ones stand for the target's own.
+            by_position = name.endswith(("workerPoolSpecs", "nodeSpec"))
+            yield path, [*({} for _ in own or () if by_position), value]
         for item in (own or ())[:1]:
             for path, value in self.below(schema, item, f"{name}[=]", parents):
-                identity = "mountPath" if name.endswith("volumeMounts") else "name"
+                identity = {"volumeMounts": "mountPath", "dataDisks": "sourceDisk"}.get(name.rpartition(".")[2], "name")
                 if not path.endswith(f"[=].{identity}") and not name.endswith("tolerations"):
                     yield path, [{**value, **({identity: item[identity]} if identity in item else {})}]
 

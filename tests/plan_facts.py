@@ -9,13 +9,16 @@ from posixpath import normpath
 from typing import Any, Final
 
 Body = Mapping[str, Any]
-FLAGS: Final = "LIBTPU_INIT_ARGS"
+_VARIABLES: Final = re.compile("LIBTPU_INIT_ARGS|GOOGLE_APPLICATION_CREDENTIALS|MEGASCALE_.*|TPU_(WORKER|PROCESS)_.*")
+"""Variables with the compiler's flags, an account, or a host's place in the slice."""
 _NODES: Final = re.compile(
     r".*(spot|preempt|flex-start|provisioning|queued|reservation|compute-class|max-run-duration|tpu-accelerator"
     r"|tpu-topology|instance-type|machine-family|/zone|/region)"
 )
 """Labels of nodes that tell apart machines, capacity, deadline and place."""
-_RUN_BY_HOSTS: Final = re.compile(r".*(script|user-data|container-declaration)|tpu-env|.*worker.*|accelerator-type")
+_RUN_BY_HOSTS: Final = re.compile(
+    r".*(script|user-data|container-declaration)|tpu-env|.*worker.*|agent-.*|accelerator-type"
+)
 """Metadata that the guest agents execute, or from which JAX reads a host's place."""
 
 
@@ -51,10 +54,19 @@ def _ai_platform(body: Body, _: Body) -> dict[str, Any]:
         role: {key: value for key, value in training.get(role, {}).items() if key != "diskConfig"}
         for role in ("masterConfig", "workerConfig", "parameterServerConfig", "evaluatorConfig")
     }
-    keys = ("scaleTier", "masterType", "workerType", "workerCount", "region", "runtimeVersion", "pythonVersion")
+    keys: tuple[str, ...] = (
+        "scaleTier",
+        "masterType",
+        "workerType",
+        "workerCount",
+        "region",
+        "runtimeVersion",
+        "pythonVersion",
+    )
     keys += ("packageUris", "pythonModule", "args", "jobDir", "serviceAccount", "hyperparameters")
     keys += tuple(f"{role}{field}" for role in ("parameterServer", "evaluator") for field in ("Count", "Type"))
-    return {key: training.get(key) for key in keys} | replicas | {"name": body.get("jobId")}
+    deadline = training.get("scheduling", {}).get("maxRunningTime")
+    return {key: training.get(key) for key in keys} | replicas | {"name": body.get("jobId"), "deadline": deadline}
 
 
 def _cloud_tpu(body: Body, planned: Body) -> dict[str, Any]:
@@ -72,6 +84,7 @@ def _cloud_tpu(body: Body, planned: Body) -> dict[str, Any]:
         "account": node["serviceAccount"],
         "run by the hosts": {key: text for key, text in node["metadata"].items() if _RUN_BY_HOSTS.fullmatch(key)},
         "labels": {key: node["labels"].get(key) for key in own.get("labels", {})},
+        "disks": node.get("dataDisks", [])[: len(own.get("dataDisks", []))],
     }
 
 
@@ -101,7 +114,10 @@ def _gke(body: Body, planned: Body) -> dict[str, Any]:
         "account": [pod["serviceAccountName"], pod.get("serviceAccount"), bool(pod.get("hostNetwork"))],
         "deadline": [job.get("activeDeadlineSeconds"), pod.get("activeDeadlineSeconds")],
         "deadline of the queue": _matching(".*(max-exec-time|maxRunDuration).*", of_jobset),
-        "restarts": [job.get(key) for key in ("backoffLimit", "backoffLimitPerIndex", "podFailurePolicy")]
+        "restarts": [
+            job.get(key)
+            for key in ("backoffLimit", "backoffLimitPerIndex", "podFailurePolicy", "ttlSecondsAfterFinished")
+        ]
         + [body["spec"].get("failurePolicy", {}).get(key) for key in ("maxRestarts", "rules")]
         + [pod["restartPolicy"], trainer.get("restartPolicy"), trainer.get("restartPolicyRules")],
         "mounts": _mounts(pod, trainer, own),
@@ -121,9 +137,10 @@ def _matching(pattern: str, mapping: Body) -> dict[str, Any]:
 
 
 def _variables(program: Body, own: Body) -> dict[str, Any]:
-    """Return the variables of the plan, and the compiler's flags; of two with one name the last counts."""
+    """Return the variables of the plan, and those with its flags, account or place; of one name the last counts."""
     values = {item["name"]: item for item in program.get("env", ()) if isinstance(item.get("name"), str)}
-    return {name: values.get(name) for name in [*(item["name"] for item in own.get("env", ())), FLAGS]}
+    names = {item["name"] for item in own.get("env", ())}
+    return {name: item for name, item in values.items() if name in names or _VARIABLES.fullmatch(name)}
 
 
 def _containers(pod: Body) -> Iterator[Body]:

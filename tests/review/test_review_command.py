@@ -448,9 +448,10 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
     "repository", [("--target", target) for target in ("vertex-ai", "cloud-tpu", "gke")], indirect=True, ids=" ".join
 )
 def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A variable with the name of a secret is redacted on every target, and others are shown."""
+    """A variable with the name of a secret is redacted on every target, even if allowed, and others are shown."""
     repository.edit(
-        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n")
+        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
+        ("version: 1\n", "version: 1\nallow: {TPU017: a test key}\n"),
     )
     repository.commit()
     repository.edit(("hunter1", "hunter2"), ("plain", "loud"))

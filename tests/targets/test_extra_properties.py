@@ -33,25 +33,28 @@ DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
         r"guaranteed\..*|reservationName",
         r"tpu\.nodeSpec\[\+\]\..*|tpu\.nodeSpec\[=\]\.(multisliceParams\..*|nodeId|parent)",
         r"tpu\.nodeSpec\[=\]\.node\.(acceleratorConfig|networkConfigs|schedulingConfig|serviceAccount)\W.*",
-        r"tpu\.nodeSpec\[=\]\.node\.(acceleratorType|runtimeVersion|networkConfig\.(enableExternalIps|network))",
+        r"tpu\.nodeSpec\[=\]\.node\.(acceleratorType|runtimeVersion|networkConfig\.(enableExternalIps|network|subnetwork)|tags)",
+        r"tpu\.nodeSpec\[=\]\.node\.dataDisks\[=\]\.mode",
         r"tpu\.nodeSpec\[=\]\.node\.metadata\.\[(startup-script|startup-script-url|shutdown-script|user-data|tpu-env)\]",
         r"tpu\.nodeSpec\[=\]\.node\.labels\.\[a\]",
     ),
     "ai-platform": (
         r"jobId|trainingInput\.(args|hyperparameters.*|jobDir|packageUris|python.*|region|runtimeVersion|scaleTier)",
+        r"trainingInput\.scheduling\.maxRunningTime",
         r"trainingInput\.(evaluator|parameterServer).*|trainingInput\.(serviceAccount|(master|worker)(Type|Count))",
         r"trainingInput\.(master|worker)Config\.(?!diskConfig).*",
     ),
     "gke": (
-        r"apiVersion|kind|metadata\.(name|namespace)|spec\.(managedBy|failurePolicy\.(maxRestarts|rules.*))",
+        r"apiVersion|kind|metadata\.(name|namespace)|spec\.(managedBy|failurePolicy\..*)",
         r"metadata\.labels\.\[(a|kueue\.x-k8s\.io/(queue-name|max-exec-time-seconds))\]",
         r"metadata\.annotations\.\[(alpha\.jobset.*|provreq.*)\]",
         r"spec\.replicatedJobs\[\+\]\..*|spec\.replicatedJobs\[=\]\.replicas",
         r"spec\.replicatedJobs\[=\]\.template\.metadata\.annotations\.\[alpha\.jobset.*\]",
         r"spec\.replicatedJobs\[=\]\.template\.spec\.(activeDeadlineSeconds|backoffLimit.*|comple.*|managedBy|parallelism)",
-        r"spec\.replicatedJobs\[=\]\.template\.spec\.(maxFailedIndexes|podFailurePolicy.*)",
-        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[.*slice-topology\]",
-        rf"{_POD}\.(activeDeadlineSeconds|hostNetwork|nodeName|resourceClaims.*|restartPolicy|serviceAccount|serviceAccountName)",
+        r"spec\.replicatedJobs\[=\]\.template\.spec\.(maxFailedIndexes|podFailurePolicy.*|ttlSecondsAfterFinished)",
+        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[(.*slice-topology|gke-gcsfuse/.*)\]",
+        rf"{_POD}\.(activeDeadlineSeconds|hostNetwork|nodeName|resourceClaims.*|restartPolicy|serviceAccount.*)",
+        rf"{_POD}\.priorityClassName",
         rf"{_POD}\.affinity\.nodeAffinity\..*\.matchFields.*",
         rf"{_POD}\.nodeSelector\.\[(?!.*nodepool|x\]).*\]",
         # A toleration without a key tolerates every taint.
@@ -115,6 +118,20 @@ def test_every_decided_field_is_refused_by_some_job() -> None:
             if merged(job_, body, field.extra).refusals:
                 matched |= {row for row in DECIDED[target] if re.fullmatch(row, field.name)}
     assert matched == {row for rows in DECIDED.values() for row in rows}
+
+
+def test_settings_of_targets_are_free_until_they_are_set() -> None:
+    """The field of a setting such as a network or a priority is decided in the jobs that set it, and free in others."""
+    free = r".*\.(networkConfig\.(sub)?network|tags|priorityClassName)|metadata\.labels\.\[.*queue-name\]"
+    refused: set[str] = set()
+    reached: set[str] = set()
+    for target, size, changes in EVERYTHING:
+        job_, body = planned(target, size, **changes)
+        for field in fields(target, body):
+            if re.fullmatch(free, field.name) and "[+]" not in field.name:
+                (refused if merged(job_, body, field.extra).refusals else reached).add(field.name)
+    assert reached == refused
+    assert len(reached) == 5
 
 
 @pytest.mark.parametrize("target", DECIDED)

@@ -1,12 +1,13 @@
 """GKE: capacity, slices, mounts, restarts and secrets."""
 
 import json
+import re
 from math import prod
 from typing import Any
 
 import pytest
 
-from jobs import CATALOG, compiled, job, parts
+from jobs import CATALOG, compiled, job, leaves, parts
 from tpucfg import schemas
 from tpucfg.diff.change import ConfigKey, redact_difference
 from tpucfg.diff.config_diff import config_difference
@@ -15,6 +16,7 @@ from tpucfg.render.pipeline import build_request_body, job_hash, render_config, 
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
+from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -99,14 +101,14 @@ def test_mounts_are_ephemeral_volumes() -> None:
     assert [(volume["name"], volume.get("csi")) for volume in pod["volumes"]] == [
         ("shm", None),
         (
-            "mount-1",
+            "mount-ckpt",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {"bucketName": "other", "mountOptions": "implicit-dirs"},
             },
         ),
         (
-            "mount-2",
+            "mount-data",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {
@@ -118,9 +120,26 @@ def test_mounts_are_ephemeral_volumes() -> None:
     ]
     assert pod["containers"][0]["volumeMounts"] == [
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the pod's, not this machine's
-        {"name": "mount-1", "mountPath": "/ckpt"},
-        {"name": "mount-2", "mountPath": "/data"},
+        {"name": "mount-ckpt", "mountPath": "/ckpt"},
+        {"name": "mount-data", "mountPath": "/data"},
     ]
+
+
+def test_volumes_have_names_of_their_own() -> None:
+    """A further mount renames no other, and paths that look alike get different names, all of them DNS labels."""
+    paths = ["/a/b", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]
+    few, many = (
+        [
+            volume["name"]
+            for volume in parts(gke.request_body(v6e(trainer={"mounts": dict.fromkeys(each, "gs://abc")})))[1][
+                "volumes"
+            ]
+        ]
+        for each in (["/data"], paths)
+    )
+    assert set(few) < set(many)
+    assert len({*many}) == len(paths) + 1
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in many)
 
 
 @pytest.mark.parametrize(
@@ -467,3 +486,59 @@ def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expec
     errors = [error for error in errors if not error.startswith("TPU021")]
     assert len(errors) == (1 if expected else 0)
     assert all(error.startswith(str(expected)) for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("/data", "gs://bucket/x,allow_other"),
+        ("/data", "gs://bucket/a b"),
+        ("/data", "gs://bucket/../other"),
+        ("/data", "gs://bucket//a"),
+        ("/data", "gs://"),
+        ("/data", "gs:///a"),
+        ("/dev/shm", "${bucket}"),  # noqa: S108 - the pod's, not this machine's
+    ],
+)
+def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
+    """A source that is not one bucket and one folder, or a mount point that is taken, is one error at the mount."""
+    findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}).findings
+    errors = [finding for finding in findings if finding.level == "error"]
+    assert len(errors) == 1
+    assert f"cannot be mounted at {path}" in errors[0].message or "mounts" in errors[0].message
+
+
+@pytest.mark.parametrize("source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"])
+def test_a_bucket_and_a_folder_of_it_can_be_mounted(source: str) -> None:
+    """Buckets, folders and placeholders are accepted."""
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer={"mounts": {"/data": source}}).findings
+    assert [finding for finding in findings if finding.level == "error"] == []
+
+
+def test_a_variable_and_a_secret_of_one_name_are_an_error() -> None:
+    """Kubernetes would take one of the two without a word."""
+    trainer = {"env": {"MODE": "fast"}, "secrets": {"MODE": "mode/1"}}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer).findings
+    assert any("MODE" in finding.message and finding.level == "error" for finding in findings)
+
+
+def test_a_duration_beyond_kueues_field_is_an_error() -> None:
+    """The number of seconds has to fit into 32 bits, where Kueue bounds the job."""
+    trainer = {"max_run_duration": "99999999d"}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}).findings
+    (error,) = [finding for finding in findings if finding.level == "error"]
+    assert "is not a number of seconds from 1 to 2,147,483,647" in error.message
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", {"reservation": "mine"}])
+@pytest.mark.parametrize("size", ["v6e-1", "v6e-16", "v6e-16x2", "tpu7x-512", "tpu7x-512x3"])
+@pytest.mark.parametrize("aware", [True, False])
+def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
+    """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
+    options: dict[str, Any] = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
+    options |= {"topology_aware": aware}
+    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
+    job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
+    whole = combined(gke.request_body(job_), gke.companions(job_))
+    assert [path for path in leaves(whole) if origin_of(gke.ORIGINS, path) is None] == []
+    assert list(gke.rules(gke.request_body(job_), CATALOG)) == []

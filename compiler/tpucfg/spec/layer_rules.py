@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
-from tpucfg.spec.layers import Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
+from tpucfg.spec.layers import LAYERED, Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
 from tpucfg.text_format import dotted, nearest, yaml_example
 from tpucfg.yamldoc.document import Document, KeyPath
 
@@ -36,10 +36,11 @@ class _Part(NamedTuple):
     """For a removal: the entries that the layers before it set."""
 
 
-def layer_findings(document: Document) -> Iterator[Finding]:
-    """Yield the findings of every rule about layers; the environments, sizes and layers are valid by the schema."""
-    for rule in _RULES:
-        yield from rule(document)
+def layer_findings(document: Document, broken: frozenset[str] = frozenset()) -> Iterator[Finding]:
+    """Yield the findings of every rule about layers that compares no `broken` section of a valid document."""
+    for rule, sections in _RULES.items():
+        if not broken & sections:
+            yield from rule(document)
 
 
 def _jobs(document: Document) -> Iterator[_Job]:
@@ -205,9 +206,10 @@ def layer_rank(path: KeyPath) -> int:
     return 2 if path[0] == "overrides" else 0
 
 
-_RULES: Final[tuple[Callable[[Document], Iterator[Finding]], ...]] = (
-    _check_disputed_capacity,
-    _check_args_of_sizes,
-    _check_effects,
-    _check_programs,
-)
+_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
+    _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
+    _check_args_of_sizes: frozenset(("overrides",)),
+    _check_effects: frozenset(("environments", "sizes", "overrides", *LAYERED)),
+    _check_programs: frozenset(("environments", "sizes", "trainer")),
+}
+"""The rules, each with the sections that it compares."""

@@ -19,7 +19,9 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     "trainingInput.serviceAccount": Reserved(
         "", "run the job as another account than the service's own, to which the stack grants access", FIELDS
     ),
-    "trainingInput.hyperparameters": Reserved("", "start several runs of the program, with flags of their own", FIELDS),
+    "trainingInput.hyperparameters.**": Reserved(
+        "", "start several runs of the program, with flags of their own", FIELDS
+    ),
     **{f"trainingInput.parameterServer{field}": _SERVERS for field in ("Count", "Type", "Config")},
     **{f"trainingInput.evaluator{field}": _MACHINES for field in ("Count", "Type", "Config")},
     "trainingInput.masterConfig.acceleratorConfig.**": _MACHINES,

@@ -156,13 +156,14 @@ class _Merger:
         own = [_identity(item, fields) for item in items]
         merged, known = list(items), set()
         for number, item in enumerate(extra):
-            identity = _identity(item, fields) if fields else number
+            has_identity = bool(fields) and (fields == _WHOLE or fields[0] in item)
+            identity = _identity(item, fields) if has_identity else number
             if identity in known:
                 self.refusals.append(self._repeated(at.item(number, number, item, is_new=True), fields))
                 continue
             known.add(identity)
-            index = own.index(identity) if fields and identity in own else number
-            if index < len(items) and (not fields or identity in own):
+            index = own.index(str(identity)) if identity in own else number if not fields else len(items)
+            if index < len(items):
                 others = {key: value for key, value in item.items() if key not in fields and fields != _WHOLE}
                 merged[index] = self.mapping(items[index], others, at.item(index, number, items[index], is_new=False))
             elif (new := self._added(item, at.item(len(merged), number, item, is_new=True))) is not _LEFT_OUT:

@@ -3,23 +3,21 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.targets.interface import Reserved
+from tpucfg.targets.reserved_variables import reserved_variables
 
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
 _MACHINE: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/MachineSpec"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
 
 _POOL: Final = "workerPoolSpecs.*"
-_FLAGS: Final = Reserved("trainer.xla_flags", "replace the flags of the TPU compiler")
-
 RESERVED: Final[Mapping[str, Reserved]] = {
     _POOL: Reserved("sizes", "add machines that the plan does not count", _COMPUTE, adds_machines=True),
     f"{_POOL}.machineSpec.gpuPartitionSize": Reserved("sizes", "describe another machine", _MACHINE),
     "persistentResourceId": Reserved("capacity", "run on the machines of a persistent resource", _SPEC),
     "scheduling.disableRetries": Reserved("trainer.restarts", "change how often the program is started again", _SPEC),
     f"{_POOL}.containerSpec.command": Reserved("trainer.image", "replace the program of the image", _SPEC),
-    f"{_POOL}.containerSpec.env.{XLA_FLAGS_VARIABLE}": _FLAGS,
-    f"{_POOL}.pythonPackageSpec.env.{XLA_FLAGS_VARIABLE}": _FLAGS,
+    **reserved_variables(f"{_POOL}.containerSpec.env", "vertex-ai"),
+    **reserved_variables(f"{_POOL}.pythonPackageSpec.env", "vertex-ai"),
 }
 """See `Target.RESERVED`."""

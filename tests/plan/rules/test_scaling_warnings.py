@@ -164,9 +164,9 @@ def test_another_generation_is_a_warning(sizes: tuple[str, ...], expected: str |
     ("batch", "expected"),
     [
         (4096, None),
-        (4064, "falls from 128 to 127 on v2-32, so its devices have less work and scaling is not linear"),
+        (4064, "falls from 128 to 127 on v2-32, so the devices have less work and scaling is not linear"),
         (4128, "rises from 128 to 129 on v2-32, so each device needs more memory"),
-        (32, "falls from 128 to 1 on v2-32, so its devices have less work and scaling is not linear"),
+        (32, "falls from 128 to 1 on v2-32, so the devices have less work and scaling is not linear"),
     ],
 )
 def test_an_overridden_batch_per_device_is_a_warning(batch: int, expected: str | None) -> None:
@@ -240,7 +240,7 @@ def test_a_kept_batch_with_less_work_for_each_device_is_a_warning() -> None:
     sizes = ("v5litepod-16", "v5litepod-32", "v5litepod-64", "v5litepod-128")
     finding = only_finding(
         "TPU047",
-        "the micro-batch of a replica falls from 32 to 16 on v5litepod-64, 8 on v5litepod-128, so its devices have",
+        "the micro-batch of a replica falls from 32 to 16 on v5litepod-64, 8 on v5litepod-128, so the devices have",
         warnings_of(*sizes, **training, **V5E),
     )
     assert finding is not None

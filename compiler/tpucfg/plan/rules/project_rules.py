@@ -14,7 +14,7 @@ from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
-from tpucfg.spec.layers import LAYERED, deletion_path, present_layers
+from tpucfg.spec.layers import deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -186,7 +186,7 @@ def _figure_location(project: Project, key: str) -> Location:
 
 
 def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
-    return layer_findings(project.document)
+    return layer_findings(project.document, project.broken)
 
 
 def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -311,9 +311,9 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
-    _layers: frozenset(("sizes", "environments", "overrides", *LAYERED)),
+    _layers: frozenset(),
     _credentials: frozenset(),
-    trainer_findings: frozenset(("trainer", "overrides")),
+    trainer_findings: frozenset(("trainer",)),
     unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),

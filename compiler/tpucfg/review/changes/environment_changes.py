@@ -49,9 +49,9 @@ def _added(project: Project, environment: Environment, *, is_first_spec: bool) -
         sizes = listed(environment.sizes, _MAX_SIZES)
         return Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
     # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
-    trainer = project.settings[environment.name, ""].trainer
-    program = trainer.image or trainer.package or trainer.module or _UNSET
-    values = (program, environment.project, bucket_of(project, environment))
+    trainers = [project.settings[environment.name, size].trainer for size in environment.sizes]
+    programs = dict.fromkeys(each.image or each.package or each.module or _UNSET for each in trainers)
+    values = (listed(tuple(programs), _MAX_SIZES, last=" and "), environment.project, bucket_of(project, environment))
     return Statement("new: jobs run {} in the project {} with the bucket {}", values)
 
 

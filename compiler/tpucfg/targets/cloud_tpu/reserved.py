@@ -27,7 +27,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     f"{_NODE}.acceleratorConfig.**": Reserved("sizes", "name the slice a second time, by its topology", _NODE_API),
     "guaranteed.**": _CAPACITY,
     f"{_NODE}.schedulingConfig.**": _CAPACITY._replace(source=_NODE_API),
-    f"{_NODE}.networkConfigs": Reserved(
+    f"{_NODE}.networkConfigs.**": Reserved(
         "targets.cloud-tpu.network", "replace networkConfig, which it excludes", _NODE_API
     ),
     # The program.
@@ -37,7 +37,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     f"{_NODE}.metadata.gce-container-declaration": _PROGRAM._replace(source=_CONTAINERS),
     **{
         f"{_NODE}.metadata.{key}": _POSITION
-        for key in ("accelerator-type", "agent-worker-number", "tpu-env", "worker-network-endpoints")
+        for key in ("accelerator-type", "agent-*", "tpu-env", "worker-network-endpoints")
     },
 }
 """See `Target.RESERVED`."""

@@ -16,11 +16,14 @@ from tpucfg.targets.common import (
     uses_own_account,
 )
 from tpucfg.targets.gke.jobset import REPLICATED_JOB
+from tpucfg.targets.gke.mounts import SHARED_MEMORY, mount_problem
 from tpucfg.targets.gke.placement import DOMAINS, can_be_placed
 from tpucfg.targets.gke.rules import NAMES, max_name_length
 from tpucfg.text_format import dotted
 
 NAME: Final = "gke"
+_MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
+_EXAMPLE: Final = "${bucket}/data"
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 
 
@@ -32,6 +35,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     )
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
     yield from _unplaceable_sizes(project, environment, slices)
+    yield from _impossible_mounts(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
@@ -66,3 +70,24 @@ def _unplaceable_sizes(project: Project, environment: Environment, slices: Seque
                 f"leave {slice_.size} out"
             )
             yield Finding.of("TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+
+
+def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each mount that a pod cannot have, once for all sizes that share it."""
+    paths = {}
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        for mount in settings.trainer.mounts:
+            paths[settings.source(("trainer", "mounts", mount.path))] = mount
+    for path, mount in paths.items():
+        if reason := mount_problem(mount):
+            point = "/data" if mount.path == SHARED_MEMORY else mount.path
+            yield Finding.of(
+                "TPU007",
+                f"{mount.source} cannot be mounted at {mount.path}: {reason}",
+                project.document.key_location(path)
+                if mount.path == SHARED_MEMORY
+                else project.document.value_location(path),
+                help=f"for example: {point}: {_EXAMPLE}",
+                details=(f"the rule: {_MOUNT_OPTIONS}",),
+            )

@@ -8,9 +8,9 @@ https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/), unless a field name
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.targets.extra import folder
 from tpucfg.targets.interface import RequestBody, Reserved
+from tpucfg.targets.reserved_variables import reserved_variables
 
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
 _JOB_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/"
@@ -21,6 +21,8 @@ _IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/wor
 _TPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
 _KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
 _EXCLUSIVE: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go"
+
+_CONTROLLER: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/controllers/jobset_controller.go"
 
 _JOBSET: Final = "spec.replicatedJobs"
 _TEMPLATE: Final = f"{_JOBSET}.slice.template"
@@ -131,10 +133,10 @@ RESERVED: Final[Mapping[str, Reserved]] = {
         for path in ("containers.*.resources.*", "initContainers.*.resources.*", "resources.*", "overhead")
         for chips in _CHIPS
     },
-    f"{_POD}.resourceClaims": _DEVICES,
-    f"{_POD}.resources.claims": _DEVICES,
-    f"{_POD}.containers.*.resources.claims": _DEVICES,
-    f"{_POD}.initContainers.*.resources.claims": _DEVICES,
+    f"{_POD}.resourceClaims.**": _DEVICES,
+    f"{_POD}.resources.claims.**": _DEVICES,
+    f"{_POD}.containers.*.resources.claims.**": _DEVICES,
+    f"{_POD}.initContainers.*.resources.claims.**": _DEVICES,
     f"{_POD_TEMPLATE}.metadata.annotations.[cloud.google.com/gke-tpu-slice-topology]": Reserved(
         _SIZES, "give the slice another topology", _TPUS
     ),
@@ -150,26 +152,29 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     f"{_POD}.nodeName": Reserved(_SIZES, "put every pod on one node, whatever machine that is", _POD_API),
     **{f"{_POD}.nodeSelector.[{label}]": Reserved(key, _PLACES, _NODES) for label, key in _NODE_LABELS.items()},
     **{f"{term}.matchExpressions.*.key": Reserved(_SIZES, _PLACES, _POD_API, _chooses_nodes) for term in _TERMS},
-    **{f"{term}.matchFields": Reserved(_SIZES, "choose nodes by their names", _POD_API) for term in _TERMS},
+    **{f"{term}.matchFields.**": Reserved(_SIZES, "choose nodes by their names", _POD_API) for term in _TERMS},
     f"{_POD}.tolerations.*": Reserved(
         _CAPACITY, "let pods run on nodes of another capacity", _NODES, _tolerates_other_capacity
     ),
     # The program.
     f"{_TRAINER}.command": Reserved("trainer.image", "replace the program of the image", _POD_API),
-    f"{_TRAINER}.envFrom": Reserved(
+    f"{_TRAINER}.envFrom.**": Reserved(
         "trainer.env", "give the program variables that no file of the project shows", _POD_API
     ),
     f"{_TRAINER}.volumeMounts.*": Reserved(
         "trainer.mounts", "hide a part of a folder that is mounted for the program", _POD_API, _hides_a_mount
     ),
-    f"{_TRAINER}.env.{XLA_FLAGS_VARIABLE}": Reserved("trainer.xla_flags", "replace the flags of the TPU compiler"),
+    **reserved_variables(f"{_TRAINER}.env", "gke"),
     # Restarts and the end.
-    "spec.failurePolicy.rules": _RESTARTED._replace(source=_JOBSET_API),
+    "spec.failurePolicy.rules.**": _RESTARTED._replace(source=_JOBSET_API),
     f"{_JOB}.backoffLimitPerIndex": _RESTARTED,
     f"{_JOB}.maxFailedIndexes": _RESTARTED,
-    f"{_JOB}.podFailurePolicy": _RESTARTED,
+    f"{_JOB}.podFailurePolicy.**": _RESTARTED,
     f"{_TRAINER}.restartPolicy": _RESTARTED._replace(source=_POD_API),
-    f"{_TRAINER}.restartPolicyRules": _RESTARTED._replace(source=_POD_API),
+    f"{_TRAINER}.restartPolicyRules.**": _RESTARTED._replace(source=_POD_API),
+    f"{_JOB}.ttlSecondsAfterFinished": _RESTARTED._replace(
+        effect="delete the job of a slice, which the JobSet starts again while other slices run", source=_CONTROLLER
+    ),
     f"{_JOB}.activeDeadlineSeconds": _ENDED,
     f"{_POD}.activeDeadlineSeconds": _ENDED._replace(source=_POD_API),
     "metadata.labels.[kueue.x-k8s.io/max-exec-time-seconds]": _ENDED._replace(source=_KUEUE),

@@ -20,7 +20,7 @@ from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
 from tpucfg.targets.extra import Merged
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.interface import COMPANIONS, origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
@@ -91,6 +91,8 @@ class JobContext(NamedTuple):
         """
         if self.is_extra(change.path):
             return False
+        if change.path[:1] == (COMPANIONS,):
+            return True  # objects that repeat the secrets, the account and the namespace of the job
         pairs = ((self.before, change.before), (self.after, change.after))
         jobs = [job for job, value in pairs if job and value is not ABSENT]
         origins = [_origin(change.path, job.target) for job in jobs]

@@ -110,6 +110,8 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "queue": "queue",
     "priority": "priority class",
     "compute_class": "compute class",
+    "topology_aware": "topology-aware placement",
+    "placement_policy": "placement policy",
     "image_pull_secrets": "image pull secret",
     "network": "network",
     "subnetwork": "subnetwork",

@@ -145,6 +145,8 @@ _JUDGES: Final[Mapping[str, _Judge]] = {
     "queue": _judge_queue,
     "priority class": _caution("it decides which pods wait, and which are evicted for others"),
     "compute class": _caution("the class decides the machines' capacity, and with it their price"),
+    "topology-aware placement": _caution("the queue places slices in another way"),
+    "placement policy": _caution("the nodes of a slice are placed in another way"),
     "image pull secret": _judge_pull_secret,
     "network": _caution(_NETWORK),
     "subnetwork": _caution(_NETWORK),
