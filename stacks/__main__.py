@@ -17,3 +17,5 @@ pulumi.export("region", settings.region)
 pulumi.export("project", settings.project)
 pulumi.export("tpuAgent", environment.tpu_agent)
 pulumi.export("workloadServiceAccount", settings.account)
+if len(settings.accounts) > 1:
+    pulumi.export("workloadServiceAccounts", list(settings.accounts))

@@ -10,15 +10,20 @@ from typing import Final
 import org_policy
 from api_error import ApiError
 from settings import Settings
+from tpucfg.plan.identities import DELETION_PERMISSIONS
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
+SECRET_GRANT: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"  # noqa: S105 - a type
+CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 BOOTSTRAP: Final = "docs/bootstrap.md of tpucfg"
 
 _ROLES: Final = (
     ("storage.", "roles/storage.admin"),
     ("serviceusage.", "roles/serviceusage.serviceUsageAdmin"),
     ("iam.serviceAccounts.", "roles/iam.serviceAccountAdmin"),
+    ("iam.roles.", "roles/iam.roleAdmin"),
+    ("secretmanager.", "roles/secretmanager.admin"),
     ("resourcemanager.projects.", "roles/resourcemanager.projectIamAdmin"),
 )
 """Role to grant for a missing permission, by the permission's prefix:
@@ -30,6 +35,8 @@ _ROLES_BY_TYPE: Final = {
     SERVICE: "roles/serviceusage.serviceUsageAdmin",
     "gcp:projects/serviceIdentity:ServiceIdentity": "roles/serviceusage.serviceUsageAdmin",
     "gcp:projects/iAMMember:IAMMember": "roles/resourcemanager.projectIamAdmin",
+    CUSTOM_ROLE: "roles/iam.roleAdmin",
+    SECRET_GRANT: "roles/secretmanager.admin",
     "gcp:serviceaccount/account:Account": "roles/iam.serviceAccountAdmin",
     "gcp:serviceaccount/iAMMember:IAMMember": "roles/iam.serviceAccountAdmin",
 }
@@ -105,10 +112,57 @@ def _permission_denied(error: ApiError, settings: Settings) -> str:
     role = next((role for prefix, role in _ROLES if permission and permission.startswith(prefix)), None)
     role = role or _ROLES_BY_TYPE.get(error.type, "the role that bootstrap names")
     missing = f"the permission {permission}" if permission else "a permission"
+    if error.type == SECRET_GRANT:
+        # On the secret alone: another team may own its project.
+        secret, project = _secret_of(error, settings)
+        place, command = f"on the secret {secret} of {project}", f"gcloud secrets add-iam-policy-binding {secret}"
+        command += f" --project={project}"
+    else:
+        place, command = f"in {settings.project}", f"gcloud projects add-iam-policy-binding {settings.project}"
     return (
-        f"the caller of pulumi lacks {missing} in {settings.project}: {error.consequence}.\n"
-        f"help: gcloud projects add-iam-policy-binding {settings.project} --member=user:YOU@example.com "
-        f"--role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
+        f"the caller of pulumi lacks {missing} {place}: {error.consequence}.\n"
+        f"help: {command} --member=user:YOU@example.com --role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
+    )
+
+
+def _secret_of(error: ApiError, settings: Settings) -> tuple[str, str]:
+    """Return the secret's name and project."""
+    name, project = error.inputs.get("secretId") or "SECRET", error.inputs.get("project") or settings.project
+    return str(name).rpartition("/")[2], str(project)
+
+
+def _secret_missing(error: ApiError, settings: Settings) -> str:
+    secret, project = _secret_of(error, settings)
+    return (
+        f"the project {project} has no secret {secret}, or the caller of pulumi may not see it: {error.consequence}, "
+        "and jobs could not read it.\n"
+        f"help: correct its name in the spec, or create it: gcloud secrets create {secret} --project={project} "
+        f"--replication-policy=automatic --data-file=FILE; then: {error.retry_command(settings)}"
+    )
+
+
+def _role_exists(error: ApiError, settings: Settings) -> str:
+    id_ = f"projects/{settings.project}/roles/{settings.deletion_role_id}"
+    return (
+        f"the custom role {id_} exists but is not part of this stack: it was left behind by an earlier stack, or "
+        "created by hand.\n"
+        f"help: import it into the stack, which sets its permissions, then: {error.retry_command(settings)}\n"
+        f"  {error.import_command(id_, settings)}\n"
+        f"or grant it as it is: pulumi config set deletionRole {id_} --stack {settings.environment}"
+    )
+
+
+def _role_reserved(error: ApiError, settings: Settings) -> str:
+    project, stack = settings.project, settings.environment
+    permissions = ",".join(DELETION_PERMISSIONS.get(settings.target, ()))
+    # A role that was just deleted is undeleted by the provider; this one can no longer be.
+    return (
+        f"the custom role {settings.deletion_role_id} of {project} was deleted more than 7 days ago: Google reserves "
+        f"its id for 30 more days, and {error.consequence}.\n"
+        "help: until then, grant a role with another id:\n"
+        f"  gcloud iam roles create tpuSliceDeleter --project={project} --permissions={permissions}\n"
+        f"  pulumi config set deletionRole projects/{project}/roles/tpuSliceDeleter --stack {stack}\n"
+        f"then: {error.retry_command(settings)}"
     )
 
 
@@ -171,6 +225,11 @@ _EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (
     (org_policy.CONSTRAINT, org_policy.constraint_help),
     (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _invalid_location),
     (re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL), _account_missing),
+    # The provider's own text: https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/resourcemanager/resource_google_project_iam_custom_role.go
+    (re.compile(r"Custom project role \S+ already exists and must be imported"), _role_exists),
+    # https://github.com/GoogleCloudPlatform/gke-autoneg-controller/issues/71
+    (re.compile(r"Error 400\b.*role_id \(\S+\) which has been marked for deletion", re.DOTALL), _role_reserved),
+    (re.compile(r"Error 404\b.*\bSecret \[\S+\] not found", re.DOTALL), _secret_missing),
     (
         re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE),
         _no_identity_pool,

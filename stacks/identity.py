@@ -4,7 +4,7 @@ The members of the grants are computed instead of read from Google's response: a
 response may have no e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pulumi
 import pulumi_gcp as gcp
@@ -13,8 +13,7 @@ from pulumi import Output, Resource
 import ml_service
 from resource_options import ResourceOptionsFactory
 from settings import Settings
-
-TPU_API: Final = "tpu.googleapis.com"
+from tpucfg.catalog.target_facts import TARGET_FACTS, TPU_API
 
 
 class ServiceAgent(NamedTuple):
@@ -40,7 +39,7 @@ def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
     Raises:
         pulumi.RunError: The look-up failed; the message names the config that replaces it.
     """
-    if settings.target == "ai-platform":
+    if TARGET_FACTS[settings.target].has_tenant_project:
         # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
         return AgentNames(Output.from_input(names.tpu_account), names.project, is_derived=False)
@@ -61,17 +60,28 @@ def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[
 def create_account(
     settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]
 ) -> gcp.serviceaccount.Account | None:
-    """Declare the jobs' account; return None if the spec names an existing one."""
-    if settings.account_id is None:
+    """Declare the jobs' account; return None if the spec names an existing one for every job."""
+    if not any(identity.is_created for identity in settings.identities):
         return None
     return gcp.serviceaccount.Account(
         "workload",
         project=settings.project,
         account_id=settings.account_id,
         display_name=f"TPU jobs of {settings.labels['tpucfg-project']} in {settings.environment}",
-        description="May use the environment's bucket and nothing else. Made by tpucfg.",
+        description=_account_description(settings),
         opts=options.create(apis),
     )
+
+
+def _account_description(settings: Settings) -> str:
+    own = [identity for identity in settings.identities if identity.is_created]
+    more = []
+    if any(identity.secrets for identity in own):
+        more.append("read the spec's secrets")
+    if any(identity.deletes_slices for identity in own):
+        more.append("delete TPU slices")
+    verbs = ["use the environment's bucket", *more]
+    return f"May {', '.join(verbs)} and nothing else. Made by tpucfg."
 
 
 def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:

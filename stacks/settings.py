@@ -17,7 +17,8 @@ from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
 from tpucfg.infra.pulumi_project import project_file, pulumi_project
 from tpucfg.plan import Selection
-from tpucfg.plan.naming import account_id, bucket_of, kubernetes_account, named_account, workload_account
+from tpucfg.plan.identities import Identity, identities
+from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Environment, Project
@@ -40,6 +41,7 @@ class StackConfig:
     bucket_members: tuple[str, ...] = ()
     service_account_project: str = ""
     tpu_service_account: str = ""
+    deletion_role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +60,23 @@ class Settings:
     keep_data: bool
     """The bucket is left behind with its objects when the stack no longer declares it."""
     soft_delete_days: int
-    account: str
-    """E-mail of the account that the jobs run as."""
-    account_id: str | None
-    """Id of the account to create; None if the spec names an existing one."""
-    kubernetes_account: str | None
-    """On gke, the Kubernetes service account that may act as the account: `namespace/name`."""
+    identities: tuple[Identity, ...]
+    """The accounts that the jobs run as, with the access that they need; at least one."""
+    account_id: str
+    """Id of the account that the stack creates, if an identity is that account."""
+    deletion_role_id: str
+    """Id of the custom role with which jobs delete their own slices."""
     config: StackConfig
+
+    @property
+    def account(self) -> str:
+        """The e-mail of the account that the jobs run as, unless the spec gives a size one of its own."""
+        return self.identities[0].email
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The e-mail of each account that jobs run as."""
+        return tuple(dict.fromkeys(identity.email for identity in self.identities))
 
 
 def read_settings() -> Settings:
@@ -94,15 +106,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
             f" ({', '.join(project.environments)}): pulumi stack select {next(iter(project.environments))}",
         )
     environment = project.environments[stack]
-    existing_account = named_account(project, environment)
-    _check_spec(project, environment, creates_account=existing_account is None)
-    if f"serviceAccount:{workload_account(project, environment)}" in config.bucket_members:
-        # Google stores two grants of equal role and member as one: deleting either would delete both.
-        raise _run_error(
-            f"bucketMembers contains the account of {stack} itself, which has access already: removing the entry "
-            "later would remove the jobs' own access",
-            f"remove it: pulumi config rm bucketMembers --stack {stack}, or set it to the other members",
-        )
+    owned = identities(project, environment)
+    _check_spec(project, environment, creates_account=any(identity.is_created for identity in owned))
+    _check_members(stack, owned, config)
     return Settings(
         environment=stack,
         project=environment.project,
@@ -113,9 +119,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         protect=environment.protect,
         keep_data=environment.keep_data,
         soft_delete_days=_soft_delete_days(environment),
-        account=workload_account(project, environment),
-        account_id=None if existing_account else account_id(name=project.name, environment=stack),
-        kubernetes_account=kubernetes_account(project, environment),
+        identities=owned,
+        account_id=account_id(name=project.name, environment=stack),
+        deletion_role_id=deletion_role_id(name=project.name, environment=stack),
         config=config,
     )
 
@@ -134,6 +140,17 @@ def _check_spec(project: Project, environment: Environment, *, creates_account: 
     # Without duplicates: on some targets, compiling reports the account's id too.
     problems = dict.fromkeys(errors([*compiled.findings, *account_findings]))
     _raise_errors(list(problems), {project.document.file: project.document.text})
+
+
+def _check_members(stack: str, owned: Sequence[Identity], config: StackConfig) -> None:
+    """Refuse bucketMembers that contain an account of the jobs themselves."""
+    if any(f"serviceAccount:{identity.email}" in config.bucket_members for identity in owned):
+        # Google stores two grants of equal role and member as one: deleting either would delete both.
+        raise _run_error(
+            f"bucketMembers contains the account of {stack} itself, which has access already: removing the entry "
+            "later would remove the jobs' own access",
+            f"remove it: pulumi config rm bucketMembers --stack {stack}, or set it to the other members",
+        )
 
 
 def _read_project(path: Path, root: Path, stack: str) -> Project:
@@ -177,6 +194,7 @@ def _stack_config(config: pulumi.Config) -> StackConfig:
         bucket_members=tuple(_parse_list(config.get("bucketMembers"))),
         service_account_project=config.get("serviceAccountProject") or "",
         tpu_service_account=config.get("tpuServiceAccount") or "",
+        deletion_role=config.get("deletionRole") or "",
     )
 
 

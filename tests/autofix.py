@@ -166,7 +166,7 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (rf"set ([\w.\[\]/-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),
-    (r"delete it", _delete_at_location),
+    (r"delete it(?: here, and .*)?", _delete_at_location),
     (r"delete this, or .*", _delete_span),
     (r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?", _delete),
     (r"(\w+) belongs (under \S+|at the top of the file): move it there.*", _move),

@@ -1,8 +1,8 @@
 """Write `schema/<target>.schema.json`: the request body of each target's API, as a JSON Schema.
 
 No part of these files is written by hand. The sources are data that Google and Kubernetes publish in two packages (the
-dependency group `schemas`, pinned, because another version gives another schema), and for the JobSet envelope the table
-in `apischema/jobset.py`.
+dependency group `schemas`, pinned, because another version gives another schema), and for the JobSet envelope and the
+objects that provide secrets the tables in `apischema/jobset.py` and `apischema/secrets.py`.
 
     python tools/api_schemas.py            writes the files that differ
     python tools/api_schemas.py --check    writes nothing; exits 1 and prints the names of the files that differ
@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from apischema import Schema, discovery, jobset, patterns
+from apischema import Schema, discovery, jobset, patterns, secrets
 
 SCHEMA_DIR = Path(__file__).resolve().parent.parent / "schema"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the schema of every target, by the target's name."""
+    """Return the schema of every target by the target's name, and of the objects beside its request body by theirs."""
     bodies = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
-    bodies["gke"] = jobset.schema()
+    bodies |= {"gke": jobset.schema(), **secrets.schemas()}
     return {
         name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.with_messages(body)}
         for name, body in bodies.items()

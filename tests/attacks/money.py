@@ -7,7 +7,9 @@ from attacks.attack import Attack, append, delete, edit, together, write
 
 _PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
 _PRICES: Final = edit("tpucfg.yaml", (_PRICE, "prices: {v2: 1.5}\n"))
-_TIMEOUT: Final = "targets: {vertex-ai: {timeout: 7200s}}\n"
+_TIMEOUT: Final = "  max_run_duration: 2h\n"
+_MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+_LIMITED: Final = edit("tpucfg.yaml", (_MODEL_DIR, _MODEL_DIR + _TIMEOUT))
 _LARGER: Final = edit("tpucfg.yaml", ("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8, v2-32, v2-512]"))
 _LONGER: Final = edit("tpucfg.yaml", ("train_steps: 4000", "train_steps: 40000"))
 _PROTECT: Final = "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
@@ -75,14 +77,14 @@ ATTACKS: Final = (
         edit("tpucfg.yaml", (_TIMEOUT, "")),
         ("the spec no longer limits the length of a run, previously to 2 hours",),
         status=0,
-        base=together(_PRICES, append("tpucfg.yaml", _TIMEOUT)),
+        base=together(_PRICES, _LIMITED),
     ),
     Attack(
         "time-limit-raised",
-        edit("tpucfg.yaml", ("7200s", "86400s")),
+        edit("tpucfg.yaml", (" 2h", " 1d")),
         ("USD at most for one run of each config (+1,100%)", "at most 504.00 → 6,048.00 USD"),
         status=0,
-        base=together(_PRICES, append("tpucfg.yaml", _TIMEOUT)),
+        base=together(_PRICES, _LIMITED),
     ),
     Attack(
         "lifted-protection-behind-many-cautions",

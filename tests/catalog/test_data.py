@@ -17,7 +17,9 @@ each_size = pytest.mark.parametrize("slice_", CATALOG.all(), ids=lambda s: s.siz
 def test_a_source_is_public_and_dated() -> None:
     """Each source has a public address, a dated comparison, and, where it is code, a commit or a release."""
     for source in CATALOG.sources.values():
-        assert re.match(r"https://(docs\.cloud\.google\.com|cloud\.google\.com|github\.com)/", source.url), source
+        assert re.match(
+            r"https://(docs\.cloud\.google\.com|cloud\.google\.com|docs\.jax\.dev|github\.com)/", source.url
+        ), source
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", source.read), source
         if "github.com" in source.url:
             assert re.search(r"/(blob|tree)/([0-9a-f]{40}|v\d+\.\d+\.\d+)/", source.url), source
@@ -45,6 +47,7 @@ def test_chips_follow_from_the_name_and_from_the_topology(slice_: Slice) -> None
     assert slice_.size == f"{generation.prefix}-{slice_.number}"
     assert slice_.number == (slice_.cores if generation.counts == "cores" else slice_.chips)
     assert slice_.cores == slice_.chips * generation.cores_per_chip
+    assert slice_.devices in {slice_.chips, slice_.cores}
     if slice_.topology:
         assert slice_.chips == math.prod(int(axis) for axis in slice_.topology.split("x"))
 
@@ -109,3 +112,12 @@ def test_a_region_is_the_zone_without_its_last_part() -> None:
     regions = {zone.region for slice_ in CATALOG.all() for zone in slice_.zones}
     assert [region for region in regions if not re.fullmatch(r"[a-z]+-[a-z]+[0-9]+", region)] == []
     assert {"us-south1", "us-central1"} <= regions
+
+
+def test_cores_of_a_megacore_chip_are_one_device() -> None:
+    """JAX shows each TensorCore of TPU v2, v3 and TPU7x, and each chip of the generations between them.
+
+    The table of https://docs.jax.dev/en/latest/_autosummary/jax.experimental.pallas.tpu.ChipVersion.html.
+    """
+    by_generation = {slice_.generation: slice_.devices // slice_.chips for slice_ in CATALOG.all()}
+    assert by_generation | {"v2": 2, "v3": 2, "v4": 1, "v5e": 1, "v5p": 1, "v6e": 1, "tpu7x": 2} == by_generation

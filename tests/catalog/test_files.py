@@ -13,6 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tpucfg.catalog.catalog import DATA
+from tpucfg.catalog.slices import OLD_GENERATION, ONE_SLICE, SINGLE_HOST
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())
@@ -68,20 +69,22 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
     named = {size for entry in entries for key in ("sizes", "except") for size in entry.get(key, ())}
     assert named <= set(data["sizes"])
     machines = {machine for row in data["sizes"].values() for machine in row.get("machines", ())} | {data["machine"]}
-    assert machines - {None} == set(data["machines"])
+    only_named = {machine for machine, row in data["machines"].items() if row.get("only_named")}
+    assert machines - {None} == set(data["machines"]) - only_named
     assert data["generation"] == name
 
 
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
-    """The sources in `sources.yaml` are exactly those that the data files cite."""
+    """The sources in `sources.yaml` are exactly those that the data files and the rules of several slices cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
+    cited |= {source for refusal in (ONE_SLICE, OLD_GENERATION, SINGLE_HOST) for source in refusal.sources}
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))
 
 
 def _cited(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in {"sources", "chip_sources"}:
+            if key in {"sources", "chip_sources", "device_sources"}:
                 yield from inner
             elif key == "source":
                 yield inner

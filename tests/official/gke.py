@@ -1,7 +1,7 @@
 """gke: JobSet's and Kubernetes' own Go code; `jobset/main.go` documents its scope.
 
-The program is built once into `.cache/`, which takes about a minute and downloads its modules; it is rebuilt when its
-sources change.
+The program is built once for each release into `.cache/`, which takes about a minute and downloads its modules; it is
+rebuilt when its sources change.
 """
 
 import hashlib
@@ -17,38 +17,43 @@ from typing import Any
 import pytest
 
 SOURCES = Path(__file__).parent / "jobset"
+NEWEST, OLDEST = "go.mod", "oldest.mod"
+"""The modules of the newest release of JobSet that schema/ is made from, and of the oldest that configs are for."""
 CACHE = Path(__file__).parents[2] / ".cache" / "official"
 REQUIRED = "TPUCFG_REQUIRE_OFFICIAL"
 """Environment variable that turns a missing Go from a reason to skip into a failure."""
 
 
-def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
-    """Return the errors of each config. Skips the calling test if Go is missing."""
+def refusals(configs: Sequence[str | Mapping[str, Any]], modules: str = NEWEST) -> list[list[str]]:
+    """Return the errors of each config by a release of JobSet. Skips the calling test if Go is missing."""
     _need_go()
     texts = [config if isinstance(config, str) else json.dumps(config) for config in configs]
     lines = "".join(json.dumps(text) + "\n" for text in texts)
-    completed = subprocess.run([_program(), crd()], input=lines, text=True, capture_output=True, check=False)
+    completed = subprocess.run(
+        [_program(modules), crd(modules)], input=lines, text=True, capture_output=True, check=False
+    )
     assert completed.returncode == 0, completed.stderr
     return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 @cache
-def crd() -> Path:
+def crd(modules: str = NEWEST) -> Path:
     """Return the path of JobSet's CustomResourceDefinition. Skips the calling test if Go is missing."""
     _need_go()
-    _go("mod", "download", "sigs.k8s.io/jobset")
-    module = _go("list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
+    _go("mod", "download", f"-modfile={modules}", "sigs.k8s.io/jobset")
+    module = _go("list", f"-modfile={modules}", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
     return Path(module, "config", "components", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
 
 
 @cache
-def _program() -> Path:
-    sources = b"".join((SOURCES / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+def _program(modules: str) -> Path:
+    sums = f"{modules.removesuffix('.mod')}.sum"
+    sources = b"".join((SOURCES / name).read_bytes() for name in (modules, sums, "main.go"))
     program = CACHE / f"jobset-{hashlib.sha256(sources).hexdigest()[:16]}"
     if not program.exists():
         # Built under a temporary name, so that an interrupted or concurrent build leaves no incomplete program.
         unfinished = program.with_suffix(f".{os.getpid()}")
-        _go("build", "-trimpath", "-o", str(unfinished), ".")
+        _go("build", f"-modfile={modules}", "-trimpath", "-o", str(unfinished), ".")
         unfinished.replace(program)
     return program
 

@@ -22,25 +22,26 @@ pytestmark = pytest.mark.official
 IMAGE = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 PACKAGE = {"package": "gs://my-bucket/trainer-0.1.tar.gz", "module": "trainer.task"}
 RUNTIME = {"runtime": "2.2", "python": "3.7"}
-TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]] = {
-    # kind -> (trainer, settings of the target)
+RESERVED = {"capacity": {"reservation": "tpu"}}
+TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]]] = {
+    # kind -> (trainer, settings of the target, other settings of the spec)
     "ai-platform": {
-        "package": (PACKAGE | RUNTIME, {}),
-        "container": ({"image": IMAGE, "worker_image": f"{IMAGE}-tpu", "runtime": "2.2"}, {}),
-        "legacy": (PACKAGE | RUNTIME, {"machine": "legacy"}),
-        "basic": (PACKAGE | RUNTIME, {"machine": "basic"}),
+        "package": (PACKAGE | RUNTIME, {}, {}),
+        "container": ({"image": IMAGE, "worker_image": f"{IMAGE}-tpu", "runtime": "2.2"}, {}, {}),
+        "legacy": (PACKAGE | RUNTIME, {"machine": "legacy"}, {}),
+        "basic": (PACKAGE | RUNTIME, {"machine": "basic"}, {}),
     },
     "vertex-ai": {
-        "container": ({"image": IMAGE, "env": {"MODE": "no"}}, {"timeout": "86400s", "strategy": "SPOT"}),
-        "package": (PACKAGE | {"image": IMAGE}, {"reservation": "projects/p/zones/z/reservations/r"}),
+        "container": ({"image": IMAGE, "env": {"MODE": "no"}, "max_run_duration": "1d"}, {}, {}),
+        "package": (PACKAGE | {"image": IMAGE}, {}, RESERVED),
     },
     "cloud-tpu": {
-        "container": ({"image": IMAGE, "env": {"MODE": "on"}}, {"spot": True, "network": "train"}),
-        "reserved": ({"image": IMAGE}, {"reservation": "tpu"}),
+        "container": ({"image": IMAGE, "env": {"MODE": "on"}}, {"network": "train"}, {"capacity": "spot"}),
+        "reserved": ({"image": IMAGE}, {}, RESERVED),
     },
     "gke": {
-        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "reservation": "tpu"}),
-        "plain": ({"image": IMAGE}, {}),
+        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "priority": "high"}, RESERVED),
+        "plain": ({"image": IMAGE}, {}, {}),
     },
 }
 V2_ONLY = ("legacy", "basic")
@@ -60,7 +61,7 @@ def _cells(target: str) -> Iterator[tuple[Slice, str, str]]:
 
 
 def _spec(target: str, slice_: Slice, kind: str, region: str) -> dict[str, Any]:
-    trainer, settings = TRAINERS[target][kind]
+    trainer, settings, others = TRAINERS[target][kind]
     environment = {"project": "my-project", "region": region, "kube_context": "gke_my-project_train"}
     return {
         "version": 1,
@@ -77,6 +78,7 @@ def _spec(target: str, slice_: Slice, kind: str, region: str) -> dict[str, Any]:
             "learning_rate_rule": "sqrt",
         },
         "targets": {target: settings},
+        **others,
     }
 
 

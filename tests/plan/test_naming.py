@@ -31,11 +31,11 @@ def test_an_explicit_bucket_replaces_the_default() -> None:
 
 def test_a_selected_target_has_its_own_settings() -> None:
     """A selected target replaces that of the environment, with its own settings."""
-    settings = {"cloud-tpu": {"spot": True}, "vertex-ai": {"strategy": "SPOT"}}
+    settings = {"cloud-tpu": {"network": "train"}, "vertex-ai": {"service_account": "a@b.c"}}
     data = spec(environments__dev__target="gke", targets=settings)
     assert [planned(data).jobs[0].target, planned(data).jobs[0].options] == ["gke", {}]
     (job, _) = planned(data, target="cloud-tpu").jobs
-    assert (job.target, job.options) == ("cloud-tpu", {"spot": True})
+    assert (job.target, job.options) == ("cloud-tpu", {"network": "train"})
 
 
 @pytest.mark.parametrize(

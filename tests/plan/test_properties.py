@@ -86,16 +86,16 @@ def test_a_plan_is_pure(data: dict[str, Any]) -> None:
     planned_project, untouched = project(data), project(data)
     first = plan(planned_project, CATALOG)
     assert plan(planned_project, CATALOG) == first
-    assert (planned_project.training, planned_project.trainer, planned_project.environments) == (
+    assert (planned_project.training, planned_project.base.trainer, planned_project.environments) == (
         untouched.training,
-        untouched.trainer,
+        untouched.base.trainer,
         untouched.environments,
     )
 
 
 EXTRA: dict[str, Any] = {
-    "vertex-ai": {"scheduling": {"timeout": "60s", "disableRetries": True}, "experiment": "a", "enableWebAccess": True},
-    "cloud-tpu": {"queueingPolicy": {"validUntilDuration": "21600s"}, "guaranteed": {"minDuration": "60s"}},
+    "vertex-ai": {"scheduling": {"maxWaitDuration": "60s", "restartJobOnWorkerRestart": True}, "experiment": "a"},
+    "cloud-tpu": {"queueingPolicy": {"validUntilDuration": "21600s"}, "tpu": {"nodeSpec": [{"node": {"tags": ["b"]}}]}},
     "gke": {"spec": {"ttlSecondsAfterFinished": 1, "suspend": True}, "metadata": {"annotations": {"b": "1", "a": "2"}}},
     "ai-platform": {"labels": {"d": "1", "c": "2"}, "trainingInput": {"enableWebAccess": False}},
 }

@@ -6,7 +6,7 @@ import pytest
 
 from spec_factory import CATALOG, WITHOUT, project, spec
 from tpucfg.plan import ladder
-from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, arg_reasons, derived_reasons, figure_reasons
 from tpucfg.plan.rung import rung_figures
 
 SPEC = spec(
@@ -55,6 +55,94 @@ def test_every_figure_has_a_derivation(size: str) -> None:
         assert value in reasons[-1].text
 
 
+KEPT = spec(
+    sizes=["v5litepod-16", "v5litepod-32"],
+    environments__dev__region="us-west4",
+    target="gke",
+    training={
+        "tuned_on": "v5litepod-16",
+        "batch_size": 128,
+        "batch_rule": "keep",
+        "grad_accum": 4,
+        "model_parallel": 2,
+        "sequence_length": 1000,
+        "train_tokens": 10_000_001,
+        "learning_rate": 0.1,
+        "steps": {"warmup_steps": 20, "save_steps": {"value": 5, "scale": False}},
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("batch_size", ["training.batch_size: 128", "training.batch_rule: keep", "stays on every rung", "128"]),
+        (
+            "grad_accum",
+            [
+                *("training.grad_accum: 4", "training.batch_rule: keep", "training.tuned_on: v5litepod-16"),
+                *("v5litepod-16 has 16 JAX devices", "16 / 2 = 8 replicas", "128 / (8 × 4) = 4 examples"),
+                *("v5litepod-32 has 32 JAX devices", "32 / 2 = 16 replicas", "at most 4 examples: 128 / 16 = 8, in 2"),
+            ],
+        ),
+        (
+            "train_steps",
+            [
+                *("training.train_tokens: 10000001", "training.sequence_length: 1000", "training.batch_rule: keep"),
+                "10000001 / (1000 × 128) = 79, rounded up from 78.1250078125",
+            ],
+        ),
+        ("learning_rate", ["training.learning_rate: 0.1", "with it steps and learning rate: 0.1"]),
+        ("warmup_steps", ["training.steps.warmup_steps: 20", "training.batch_rule: keep"]),
+        ("save_steps", ["training.steps.save_steps.value: 5", "scale: false keeps it on every rung: 5"]),
+    ],
+)
+def test_a_batch_that_stays_has_reasons(key: str, words: list[str]) -> None:
+    """The derivation has the rule, the devices of both sizes and the micro-batches, with the sources of the rules."""
+    reasons = chain("v5litepod-32", key, KEPT)
+    text = "\n".join(reason.text for reason in reasons)
+    assert [word for word in words if word not in text] == []
+    assert reasons[0].location is not None
+    for reason in reasons:
+        assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("model_parallel", "model_parallel of v5litepod-32: 2"),
+        ("data_parallel", "data_parallel of v5litepod-32: 16"),
+        ("micro_batch", "examples of one replica at a time: 128 / (16 × 2) = 4"),
+    ],
+)
+def test_columns_of_the_ladder_have_reasons(name: str, last: str) -> None:
+    """The numbers that the ladder shows beside the figures begin at the devices of the rung."""
+    project_ = project(KEPT)
+    tuned_on, rung = ladder(project_, CATALOG, [project_.training.tuned_on, "v5litepod-32"])
+    reasons = list(derived_reasons(project_, tuned_on.slice, rung, name))
+    assert name in DERIVED
+    assert (reasons[0].text, reasons[-1].text) == ("v5litepod-32 has 32 JAX devices", last)
+
+
+def test_accumulation_without_a_setting_has_reasons() -> None:
+    """On a rung that has to accumulate, the derivation begins at the rule."""
+    data = {**KEPT, "training": {**KEPT["training"], "tuned_on": "v5litepod-32"}}
+    del data["training"]["grad_accum"]
+    reasons = chain("v5litepod-16", "grad_accum", data)
+    assert reasons[0].text == "training.batch_rule: keep"
+    assert reasons[-1].text.endswith("at most 8 examples: 128 / 8 = 16, in 2")
+
+
+def test_accumulation_that_stays_has_a_reason() -> None:
+    """By default accumulation is equal on every rung, and tokens are divided by the rung's own batch."""
+    data = spec(training={**KEPT["training"], "batch_rule": "per_core"})
+    data |= {key: KEPT[key] for key in ("sizes", "target", "environments")}
+    assert chain("v5litepod-32", "grad_accum", data)[-1].text.endswith("accumulation stays: 4")
+    steps = [reason.text for reason in chain("v5litepod-32", "train_steps", data)]
+    assert "k = 32 / 16 = 2" in steps
+    assert steps[-1].startswith("tokens of the run / tokens of a step: 10000001 / (1000 × 256) = 40")
+
+
 def test_epochs_have_reasons() -> None:
     """Epochs are equal on every rung, and the reason has a source."""
     (line, rule) = chain("v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5))
@@ -73,6 +161,6 @@ def test_an_argument_is_located_in_the_spec() -> None:
     """The reason is located at the override, or else at the trainer's argument."""
     project_ = project(SPEC)
     for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
-        (reason,) = arg_reasons(project_, size, "data_dir")
+        (reason,) = arg_reasons(project_, project_.settings["dev", size], "data_dir")
         assert reason.location == project_.document.key_location((*path, "data_dir"))
-    assert list(arg_reasons(project_, "v2-8", "nothing")) == []
+    assert list(arg_reasons(project_, project_.base, "nothing")) == []

@@ -38,10 +38,10 @@ def test_findings_of_every_stage_are_sorted_together() -> None:
         spec(
             sizes=["v2-8", "v2-128"],
             training__train_steps=400,
-            targets={"vertex-ai": {"extra": {"scheduling": {"strategy": "CHEAP"}}}},
+            targets={"vertex-ai": {"extra": {"scheduling": {"maxWaitDuration": 5}}}},
         )
     )
-    assert ids(result.findings) == ["TPU041", "TPU042", "TPU073"]
+    assert ids(result.findings) == ["TPU041", "TPU042", "TPU072"]
     assert len(result.request_bodies) == 2
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -87,8 +88,8 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
         {"trainer__args": {"a": "b"}},
         {"trainer__env": {"A": "b"}},
         {"name": "other"},
-        {"targets": {"vertex-ai": {"timeout": "60s"}}},
-        {"targets": {"vertex-ai": {"extra": {"labels": {}, "scheduling": {"timeout": "60s"}}}}},
+        {"trainer__max_run_duration": "60s"},
+        {"targets": {"vertex-ai": {"extra": {"labels": {}, "scheduling": {"maxWaitDuration": "60s"}}}}},
         {"environments__dev__bucket": "another-bucket"},
     ],
 )
@@ -129,29 +130,10 @@ def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> Non
     assert job_hash(job_, request_body) == job_hash(job_, reordered)
 
 
-def test_extra_is_merged_mapping_by_mapping() -> None:
-    """Nested mappings are merged at any depth, and fields that `extra` does not name stay unchanged."""
-    extra = {"scheduling": {"restartJobOnWorkerRestart": True}, "labels": {"a": {"b": 1}}}
-    request_body = build_request_body(job(targets={"vertex-ai": {"timeout": "60s", "extra": extra}}))
-    assert request_body["scheduling"] == {"timeout": "60s", "restartJobOnWorkerRestart": True}
-    assert request_body["labels"] == {"a": {"b": 1}}
-    assert list(request_body) == ["workerPoolSpecs", "scheduling", "serviceAccount", "baseOutputDirectory", "labels"]
-
-
-@pytest.mark.parametrize("value", [[{"replicaCount": 2}], [], "x", None, 1])
-def test_extra_replaces_values_that_are_no_mappings(value: object) -> None:
-    """A list is replaced as a whole, and a mapping is replaced by a value of another type."""
-    assert (
-        build_request_body(job(targets={"vertex-ai": {"extra": {"workerPoolSpecs": value}}}))["workerPoolSpecs"]
-        == value
-    )
-    merged = build_request_body(job(targets={"vertex-ai": {"extra": {"baseOutputDirectory": value}}}))
-    assert merged["baseOutputDirectory"] == value
-
-
 def test_merging_does_not_change_the_spec() -> None:
     """The jobs of a spec share its `extra`, and merging it into one request body leaves it unchanged."""
-    extra: dict[str, Any] = {"scheduling": {"disableRetries": True}}
-    first, second = planned(spec(targets={"vertex-ai": {"timeout": "60s", "extra": extra}})).jobs
+    extra: dict[str, Any] = {"scheduling": {"restartJobOnWorkerRestart": True}, "workerPoolSpecs": [{"diskSpec": {}}]}
+    before = deepcopy(extra)
+    first, second = planned(spec(targets={"vertex-ai": {"extra": extra}})).jobs
     assert build_request_body(first)["scheduling"] == build_request_body(second)["scheduling"]
-    assert first.options["extra"] == extra
+    assert first.options["extra"] == before

@@ -98,24 +98,33 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "id_", "location"),
+    ("extra", "path", "id_", "location"),
     [
-        (("workerPoolSpec",), [], "TPU070", Document.key_location),
-        (("scheduling", "strategy"), "CHEAP", "TPU073", Document.value_location),
-        (("scheduling", "timeout"), 5, "TPU072", Document.value_location),
-        (("workerPoolSpecs",), [], "TPU074", Document.value_location),
+        ({"workerPoolSpec": []}, ("workerPoolSpec",), "TPU070", Document.key_location),
+        ({"scheduling": {"maxWaitDuration": 5}}, ("scheduling", "maxWaitDuration"), "TPU072", Document.value_location),
+        (
+            {"workerPoolSpecs": [{"diskSpec": {"bootDiskSizeGb": 1}}]},
+            ("workerPoolSpecs", 0, "diskSpec", "bootDiskSizeGb"),
+            "TPU074",
+            Document.value_location,
+        ),
+        # The item is the third of the config, after two of the spec, and the first of `extra`.
+        (
+            {"workerPoolSpecs": [{"containerSpec": {"env": [{"name": "C", "value": 5}]}}]},
+            ("workerPoolSpecs", 0, "containerSpec", "env", 0, "value"),
+            "TPU072",
+            Document.value_location,
+        ),
     ],
 )
 def test_what_the_api_refuses_is_located_in_extra(
-    path: tuple[str, ...], value: object, id_: str, location: Callable[[Document, KeyPath], Location]
+    extra: dict[str, Any], path: KeyPath, id_: str, location: Callable[[Document, KeyPath], Location]
 ) -> None:
     """An invalid field of `extra` is one finding for all rungs, at the key or value at fault."""
-    extra = {path[0]: {path[1]: value} if len(path) > 1 else value}
-    data = spec(targets={"vertex-ai": {"extra": extra}})
+    data = spec(trainer__env={"A": "a", "B": "b"}, targets={"vertex-ai": {"extra": extra}})
     (finding,) = compiled(data).findings
     assert finding.id == id_
     assert finding.location == location(document(data), ("targets", "vertex-ai", "extra", *path))
-    assert path[-1] in finding.message
 
 
 def test_a_handwritten_config_is_checked_at_its_own_lines() -> None:

@@ -5,15 +5,20 @@ from fractions import Fraction
 from spec_factory import CATALOG
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
-from tpucfg.spec.project import Number
+from tpucfg.spec.project import Number, Prices
+from tpucfg.spec.settings import CapacityKind
 
-PRICE = {"v2": Number(Fraction(3, 2), "1.5")}
+PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}
 SIZES = ("v2-8", "v2-32", "v2-128")
 HOUR = 3600
 
 
 def ladder_costs(
-    sizes: tuple[str, ...] = SIZES, *, examples: int | None = 1000 * HOUR, **throughput: float
+    sizes: tuple[str, ...] = SIZES,
+    *,
+    examples: int | None = 1000 * HOUR,
+    capacity: CapacityKind = "on-demand",
+    **throughput: float,
 ) -> tuple[Cost, ...]:
     """Return the costs of a ladder with these throughputs, by size: `v2_8=1000`."""
     slices = [slice_ for size in sizes if (slice_ := CATALOG.find(size))]
@@ -22,7 +27,7 @@ def ladder_costs(
         for size in sizes
         if size.replace("-", "_") in throughput
     }
-    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICE)
+    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICES, [capacity] * len(slices))
 
 
 def test_hours_are_measured_or_forecast() -> None:
@@ -32,6 +37,12 @@ def test_hours_are_measured_or_forecast() -> None:
     assert [first.usd, second.usd, third.usd] == [Fraction(6)] * 3
     assert second == Cost(Fraction(24), Fraction(4000), "v2-8", Fraction(1, 4))
     assert (third.hours, third.source) == (Fraction(1, 16), "v2-8")
+
+
+def test_the_price_is_that_of_the_capacity() -> None:
+    """An hour costs what the spec has for the capacity; without a price for it, the cost is None."""
+    assert [cost.usd_per_hour for cost in ladder_costs(capacity="spot")] == [2, 8, 32]
+    assert {cost.usd_per_hour for cost in ladder_costs(capacity="reservation")} == {None}
 
 
 def test_a_rung_below_is_preferred_to_one_above() -> None:

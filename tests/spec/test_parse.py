@@ -9,8 +9,11 @@ import pytest
 
 from spec_factory import ROOT, WITHOUT, finding_with_id, ids, loaded, project, spec
 from tpucfg import schemas
+from tpucfg.schemas.error_context import resolve_references
+from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
-from tpucfg.spec.project import Arg, Environment, Gate, Number, Override, Project, Trainer, Training
+from tpucfg.spec.project import OVERRIDABLE, Environment, Gate, Number, Override, Project, StepSetting, Training
+from tpucfg.spec.settings import Arg, Capacity, Duration, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
 EVERY_KEY = Path(__file__).parent / "every_key.yaml"
@@ -27,7 +30,7 @@ def _full() -> Project:
 def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
     """Args keep their order and source text: a list is several values, null a bare flag, booleans are lower case."""
     path = ("trainer", "args")
-    assert full.trainer == Trainer(
+    assert full.base.trainer == Trainer(
         image="us-docker.pkg.dev/my-project/train/mnist:1.0",
         worker_image="us-docker.pkg.dev/my-project/train/mnist-tpu:1.0",
         package="gs://b/trainer-0.1.tar.gz",
@@ -44,6 +47,14 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
             Arg("empty", (), (*path, "empty")),
         ),
         env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
+        secrets=(
+            Secret("HF_TOKEN", project="shared", name="hf", version="latest"),
+            Secret("WANDB_API_KEY", project=None, name="wandb", version="3"),
+        ),
+        mounts=(Mount("/data", "${bucket}/data"),),
+        xla_flags={"v2": ("--xla_a=true", "--xla_b=1")},
+        restarts=3,
+        max_run_duration=Duration(43_200, "12h"),
     )
 
 
@@ -52,11 +63,16 @@ def test_training_settings_are_exact(full: Project) -> None:
     assert full.training == Training(
         tuned_on="v2-8",
         batch_size=1024,
+        batch_rule="keep",
+        grad_accum=2,
+        model_parallel=4,
+        sequence_length=512,
         train_steps=4000,
+        train_tokens=None,
         epochs=None,
         learning_rate=Number(Fraction(1, 10), "1e-1"),
         learning_rate_rule="linear",
-        steps={"warmup_steps": 200, "save_checkpoints_steps": 500},
+        steps={"warmup_steps": StepSetting(200), "save_checkpoints_steps": StepSetting(500, scaled=False)},
         flags={"batch_size": "train_batch_size", "train_steps": None},
     )
     assert isinstance(full.training.train_steps, int)
@@ -102,37 +118,72 @@ def test_the_other_sections_are_read(full: Project) -> None:
         "v2-128": Override(
             batch_size=8192,
             learning_rate=Number(Fraction(2, 5), "0.40"),
+            grad_accum=4,
+            model_parallel=2,
             machine="some-machine",
+            topology="4x8",
             steps={"warmup_steps": 10},
-            args=(Arg("data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir")),),
-        )
+        ),
+        "v3-32": Override(steps={}),
     }
     assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01)
-    assert full.prices == {"v2": Number(Fraction(3, 2), "1.50"), "v3": Number(Fraction(11, 5), "2.2")}
+    assert set(full.prices["v2"].values()) == {Number(Fraction(3, 2), "1.50")}
+    assert {kind: price.text for kind, price in full.prices["v3"].items()} == {
+        "on-demand": "2.2",
+        "spot": "0.66",
+        "flex-start": "1.1",
+        "reservation": "1.8",
+    }
     assert full.allow == {"TPU021": "quota granted"}
     assert full.allow_drift == {"urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::scratch": "edited by hand"}
-    assert full.targets["ai-platform"] == {"machine": "compute-engine", "master": None, "extra": {"a": {"b": [1]}}}
+    assert full.base.targets["ai-platform"] == {"machine": "compute-engine", "master": None, "extra": {"a": {"b": [1]}}}
+
+
+def test_every_layer_has_a_part(full: Project) -> None:
+    """A rung's settings are those of the top, its environment, its size, and its size in that environment."""
+    rung = full.settings["staging", "v2-32"]
+    assert (rung.capacity, rung.trainer.restarts) == (Capacity(), 0)
+    assert rung.trainer.max_run_duration == Duration(172_800, "2d")
+    assert rung.trainer.env == (("A", "1"), ("TF_CPP_MIN_LOG_LEVEL", "2"))
+    assert {key: rung.targets["cloud-tpu"].get(key) for key in ("tags", "subnetwork", "external_ips")} == {
+        "tags": ["staging"],
+        "subnetwork": None,
+        "external_ips": True,
+    }
+    assert full.settings["staging", "v2-8"].capacity == Capacity("reservation", "mnist-2026")
+    assert full.settings["prod", "v3-32"].capacity == Capacity("spot")
+
+    large = full.settings["dev", "v2-128"].trainer
+    assert dict(large.env)["A"] == "2"
+    flags = {arg.key: arg for arg in large.args}
+    assert flags["data_dir"] == Arg("data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir"))
+    assert "bare" not in flags
 
 
 def test_the_example_has_every_key_of_the_schema() -> None:
     """The file that the tests above load has every key, so a new key needs a line there and an assertion."""
     data = read_file(EVERY_KEY).data
-    data["training"]["epochs"] = 1  # the one key that excludes another
+    data["training"] |= {"epochs": 1, "train_tokens": 1}  # the two keys that exclude another
     schema = schemas.load_schema("tpucfg")
+    data["trainer"]["args"]["bare"] = {"remove": True}  # which only a later layer may have
     assert set(_keys(schema, schema, data, "")) == set()
 
 
 def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the schema's keys that the data lacks; entries of a mapping with free names are merged."""
-    if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    """Yield the paths of the schema's keys that the data lacks; entries of a mapping with free names are merged.
+
+    The keys of a layered setting are those at the top of the spec, so that one layer has them all.
+    """
+    schema = resolve_references(root, schema)
+    if not isinstance(data, dict):
+        return  # a short form: `capacity: spot` has no keys
     for key, below in schema.get("properties", {}).items():
-        if key in data:
-            yield from _keys(below, root, data[key], f"{path}.{key}")
-        else:
+        if key not in data:
             yield f"{path}.{key}"
+        elif not path or key not in LAYERED:
+            yield from _keys(below, root, data[key], f"{path}.{key}")
     free = schema.get("additionalProperties")
-    if isinstance(free, dict) and isinstance(data, dict):
+    if isinstance(free, dict):
         names = [name for name in data if name not in schema.get("properties", {})]
         assert names, f"{path} has no entry"
         merged = {key: item for name in names if isinstance(data[name], dict) for key, item in data[name].items()}
@@ -141,8 +192,8 @@ def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: s
 
 def test_a_trainer_needs_an_image_or_a_package_with_its_module() -> None:
     """An image suffices, a package needs its module, and a trainer without either is an error."""
-    assert project(spec(trainer={"image": "a"})).trainer.image == "a"
-    assert project(spec(trainer={"package": "p", "module": "m"})).trainer.module == "m"
+    assert project(spec(trainer={"image": "a"})).base.trainer.image == "a"
+    assert project(spec(trainer={"package": "p", "module": "m"})).base.trainer.module == "m"
     for trainer in ({"package": "p"}, {"module": "m"}, {}):
         assert ids(loaded(spec(trainer=trainer))[1]) == ["TPU005"]
 
@@ -180,7 +231,7 @@ def test_an_override_has_only_its_own_keys(override: dict[str, Any], help_: str)
     assert finding_with_id("TPU004", findings).help.startswith(help_)
 
 
-@pytest.mark.parametrize("key", ["batch_size", "train_steps", "epochs", "learning_rate", "machine", "args"])
+@pytest.mark.parametrize("key", ["train_steps", "train_tokens", "epochs", "overrides", *OVERRIDABLE])
 def test_a_step_setting_has_a_name_of_its_own(key: str) -> None:
     """A key of training.steps cannot be the name of another setting or of another key of an override."""
     _, findings = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))

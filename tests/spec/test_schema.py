@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from spec_factory import ROOT, finding_with_id, loaded, spec
 from strategies import CORPUS, mutated
 from tpucfg import schemas
-from tpucfg.schemas.error_context import strict_validator
+from tpucfg.schemas.error_context import resolve_references, strict_validator
 
 Schema = Mapping[str, Any]
 SCHEMA: Schema = schemas.load_schema("tpucfg")
@@ -39,7 +39,7 @@ FIELDS = dict(
 
 def resolved(schema: Schema) -> dict[str, Any]:
     """Return the schema merged with its reference; keys beside the reference have priority."""
-    return {**SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], **schema} if "$ref" in schema else dict(schema)
+    return dict(resolve_references(SCHEMA, schema))
 
 
 @pytest.mark.parametrize("name", [*NAMES, "catalog", "record"])

@@ -15,6 +15,8 @@ GRANT = "gcp:projects/iAMMember:IAMMember"
 KSA = "gcp:serviceaccount/iAMMember:IAMMember"
 SERVICE = "gcp:projects/service:Service"
 ACCOUNT = "gcp:serviceaccount/account:Account"
+READER = "gcp:secretmanager/secretIamMember:SecretIamMember"
+ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 
 
 @pytest.fixture
@@ -25,10 +27,10 @@ def settings(tmp_path: Path) -> Settings:
     return settings_of(project, "dev", StackConfig())
 
 
-def explanation(settings: Settings, type_: str, message: str, operation: str = "create") -> str:
+def explanation(settings: Settings, type_: str, message: str, operation: str = "create", **inputs: str) -> str:
     """Return the explanation of an error for a resource called `name`."""
     urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::name"
-    return help_for(ApiError(type_, "name", urn, {}, message, operation), settings)
+    return help_for(ApiError(type_, "name", urn, inputs, message, operation), settings)
 
 
 CASES = {
@@ -154,6 +156,63 @@ CASES = {
         ("--workload-pool=acme-dev.svc.id.goog",),
     ),
 }
+
+
+@pytest.fixture
+def cloud_tpu(tmp_path: Path) -> Settings:
+    """Return the settings of a spec on cloud-tpu whose jobs delete their slices."""
+    data = specs.spec({"target": "cloud-tpu"})
+    data["trainer"]["max_run_duration"] = "1h"
+    project, findings = load_project(specs.write(tmp_path, data))
+    assert project, findings
+    return settings_of(project, "dev", StackConfig())
+
+
+def test_missing_secret_is_created_in_its_own_project(settings: Settings) -> None:
+    """The error of the secret's policy becomes the command that creates the secret, in the project of the secret."""
+    message = (
+        'Error retrieving IAM policy for secretmanager secret "projects/acme-shared/secrets/hf": '
+        "googleapi: Error 404: Secret [projects/175415323680/secrets/hf] not found."
+    )
+
+    text = explanation(settings, READER, message, project="acme-shared", secretId="hf")
+
+    assert "the project acme-shared has no secret hf" in text
+    assert "gcloud secrets create hf --project=acme-shared --replication-policy=automatic" in text
+
+
+def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Settings) -> None:
+    """The caller needs no role on the whole project of a secret, which can belong to another team."""
+    message = "googleapi: Error 403: Permission 'secretmanager.secrets.getIamPolicy' denied for resource"
+
+    text = explanation(settings, READER, message, project="acme-shared", secretId="hf")
+
+    assert "lacks the permission secretmanager.secrets.getIamPolicy on the secret hf of acme-shared" in text
+    assert "gcloud secrets add-iam-policy-binding hf --project=acme-shared --member=" in text
+    assert "--role=roles/secretmanager.admin" in text
+
+
+def test_existing_role_is_imported_or_granted_as_it_is(cloud_tpu: Settings) -> None:
+    """A role of the same id can be imported, or granted without being changed."""
+    text = explanation(
+        cloud_tpu, ROLE, "Custom project role projects/acme-dev/roles/tpu.mnist.dev already exists and must be imported"
+    )
+
+    assert "pulumi import gcp:projects/iAMCustomRole:IAMCustomRole name projects/acme-dev/roles/tpu.mnist.dev " in text
+    assert "pulumi config set deletionRole projects/acme-dev/roles/tpu.mnist.dev --stack dev" in text
+
+
+def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: Settings) -> None:
+    """While Google reserves the id of a deleted role, a role with another id is created by hand and granted."""
+    message = (
+        "Error creating the custom project role projects/acme-dev/roles/tpu.mnist.dev: googleapi: Error 400: You can't "
+        "create a role_id (tpu.mnist.dev) which has been marked for deletion., failedPrecondition"
+    )
+
+    text = explanation(cloud_tpu, ROLE, message)
+
+    assert "--permissions=tpu.nodes.delete,tpu.nodes.get,tpu.nodes.list,tpu.operations.get" in text
+    assert "pulumi config set deletionRole projects/acme-dev/roles/tpuSliceDeleter --stack dev" in text
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -15,6 +15,7 @@ from interrupt import HOST
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,8 @@ from pathlib import Path
 from tpucfg.infra.mock_runner import run_under_mocks
 from tpucfg.spec.parse import load_project
 
+# A shell starts its background jobs, and what they start, with interrupts ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 spec = Path(sys.argv[1])
 environment = load_project(spec)[0].environments["dev"]
 config = {"tpucfg:spec": str(spec)}

@@ -1,66 +1,22 @@
 """The stack program under Pulumi's mocks, for this repository's stack files and for minimal specs."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
-import specs
+from mocked import ROOT, V5E, declared, declared_by_minimal_spec, grants, only, project_at
 
 from tpucfg.catalog import Catalog
 from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
 from tpucfg.infra.pulumi_project import pulumi_project
 from tpucfg.infra.resource_rules import resource_findings
-from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_config import effective_config
 from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.plan import plan
-from tpucfg.spec.parse import load_project
-from tpucfg.spec.project import Project
 from tpucfg.spec.semantic_rules import RESERVED_LABELS
 
-ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
-V5E = {"sizes": ["v5litepod-4"], "training": {"tuned_on": "v5litepod-4", "batch_size": 8, "train_steps": 9}}
-
-
-def project_at(path: Path) -> Project:
-    """Return the project of a valid spec."""
-    project, findings = load_project(path)
-    assert project, findings
-    return project
-
-
-def declared(
-    path: Path, stack: str = "dev", *, preview: bool = False, config: Mapping[str, str] | None = None
-) -> EnvironmentResources:
-    """Return the resources that the program declares for one environment of a spec."""
-    keys = {f"tpucfg:{key}": value for key, value in {"spec": str(path), **(config or {})}.items()}
-    environment = project_at(path).environments[stack]
-    return run_under_mocks(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
-
-
-def declared_by_minimal_spec(
-    folder: Path,
-    environment: dict[str, Any] | None = None,
-    top: dict[str, Any] | None = None,
-    config: Mapping[str, str] | None = None,
-) -> EnvironmentResources:
-    """Return the resources that the program declares for a minimal spec."""
-    return declared(specs.write(folder, specs.spec(environment, **(top or {}))), config=config)
-
-
-def grants(environment: EnvironmentResources) -> set[tuple[str, str, str]]:
-    """Return the short type, role and member of each grant."""
-    members = [resource for resource in environment.resources if "member" in resource.inputs]
-    return {(resource.kind, resource.inputs["role"], resource.inputs["member"]) for resource in members}
-
-
-def only(environment: EnvironmentResources, kind: str) -> Resource:
-    """Return the only resource of a type."""
-    [resource] = [resource for resource in environment.resources if resource.kind == kind]
-    return resource
 
 
 def test_every_environment_has_a_stack_file() -> None:

@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "environment variables",
         spec(trainer={"env": {"TF_CPP_MIN_LOG_LEVEL": "2"}}),
-        "TPU051",
+        "TPU059",
         '"env"',
         "ai-platform sets no environment variables for the program",
     ),
@@ -138,9 +138,12 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "parameter servers by way of extra",
         spec(targets={"ai-platform": {"extra": {"trainingInput": {"parameterServerCount": 1}}}}),
-        "TPU074",
+        "TPU068",
         '"parameterServerCount"',
-        "trainingInput.parameterServerCount: the service refuses parameter servers in a job with a TPU",
+        (
+            "trainingInput.parameterServerCount in extra would add machines that the plan does not count, "
+            "and that is decided by sizes"
+        ),
     ),
 ]
 

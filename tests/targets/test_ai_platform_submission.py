@@ -30,11 +30,11 @@ def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
             f"--package-path=trainer {VERSIONS} --scale-tier=BASIC_TPU --region=us-central1",
         ),
         (
-            spec(targets={"ai-platform": {"extra": {"trainingInput": {"masterType": "n1-highmem-8"}}}}),
+            spec(targets={"ai-platform": {"master": "n1-highmem-8"}}),
             f"--package-path=trainer {VERSIONS} {CUSTOM.replace('n1-highcpu-16', 'n1-highmem-8')}",
         ),
     ],
-    ids=["a local package", "a package in Cloud Storage", "containers", "the basic tier", "what extra changes"],
+    ids=["a local package", "a package in Cloud Storage", "containers", "the basic tier", "another master"],
 )
 def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
     """Gcloud reads the config from standard input, and the fields that it would ignore there are flags."""

@@ -1,6 +1,9 @@
 import shlex
+import subprocess
 from copy import deepcopy
 from pathlib import Path
+
+import pytest
 
 from jobs import CATALOG, gcloud_refusal, job, leaves
 from tpucfg import schemas
@@ -8,11 +11,19 @@ from tpucfg.targets import RequestBody, cloud_tpu, target_named
 from tpucfg.targets.interface import origin_of
 
 EUROPE = {"region": "europe-west4"}
+US_WEST = {"region": "us-west4"}
+BOUNDED = {"max_run_duration": "12h", "restarts": 2}
 OPTIONS = {
     "service_account": "trainer@my-project.iam.gserviceaccount.com",
     "runtime_version": "v2-alpha-tpuv5-lite",
     "network": "tpus",
-    "reservation": "mine",
+    "subnetwork": "tpus-us-west4",
+    "external_ips": False,
+    "tags": ["train", "internal"],
+    "data_disks": [
+        {"source": "projects/my-project/zones/us-west4-a/disks/corpus"},
+        {"source": "projects/my-project/zones/us-west4-a/disks/scratch", "read_only": False},
+    ],
 }
 
 
@@ -49,8 +60,8 @@ def test_a_multi_host_slice_is_one_node() -> None:
 
 
 def test_every_option_is_a_field() -> None:
-    """Account, runtime, network, labels and a reservation of the zone are in the fields of the API."""
-    environment = {"region": "us-west4", "labels": {"team": "vision"}}
+    """Account, runtime, network, tags, disks, labels and a reservation of the zone are in the fields of the API."""
+    environment = {"region": "us-west4", "labels": {"team": "vision"}, "capacity": {"reservation": "mine"}}
     planned_job = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
     body, _ = without_script(cloud_tpu.request_body(planned_job))
     zone = "projects/my-project/locations/us-west4-a"
@@ -63,12 +74,22 @@ def test_every_option_is_a_field() -> None:
                     "node": {
                         "acceleratorType": "v5litepod-8",
                         "runtimeVersion": "v2-alpha-tpuv5-lite",
-                        "networkConfig": {"network": "tpus", "enableExternalIps": True},
+                        "networkConfig": {
+                            "network": "tpus",
+                            "subnetwork": "tpus-us-west4",
+                            "enableExternalIps": False,
+                        },
                         "serviceAccount": {
                             "email": "trainer@my-project.iam.gserviceaccount.com",
                             "scope": ["https://www.googleapis.com/auth/cloud-platform"],
                         },
+                        "schedulingConfig": {"reserved": True},
+                        "dataDisks": [
+                            {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/corpus", "mode": "READ_ONLY"},
+                            {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/scratch", "mode": "READ_WRITE"},
+                        ],
                         "labels": {"team": "vision"},
+                        "tags": ["train", "internal"],
                     },
                 }
             ]
@@ -79,20 +100,40 @@ def test_every_option_is_a_field() -> None:
 
 def test_spot_is_an_empty_object() -> None:
     """Spot capacity is requested by an empty object at the top level, as by gcloud."""
-    assert cloud_tpu.request_body(job("cloud-tpu", "v2-8", options={"spot": True}))["spot"] == {}
+    assert cloud_tpu.request_body(job("cloud-tpu", "v2-8", capacity="spot"))["spot"] == {}
 
 
-def test_a_full_reservation_name_is_unchanged() -> None:
-    """The full name of a reservation, such as one of another project, is used unchanged."""
-    name = "projects/other/locations/us-central1-b/reservations/theirs"
-    assert cloud_tpu.request_body(job("cloud-tpu", "v2-8", options={"reservation": name}))["reservationName"] == name
+def test_a_reservation_of_another_project_is_named_in_full() -> None:
+    """A shared reservation keeps its project and gets the job's zone, which the API has in the name."""
+    shared = {"reservation": "projects/other-project/reservations/theirs"}
+    body = cloud_tpu.request_body(job("cloud-tpu", "v2-8", capacity=shared))
+    assert body["reservationName"] == "projects/other-project/locations/us-central1-b/reservations/theirs"
+
+
+@pytest.mark.parametrize("cleared", [None, []])
+def test_a_setting_without_a_value_is_no_field(cleared: object) -> None:
+    """Options that are null or empty add no field."""
+    options = {"tags": cleared, "data_disks": cleared, "external_ips": None, "subnetwork": None}
+    body, _ = without_script(cloud_tpu.request_body(job("cloud-tpu", "v2-8", options=options)))
+    assert body == without_script(cloud_tpu.request_body(job("cloud-tpu", "v2-8")))[0]
+
+
+def test_several_slices_are_one_request_for_several_nodes() -> None:
+    """A size of two slices asks for two nodes, whose names begin with the job's."""
+    body, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v5litepod-16x2", environment=US_WEST)))
+    (node_spec,) = body["tpu"]["nodeSpec"]
+    assert node_spec["multisliceParams"] == {"nodeCount": 2, "nodeIdPrefix": "mnist-dev-v5litepod-16x2"}
+    assert "nodeId" not in node_spec
+    assert node_spec["node"]["acceleratorType"] == "v5litepod-16"
+    assert "mnist-dev-v5litepod-16x2" in script
 
 
 def test_every_field_has_an_origin() -> None:
     """Every field has an origin, which `tpucfg why` prints."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
-    for options in (OPTIONS, {"spot": True}):
-        body = cloud_tpu.request_body(job("cloud-tpu", "v5litepod-8", environment=environment, options=options))
+    for size, capacity in (("v5litepod-8", {"reservation": "mine"}), ("v5litepod-16x2", "spot")):
+        planned_job = job("cloud-tpu", size, environment=environment, options=OPTIONS, capacity=capacity)
+        body = cloud_tpu.request_body(planned_job)
         unknown = [path for path in leaves(body) if origin_of(target_named("cloud-tpu").ORIGINS, path) is None]
         assert unknown == []
 
@@ -103,9 +144,33 @@ def test_every_size_fits_schema_and_rules() -> None:
     assert {slice_.generation for slice_ in supported} == {"v2", "v3", "v4", "v5e", "v5p", "v6e"}
     for slice_ in supported:
         zone = slice_.zones[0]
-        body = cloud_tpu.request_body(job("cloud-tpu", slice_.size, environment={"region": zone.region}))
-        assert schemas.is_valid("cloud-tpu", body)
-        assert list(cloud_tpu.rules(body, CATALOG)) == []
+        sizes = (
+            [slice_.size]
+            if slice_.hosts == 1 or slice_.generation in ("v2", "v3")
+            else [slice_.size, f"{slice_.size}x3"]
+        )
+        for size in sizes:
+            for trainer in ({}, BOUNDED):
+                planned_job = job("cloud-tpu", size, environment={"region": zone.region}, trainer=trainer)
+                body = cloud_tpu.request_body(planned_job)
+                assert schemas.is_valid("cloud-tpu", body)
+                assert list(cloud_tpu.rules(body, CATALOG)) == []
+
+
+def test_bash_accepts_the_script_of_every_size() -> None:
+    """The script of every size, with and without an end, is valid bash, and so is the watchdog in it."""
+    supported = [slice_ for slice_ in CATALOG.all() if "cloud-tpu" in slice_.targets]
+    everything = {**BOUNDED, "secrets": {"WANDB_API_KEY": "wandb/3"}, "mounts": {"/data": "${bucket}/data"}}
+    scripts = set()
+    for slice_ in supported:
+        for trainer in ({}, everything):
+            planned_job = job("cloud-tpu", slice_.size, environment={"region": slice_.zones[0].region}, trainer=trainer)
+            scripts.add(cloud_tpu.startup_script(planned_job))
+    watchdogs = {script.split("END_OF_WATCHDOG")[1].partition("\n")[2] for script in scripts if "WATCHDOG" in script}
+    assert len(watchdogs) == len(supported)
+    # Functions keep the texts apart, and let bash parse all of them in one process.
+    functions = [f"f{number}() {{\n{text}\n}}\n" for number, text in enumerate(sorted(watchdogs | scripts))]
+    subprocess.run(["bash", "-n"], input="".join(functions).encode(), check=True)
 
 
 def test_the_commands_name_the_job_and_its_zone() -> None:
@@ -126,10 +191,23 @@ def test_the_commands_name_the_job_and_its_zone() -> None:
     assert "'--command=sudo docker logs --follow trainer'" in submission.notes[1]
 
 
-def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
-    """The parser of gcloud accepts the commands that watch, delete and print the output."""
-    submission = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE))
-    output = shlex.split(submission.notes[1].partition("output: ")[2])
+def test_a_note_names_the_end_of_the_slice() -> None:
+    """With a maximum duration the slice deletes itself, which a note explains instead of a warning about its cost."""
+    bounded = job("cloud-tpu", "v3-32", environment=EUROPE, trainer={"max_run_duration": "12h"})
+    note = cloud_tpu.submission(bounded).notes[0]
+    assert "deletes itself" in note
+    assert "12h" in note
+    assert "gs://my-bucket/jobs/mnist/v3-32/.tpucfg/logs/" in cloud_tpu.submission(bounded).notes[1]
+    restarted = job("cloud-tpu", "v3-32", environment=EUROPE, trainer={"restarts": 2})
+    assert "is charged until it is deleted" in cloud_tpu.submission(restarted).notes[0]
+
+
+@pytest.mark.parametrize(("size", "nodes"), [("v5litepod-16", []), ("v5litepod-16x2", ["--node=all"])])
+def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]) -> None:
+    """The parser of gcloud accepts the commands that watch, delete and print the output, of all nodes."""
+    submission = cloud_tpu.submission(job("cloud-tpu", size, environment=US_WEST))
+    output = shlex.split(submission.notes[-1].partition("output: ")[2])
+    assert [word for word in output if word.startswith("--node")] == nodes
     for argv in (submission.watch.argv, submission.delete.argv, output):
         assert gcloud_refusal(argv, tmp_path) is None
     assert "--misspelt" in str(gcloud_refusal((*submission.delete.argv, "--misspelt"), tmp_path))

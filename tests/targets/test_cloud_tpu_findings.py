@@ -30,11 +30,6 @@ from tpucfg.targets import RequestBody, cloud_tpu
         ),
         (
             ["v2-8"],
-            {"options": {"spot": True, "reservation": "mine"}},
-            "TPU054 targets.cloud-tpu sets both spot and the reservation mine, which exclude each other",
-        ),
-        (
-            ["v2-8"],
             {"environment": {"region": "us-west9"}, "allow": {"TPU021": "quota granted"}},
             "TPU005 dev has no zone for v2-8: no list has one in us-west9",
         ),
@@ -105,6 +100,9 @@ def test_the_run_id_counts_towards_the_name() -> None:
 def changed(path: str, value: Any) -> RequestBody:
     """Return a valid request body with one field changed, or removed for None; `path` has dots."""
     body = cloud_tpu.request_body(job("cloud-tpu", "v2-8"))
+    if path == "multisliceParams":
+        del body["tpu"]["nodeSpec"][0]["nodeId"]
+        path = f"tpu.nodeSpec.0.{path}"
     *above, last = path.split(".")
     location: Any = body
     for step in above:
@@ -127,6 +125,8 @@ NODE = "tpu.nodeSpec.0.node"
         ("tpu.nodeSpec.0.nodeId", None, "tpu.nodeSpec[0]: it needs exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.multisliceParams", {"nodeCount": 2}, "exactly one of nodeId and multisliceParams"),
         ("tpu.nodeSpec.0.nodeId", "n" * 64, "has 64 characters, and 63 are allowed"),
+        ("multisliceParams", {"nodeCount": 1, "nodeIdPrefix": "n"}, "multisliceParams.nodeCount: 1 is below 2"),
+        ("multisliceParams", {"nodeCount": 11, "nodeIdPrefix": "n" * 61}, f"{'n' * 61}-10 has 64 characters"),
         (f"{NODE}.acceleratorType", None, "exactly one of acceleratorType and acceleratorConfig"),
         (f"{NODE}.acceleratorConfig", {"type": "V2", "topology": "2x2"}, "exactly one of acceleratorType and"),
         (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: it is not a TPU size"),
@@ -148,6 +148,23 @@ def test_an_invalid_config_has_one_error(path: str, value: Any, expected: str) -
     assert schemas.is_valid("cloud-tpu", body)
     (problem,) = cloud_tpu.rules(body, CATALOG)
     assert expected in problem.message
+
+
+@pytest.mark.parametrize(
+    ("size", "disk", "problems"),
+    [
+        ("v5litepod-8", {"mode": "READ_WRITE"}, []),
+        ("v5litepod-16", {"mode": "READ_ONLY"}, []),
+        ("v5litepod-16", {"mode": "READ_WRITE"}, ["mode: 4 hosts cannot attach one disk for writing"]),
+        ("v5litepod-16x2", {}, ["sourceDisk: 8 hosts cannot attach one disk for writing"]),
+    ],
+)
+def test_several_hosts_only_read_a_disk(size: str, disk: dict[str, str], problems: list[str]) -> None:
+    """A disk is attached for writing to one host at most, which is also the API's default mode."""
+    body = cloud_tpu.request_body(job("cloud-tpu", size, environment={"region": "us-west4"}))
+    body["tpu"]["nodeSpec"][0]["node"]["dataDisks"] = [{"sourceDisk": "projects/p/zones/us-west4-a/disks/d", **disk}]
+    messages = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
+    assert messages == [f"tpu.nodeSpec[0].node.dataDisks[0].{text}" for text in problems]
 
 
 @pytest.mark.parametrize("other", [{"guaranteed": {}}, {"reservationName": "projects/p/locations/z/reservations/r"}])

@@ -1,9 +1,11 @@
-"""The startup script of Cloud TPU, run by a real bash with stubs of docker, curl and sleep."""
+"""The startup script of Cloud TPU, run by a real bash with stubs of docker, curl, gcsfuse, apt and sleep."""
 
+import base64
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,13 +20,36 @@ case "$1" in
   container) [ -e "$STATE/trainer" ] ;;
   login) cat > "$STATE/password"; echo "$DOCKER_CONFIG" > "$STATE/config"; echo secret > "$DOCKER_CONFIG/config.json" ;;
   pull) echo x >> "$STATE/pulls"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] ;;
-  run) [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && touch "$STATE/trainer" ;;
+  run) env -0 > "$STATE/environment"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && touch "$STATE/trainer" ;;
 esac
 """
 CURL = r"""
-printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).curl"
-echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}'
+arguments=()
+for argument in "$@"; do
+  [[ $argument == @/dev/fd/* ]] && argument="pipe: $(<"${argument#@}")"
+  arguments+=("$argument")
+done
+printf '%s\0' "${arguments[@]}" > "$CALLS/$(ls "$CALLS" | wc -l).curl"
+case "${!#}" in
+  */token) echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}' ;;
+  *:access) [ -z "${NO_SECRET:-}" ] || exit 22
+    printf '{\n  "name": "secrets/s/versions/3",\n  "payload": {\n    "data": "%s",\n    "dataCrc32c": "1"\n  }\n}\n' \
+      "$(base64 --wrap=0 "$STATE/secret")" ;;
+esac
 """
+RECORD = 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).${0##*/}"'
+APT = (
+    RECORD
+    + """
+[[ $* == *install* && $(ls "$CALLS"/*.apt-get | wc -l) -gt ${APT_FAILING:-0} ]] || exit "$(($# == 3 ? 0 : 1))"
+cp "$STATE/gcsfuse" "${0%/*}/gcsfuse"
+"""
+)
+"""The package installs the program; calls before the number in APT_FAILING do not."""
+
+
+MOVED = ("run/tpucfg", "mnt/tpucfg", "etc/apt/sources.list.d", "usr/share/keyrings")
+"""Folders of the script that a test cannot write to; the files in them are below `state/root`."""
 
 
 class Host:
@@ -36,11 +61,17 @@ class Host:
             subfolder.mkdir(parents=True)
         program(self.programs, "docker", DOCKER)
         program(self.programs, "curl", CURL)
-        program(self.programs, "sleep", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).sleep"')
+        program(self.programs, "sleep", RECORD)
+        program(self.programs, "apt-get", APT)
+        program(self.state, "gcsfuse", RECORD + '; touch "${!#}/mounted"')
+        program(self.programs, "mountpoint", '[ -e "${!#}/mounted" ]')
 
     def boot(self, script: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
-        """Run the script as the metadata agent does."""
+        """Run the script as the metadata agent does, with its folders outside of the home of root moved."""
         file = self.state / "startup-script"
+        for folder in MOVED:
+            (self.state / "root" / folder).mkdir(parents=True, exist_ok=True)
+            script = script.replace(f"/{folder}/", f"{self.state}/root/{folder}/")
         file.write_bytes(script.encode())
         paths = {"CALLS": str(self.calls_folder), "STATE": str(self.state), "PATH": f"{self.programs}:/usr/bin:/bin"}
         return subprocess.run(["/bin/bash", file], env=paths | variables, capture_output=True, check=False)
@@ -81,6 +112,7 @@ def test_the_container_is_started(host: Host) -> None:
     ]
 
 
+BOUNDED = {"max_run_duration": "12h", "restarts": 2}
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 HOSTILE = st.sampled_from(
     ("'", '"', "$(id)", "`id`", "$HOME", "\\", "\n", "; exit 3", "&& false", "{{ x }}", "{% raw %}")
@@ -154,5 +186,112 @@ def test_the_script_passes_shellcheck() -> None:
     """Shellcheck has no remark about a script with or without login, flags and variables."""
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is missing")
-    for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12")):
+    everything = {**BOUNDED, "secrets": {"A": "a/1"}, "mounts": {"/data": "${bucket}"}}
+    full = cloud_tpu.startup_script(job("cloud-tpu", "v2-32", trainer=everything))
+    watchdog = full.split("END_OF_WATCHDOG")[1].partition("\n")[2]
+    for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12"), full, watchdog):
         subprocess.run(["shellcheck", "--shell=bash", "-"], input=script.encode(), check=True)
+
+
+def secret_script(**changes: Any) -> str:
+    """Return the script of a job with one secret."""
+    trainer = {"secrets": {"WANDB_API_KEY": "wandb/3"}, **changes}
+    return cloud_tpu.startup_script(job("cloud-tpu", "v2-8", trainer=trainer))
+
+
+VALUES_OF_SECRETS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | HOSTILE
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    value=VALUES_OF_SECRETS
+    | st.sampled_from(["a\nb", "-----BEGIN KEY-----\nMII\n-----END KEY-----\n", "\n\n", "x" * 65536])
+)
+def test_a_secret_reaches_the_container_unchanged(tmp_path: Path, value: str) -> None:
+    """The container's variable has the secret's value to the last line break, and no argument and no output has it."""
+    shutil.rmtree(tmp_path)
+    host = Host(tmp_path)
+    (host.state / "secret").write_text(f"secret:{value}", newline="")
+    completed = host.boot(secret_script())
+    assert completed.returncode == 0, completed.stderr
+    (call,) = host.calls("docker", "run")
+    assert call[call.index("--env") : call.index("--env") + 2] == ["--env", "WANDB_API_KEY"]
+    environment = (host.state / "environment").read_bytes().split(b"\0")
+    assert f"WANDB_API_KEY=secret:{value}".encode() in environment
+    assert all("secret:" not in word for name in ("docker", "curl") for words in host.calls(name) for word in words)
+    assert b"secret:" not in completed.stdout + completed.stderr
+
+
+def test_a_secret_is_fetched_from_secret_manager(host: Host) -> None:
+    """The version of the spec is read with the account's token, which is in a pipe and in no argument list."""
+    (host.state / "secret").write_text("value")
+    assert host.boot(secret_script()).returncode == 0
+    fetch = host.calls("curl")[-1]
+    assert fetch[-1] == "https://secretmanager.googleapis.com/v1/projects/my-project/secrets/wandb/versions/3:access"
+    assert "pipe: Authorization: Bearer ya29.of-the-host" in fetch
+
+
+def test_a_trace_of_the_script_shows_no_secret(host: Host) -> None:
+    """Even `set -x` before the script prints no value."""
+    (host.state / "secret").write_text("hunter2")
+    script = secret_script().replace("set -euo pipefail", "set -xeuo pipefail", 1)
+    completed = host.boot(script)
+    assert completed.returncode == 0
+    assert b"+ " in completed.stderr
+    assert b"hunter2" not in completed.stderr
+    assert base64.b64encode(b"hunter2") not in completed.stderr
+
+
+@pytest.mark.parametrize(("value", "variables"), [(b"value", {"NO_SECRET": "1"}), (b"", {}), (b"a\0b", {})])
+def test_a_secret_that_cannot_be_fetched_ends_the_job(host: Host, value: bytes, variables: dict[str, str]) -> None:
+    """A refused request, an empty value and one with a zero byte start no container, and leave nothing."""
+    (host.state / "secret").write_bytes(value)
+    assert host.boot(secret_script(), **variables).returncode != 0
+    assert host.calls("docker", "run") == []
+    assert list((host.state / "root/run/tpucfg").iterdir()) == []
+
+
+def test_no_secret_is_left_on_the_host(host: Host) -> None:
+    """The files of the values are gone once the container has them."""
+    (host.state / "secret").write_text("value")
+    assert host.boot(secret_script()).returncode == 0
+    assert list((host.state / "root/run/tpucfg").iterdir()) == []
+
+
+def mount_script() -> str:
+    """Return the script of a job that mounts its bucket and a folder of another one."""
+    mounts = {"/data": "gs://shared/corpus/v2", "/out": "${bucket}"}
+    return cloud_tpu.startup_script(job("cloud-tpu", "v2-8", trainer={"mounts": mounts}))
+
+
+def test_buckets_are_mounted_and_shown_in_the_container(host: Host) -> None:
+    """Each bucket is mounted on the host by gcsfuse, which is installed once, and the container shows the mounts."""
+    completed = host.boot(mount_script())
+    assert completed.returncode == 0, completed.stderr
+    root = host.state / "root"
+    options = ["--implicit-dirs", "-o", "allow_other", "--file-mode=666", "--dir-mode=777"]
+    assert host.calls("gcsfuse") == [
+        [*options, "--only-dir=corpus/v2", "shared", f"{root}/mnt/tpucfg/0"],
+        [*options, "my-bucket", f"{root}/mnt/tpucfg/1"],
+    ]
+    (call,) = host.calls("docker", "run")
+    mounts = [call[number + 1] for number, word in enumerate(call) if word == "--mount"]
+    assert mounts == [
+        f"type=bind,source={root}/mnt/tpucfg/0,target=/data,bind-propagation=rslave",
+        f"type=bind,source={root}/mnt/tpucfg/1,target=/out,bind-propagation=rslave",
+    ]
+    assert [call[-2:] for call in host.calls("apt-get") if "install" in call] == [["--yes", "gcsfuse=3.*"]]
+    (list_file,) = (root / "etc/apt/sources.list.d").iterdir()
+    assert "https://packages.cloud.google.com/apt gcsfuse-" in list_file.read_text()
+
+
+def test_a_failed_installation_is_repeated(host: Host) -> None:
+    """An apt server that fails twice delays the mount by 10 and 20 seconds."""
+    assert host.boot(mount_script(), APT_FAILING="4").returncode == 0
+    assert host.calls("sleep") == [["10"], ["20"]]
+
+
+def test_a_bucket_that_cannot_be_mounted_ends_the_job(host: Host) -> None:
+    """Without its mounts the program is not started."""
+    assert host.boot(mount_script(), APT_FAILING="99").returncode != 0
+    assert host.calls("docker", "run") == []

@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,20 @@ from hypothesis import strategies as st
 from jobs import CATALOG, IMAGE, job, leaves, parts, project
 from tpucfg import schemas
 from tpucfg.targets import SubmissionError, gke, target_named
+from tpucfg.targets.companions import combined
+from tpucfg.targets.gke.jobset import escape_dollars
 from tpucfg.targets.interface import origin_of
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}
+RESERVED = {"reservation": "projects/shared/reservations/r"}
+TRAINER: dict[str, Any] = {
+    "secrets": {"HF_TOKEN": "hf/3", "WANDB_API_KEY": "projects/shared/secrets/wandb/versions/7"},
+    "mounts": {"/ckpt": "${bucket}", "/data": "gs://public/c4/en"},
+    "restarts": 3,
+    "max_run_duration": "12h",
+}
+"""A trainer with every setting of its surroundings."""
 SUPPORTED = [slice_ for slice_ in CATALOG.all() if "gke" in slice_.targets]
 
 
@@ -25,7 +36,6 @@ def test_a_single_host_is_one_pod() -> None:
         "kind": "JobSet",
         "metadata": {"name": "mnist-dev-v6e-1", "namespace": "default"},
         "spec": {
-            "failurePolicy": {"maxRestarts": 0},
             "replicatedJobs": [
                 {
                     "name": "slice",
@@ -71,15 +81,21 @@ def test_a_single_host_is_one_pod() -> None:
 
 
 def test_every_option_is_a_field() -> None:
-    """Queue, labels, namespace, account, reservation, variables and run id are in the fields of Kubernetes."""
+    """Queue, priority, labels, namespace, account, pull secrets, variables and run id are in Kubernetes' fields."""
     body = gke.request_body(
         job(
             "gke",
             "v6e-16",
             run="a1",
             environment=EAST | {"labels": {"team": "vision", "note": ""}},
-            options={"queue": "tpu", "namespace": "training", "service_account": "trainer", "reservation": "mine"},
-            trainer={"env": {"A": "1"}},
+            options={
+                "queue": "tpu",
+                "priority": "high",
+                "namespace": "training",
+                "service_account": "trainer",
+                "image_pull_secrets": ["registry", "mirror"],
+            },
+            trainer={"env": {"A": "1"}, "xla_flags": {"v6e": ["--x=true", "--y=1"], "v5p": ["--z=1"]}},
         )
     )
     job_spec, pod = parts(body)
@@ -91,8 +107,12 @@ def test_every_option_is_a_field() -> None:
     }
     assert (job_spec["parallelism"], job_spec["completions"]) == (4, 4)
     assert pod["serviceAccountName"] == "trainer"
-    assert pod["nodeSelector"]["cloud.google.com/reservation-name"] == "mine"
-    assert pod["containers"][0]["env"] == [{"name": "A", "value": "1"}]
+    assert pod["priorityClassName"] == "high"
+    assert pod["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
+    assert pod["containers"][0]["env"] == [
+        {"name": "A", "value": "1"},
+        {"name": "LIBTPU_INIT_ARGS", "value": "--x=true --y=1"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,11 +180,17 @@ def test_every_size_fits_schema_and_rules() -> None:
         for machine in slice_.machines:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
-            options = {"queue": "q", "reservation": "r"}
-            body = gke.request_body(job("gke", slice_.size, environment=labels, options=options, overrides=override))
+            settings: dict[str, Any] = {
+                "options": {"queue": "q", "priority": "high"},
+                "environment": labels,
+                "overrides": override,
+            }
+            full = job("gke", slice_.size, trainer=TRAINER, capacity=RESERVED, **settings)
+            body = gke.request_body(full)
             assert schemas.is_valid("gke", body)
             assert list(gke.rules(body, CATALOG)) == []
-            assert [path for path in leaves(body) if origin_of(target_named("gke").ORIGINS, path) is None] == []
+            whole = combined(body, gke.companions(full))
+            assert [path for path in leaves(whole) if origin_of(target_named("gke").ORIGINS, path) is None] == []
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
@@ -195,7 +221,7 @@ def expanded_by_kubernetes(text: str) -> str:
 @given(st.text(st.sampled_from("$()Aé ")) | st.text())
 def test_arguments_reach_the_container_unchanged(text: str) -> None:
     """With any dollar signs and parentheses, the container gets the value of the spec."""
-    assert expanded_by_kubernetes(gke.escape_dollars(text)) == text
+    assert expanded_by_kubernetes(escape_dollars(text)) == text
 
 
 def test_arguments_and_variables_are_escaped() -> None:
@@ -236,7 +262,7 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     """The parser of kubectl accepts the flags of every command; without a cluster, the command fails afterwards."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
-    submission = gke.submission(job("gke", "v6e-16", environment=EAST))
+    submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
     for command in (submission.start, submission.watch, submission.delete):
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 from jobs import CATALOG, compiled, job, parts
 from tpucfg import schemas
 from tpucfg.targets import RequestBody, gke
-from tpucfg.targets.gke_rules import max_name_length
+from tpucfg.targets.gke.rules import max_name_length
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
 LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
@@ -47,11 +47,14 @@ def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any]
     assert errors == [expected]
 
 
-@pytest.mark.parametrize(("pods", "max_length"), [(1, 47), (10, 47), (11, 46), (100, 46), (101, 45)])
-def test_the_name_limit_depends_on_the_pods(pods: int, max_length: int) -> None:
+@pytest.mark.parametrize(
+    ("pods", "replicas", "max_length"),
+    [(1, 1, 47), (10, 1, 47), (11, 1, 46), (100, 1, 46), (101, 1, 45), (4, 10, 47), (4, 11, 46), (11, 101, 44)],
+)
+def test_the_name_limit_depends_on_pods_and_slices(pods: int, replicas: int, max_length: int) -> None:
     """A pod's name of at most 63 characters has the JobSet's name, the job's name, two indexes and five letters."""
-    assert max_name_length("slice", pods) == max_length
-    assert len("j" * max_length + f"-slice-0-{pods - 1}-abcde") == 63
+    assert max_name_length("slice", pods, replicas=replicas) == max_length
+    assert len("j" * max_length + f"-slice-{replicas - 1}-{pods - 1}-abcde") == 63
 
 
 def test_the_run_id_counts_towards_the_name() -> None:

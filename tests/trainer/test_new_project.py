@@ -104,7 +104,7 @@ def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> No
 def test_dockerfile_builds_the_image_of_the_spec(framework: str, target: str, tmp_path: Path) -> None:
     """The Dockerfile has the command that builds the spec's image, a pinned base, and the files of .dockerignore."""
     folder = trainers.new(tmp_path / "mnist", framework, target).folder
-    image = project((folder / "tpucfg.yaml").read_text()).trainer.image
+    image = project((folder / "tpucfg.yaml").read_text()).base.trainer.image
     lines = (folder / "trainer" / "Dockerfile").read_text().splitlines()
     words = [line.split() for line in lines if line and not line.startswith("#")]
 

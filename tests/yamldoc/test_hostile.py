@@ -54,13 +54,12 @@ NAMED_THINGS: Final[dict[str, Any]] = {
     "setting": lambda text: {"training__steps": {text: 1}},
     "account": lambda text: {"targets": {"vertex-ai": {"service_account": text}}},
     "namespace": lambda text: {"targets": {"gke": {"namespace": text}}, "target": "gke", "sizes": ["v5litepod-4"]},
-    "reservation": lambda text: {"targets": {"vertex-ai": {"reservation": text}}},
+    "reservation": lambda text: {"capacity": {"reservation": text}},
 }
 """The change to the spec that uses a text as the name of a thing."""
 TOLERATED: Final = {
     ("context", "con:"),
-    ("reservation", "A" * 300),
-    *((thing, "nul.") for thing in ("context", "flag", "setting", "reservation")),
+    *((thing, "nul.") for thing in ("context", "flag", "setting")),
 }
 """Names that are valid for a thing, because colons, dots or capitals are allowed there and no path is made of it."""
 

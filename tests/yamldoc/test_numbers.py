@@ -28,7 +28,7 @@ def test_an_alias_keeps_the_source_text() -> None:
     text = _as_text(spec(training__learning_rate=0), '"learning_rate": 0', '"learning_rate": &r 1e-3')
     loaded_project = project(_as_text(text, '"image"', '"args": {"r": [0.10, 2]}, "image"'))
     assert loaded_project.training.learning_rate == Number(Fraction(1, 1000), "1e-3")
-    assert loaded_project.trainer.args[0].values == ("0.10", "2")
+    assert loaded_project.base.trainer.args[0].values == ("0.10", "2")
 
 
 def _as_text(data: Any, old: str, new: str) -> str:

@@ -29,6 +29,7 @@ LEFT_OUT = {
         "selfLink",
         "uid",
     },
+    "PersistentVolumeClaim": {"status"},
     "PodSpec": {"ephemeralContainers"},
 }
 """Fields by message that a file must not contain.
@@ -44,8 +45,8 @@ _TERMINATION_MESSAGE = "FallbackToLogsOnError File"
 _INCLUSION = "Honor Ignore"
 _PROFILE = "Localhost RuntimeDefault Unconfined"
 
-# Taken from the constants of k8s.io/api v0.34.1: https://github.com/kubernetes/api/blob/v0.34.1/core/v1/types.go,
-# …/batch/v1/types.go and https://github.com/kubernetes/apimachinery/blob/v0.34.1/pkg/apis/meta/v1/types.go.
+# Taken from the constants of k8s.io/api v0.36.0: https://github.com/kubernetes/api/blob/v0.36.0/core/v1/types.go,
+# …/batch/v1/types.go and https://github.com/kubernetes/apimachinery/blob/v0.36.0/pkg/apis/meta/v1/types.go.
 ENUMS = {
     "AppArmorProfile.type": _PROFILE,
     "AzureDiskVolumeSource.cachingMode": "None ReadOnly ReadWrite",
@@ -56,7 +57,7 @@ ENUMS = {
     "ContainerPort.protocol": "SCTP TCP UDP",
     "ContainerResizePolicy.resourceName": "cpu memory",
     "ContainerResizePolicy.restartPolicy": "NotRequired RestartContainer",
-    "ContainerRestartRule.action": "Restart",
+    "ContainerRestartRule.action": "Restart RestartAllContainers",
     "ContainerRestartRuleOnExitCodes.operator": "In NotIn",
     "HTTPGetAction.scheme": "HTTP HTTPS",
     "ImageVolumeSource.pullPolicy": _PULL,
@@ -79,7 +80,7 @@ ENUMS = {
     "SeccompProfile.type": _PROFILE,
     "SecurityContext.procMount": "Default Unmasked",
     "Toleration.effect": "NoExecute NoSchedule PreferNoSchedule",
-    "Toleration.operator": "Equal Exists",
+    "Toleration.operator": "Equal Exists Gt Lt",
     "TopologySpreadConstraint.nodeAffinityPolicy": _INCLUSION,
     "TopologySpreadConstraint.nodeTaintsPolicy": _INCLUSION,
     "TopologySpreadConstraint.whenUnsatisfiable": "DoNotSchedule ScheduleAnyway",
@@ -119,7 +120,7 @@ _SCALARS: Mapping[str, Schema] = {
     "object": {"type": ["integer", "string"]},  # in a pod only IntOrString, a port by number or name, has no other type
     "str": {"type": "string"},
 }
-_CONTAINER = re.compile(r"^(?:list\[|dict\(str, )(.+)[\])]$")
+_CONTAINER = re.compile(r"^(?:list|dict)\[(?:str, )?(.+)\]$")
 _DOCUMENTED = re.compile(r"\.  # noqa: E501\s+(?!\s|:return:)(.+?)  # noqa: E501", re.DOTALL)
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tpucfg.schemas.error_context import resolve_references
+from tpucfg.spec.layers import LAYERED
+
 Schema: TypeAlias = Mapping[str, Any]
 
 PLACEHOLDER_NAMES: Final = {
@@ -15,6 +18,9 @@ PLACEHOLDER_NAMES: Final = {
     "labels": "label",
     "args": "flag",
     "env": "variable",
+    "secrets": "variable",
+    "mounts": "folder",
+    "xla_flags": "generation",
     "steps": "figure",
     "flags": "figure",
     "<size>": "figure",
@@ -45,27 +51,20 @@ class Key(NamedTuple):
 
 
 def keys(schema: Schema) -> Iterator[Key]:
-    """Yield every key that the schema allows, from the top down."""
-    yield from _below(schema, schema.get("$defs", {}), (), ())
+    """Yield every key that the schema allows, from the top down; those below a layered key at the top only."""
+    yield from _below(schema, schema, (), ())
 
 
-def _below(schema: Schema, defs: Schema, path: tuple[str, ...], instances: tuple[str, ...]) -> Iterator[Key]:
-    for name, value_schema in schema.get("properties", {}).items():
-        key = Key((*path, name), _resolved(value_schema, defs), name in schema.get("required", ()), (*instances, name))
+def _below(schema: Schema, root: Schema, path: tuple[str, ...], instances: tuple[str, ...]) -> Iterator[Key]:
+    for name, reference in schema.get("properties", {}).items():
+        value_schema = resolve_references(root, reference)
+        key = Key((*path, name), value_schema, name in schema.get("required", ()), (*instances, name))
         yield key
-        yield from _below(key.schema, defs, key.path, key.instances)
-    value_schema = schema.get("additionalProperties")
-    if isinstance(value_schema, dict):
+        if not path or name not in LAYERED:
+            yield from _below(key.schema, root, key.path, key.instances)
+    if isinstance(schema.get("additionalProperties"), dict):
+        value_schema = resolve_references(root, schema["additionalProperties"])
         example = schema["propertyNames"]["examples"][0]
-        key = Key(
-            (*path, f"<{PLACEHOLDER_NAMES[path[-1]]}>"), _resolved(value_schema, defs), False, (*instances, example)
-        )
+        key = Key((*path, f"<{PLACEHOLDER_NAMES[path[-1]]}>"), value_schema, False, (*instances, example))
         yield key
-        yield from _below(key.schema, defs, key.path, key.instances)
-
-
-def _resolved(schema: Schema, defs: Schema) -> Schema:
-    """Return the schema with its reference resolved; keywords beside the reference take precedence."""
-    if "$ref" not in schema:
-        return schema
-    return {**defs[schema["$ref"].rpartition("/")[2]], **schema}
+        yield from _below(key.schema, root, key.path, key.instances)

@@ -12,6 +12,7 @@ from tpucfg.spec.project import Number
 
 KINDS: Final[Mapping[str, str]] = {
     "batch_size": "batch",
+    "grad_accum": "batch",
     "train_steps": "steps",
     "epochs": "steps",
     "learning_rate": "rate",
@@ -22,7 +23,7 @@ RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
 
 
 def ladder_chart(rungs: Sequence[Rung]) -> Chart:
-    """Return the chart of batch size, steps or epochs, and learning rate of each rung."""
+    """Return the chart of batch size, accumulation, steps or epochs, and learning rate of each rung."""
     columns = tuple(_columns(rungs))
     has_rings = any(cell.is_ring for column in columns for cell in column.cells)
     return Chart("What changes with the cores", chart_rows(rungs), columns, (RING_NOTE,) if has_rings else ())
@@ -35,6 +36,8 @@ def chart_rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
 
 def _columns(rungs: Sequence[Rung]) -> Iterator[Column]:
     for figure, kind in KINDS.items():
+        if figure == "grad_accum" and all(rung.grad_accum is None for rung in rungs):
+            continue  # one micro-batch on every rung
         cells = tuple(_cell(rung, figure) for rung in rungs)
         values = [cell.value for cell in cells if cell.value is not None]
         if values:
@@ -59,6 +62,7 @@ def _number(text: str | None) -> tuple[str, Fraction | None]:
 
 _READERS: Final[Mapping[str, Callable[[Rung], tuple[str, Fraction | None]]]] = {
     "batch_size": lambda rung: _count(rung.batch_size),
+    "grad_accum": lambda rung: _count(rung.grad_accum or 1),
     "train_steps": lambda rung: _count(rung.train_steps),
     "epochs": lambda rung: _number(rung.epochs),
     "learning_rate": lambda rung: _number(rung.learning_rate),

@@ -41,14 +41,15 @@ def _summary(rungs: Sequence[Rung], tuned_on: str) -> str:
 
 
 def _examples_text(rungs: Sequence[Rung]) -> str:
-    """Return the examples or epochs of a run, which scaling keeps constant."""
+    """Return the examples, tokens or epochs of a run, which scaling keeps constant."""
     if rungs[0].epochs:
         epochs = "1 epoch" if rungs[0].epochs == "1" else f"{rungs[0].epochs} epochs"
         return f"{epochs} on every rung" if len(rungs) > 1 else epochs
-    counts = [rung.examples or 0 for rung in rungs]
+    unit = "tokens" if all(rung.tokens for rung in rungs) else "examples"
+    counts = [(rung.tokens if unit == "tokens" else rung.examples) or 0 for rung in rungs]
     lowest, highest = (count_text(count, max_length=MAX_PROSE_COUNT_LENGTH) for count in (min(counts), max(counts)))
     if len(rungs) == 1:
-        return f"{lowest} examples"
+        return f"{lowest} {unit}"
     # Rounding up the steps may add examples. Different long counts may round to equal texts, so both are compared.
     same = "the same " if min(counts) == max(counts) else ""
-    return f"{same}{lowest}{'' if lowest == highest else f' to {highest}'} examples on every rung"
+    return f"{same}{lowest}{'' if lowest == highest else f' to {highest}'} {unit} on every rung"

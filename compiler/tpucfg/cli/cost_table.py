@@ -4,14 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
+from tpucfg.plan import Rung
 from tpucfg.results.cost import Cost
 from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.spec.settings import CapacityKind
 from tpucfg.text_format import listed
 
 
 def cost_cells(status: LadderStatus) -> dict[str, dict[str, str]]:
-    """Return the cost columns of each rung, by size; without hours if no rung has any."""
-    return {rung.size: _cells(cost, rung.size, status) for rung, cost in zip(status.rungs, status.costs, strict=True)}
+    """Return the cost columns of each rung, by size; without capacity if all is on-demand, without unknown hours."""
+    has_capacity = any(capacity != "on-demand" for capacity in status.capacities)
+    return {
+        rung.size: ({"capacity": capacity} if has_capacity else {}) | _cells(cost, rung.size, status)
+        for rung, cost, capacity in zip(status.rungs, status.costs, status.capacities, strict=True)
+    }
 
 
 def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:
@@ -24,15 +30,21 @@ def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:
 
 def cost_note(status: LadderStatus) -> Iterator[str]:
     """Yield a note about each value that the cost cannot be computed without."""
-    priced = zip(status.rungs, status.costs, strict=True)
-    if unpriced := sorted({rung.slice.generation for rung, cost in priced if cost.usd_per_hour is None}):
-        yield f"the spec has no price for {listed(unpriced)}"
+    priced = zip(status.rungs, status.costs, status.capacities, strict=True)
+    unpriced = {_priced_as(rung, capacity) for rung, cost, capacity in priced if cost.usd_per_hour is None}
+    if unpriced:
+        yield f"the spec has no price for {listed(sorted(unpriced))}"
     if _has_hours(status):
         return
     if status.rungs[0].examples is None:
         yield "the cost of a run is unknown: its length is given in epochs, not in examples"
     else:
         yield "the cost of a run is not known yet: no rung has a record of examples_per_second"
+
+
+def _priced_as(rung: Rung, capacity: CapacityKind) -> str:
+    """Return the name of a price: the generation, with the capacity unless it is the default."""
+    return rung.slice.generation if capacity == "on-demand" else f"{rung.slice.generation} {capacity}"
 
 
 def _has_hours(status: LadderStatus) -> bool:

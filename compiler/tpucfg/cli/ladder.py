@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.ladder_table import cost_notes, ladder_table
+from tpucfg.cli.ladder_table import cost_notes, ladder_table, parallelism_data
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import (
     SPEC,
@@ -120,7 +120,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
                 "environments": group.environments,
                 "region": group.region,
                 "target": group.target,
-                "rungs": [_rung_data(rung, ladders.cost_status(group)) for rung in group.rungs],
+                "rungs": [_rung_data(rung, group.rungs, ladders.cost_status(group)) for rung in group.rungs],
             }
             for group in ladders.groups
         ],
@@ -129,7 +129,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
     yield json_text(document).rstrip("\n")
 
 
-def _rung_data(rung: Rung, status: "LadderStatus | None") -> dict[str, Any]:
+def _rung_data(rung: Rung, rungs: Sequence[Rung], status: "LadderStatus | None") -> dict[str, Any]:
     figures = {
         "size": rung.size,
         "chips": rung.slice.chips,
@@ -143,7 +143,7 @@ def _rung_data(rung: Rung, status: "LadderStatus | None") -> dict[str, Any]:
         "epochs": float(Number.read(rung.epochs).value) if rung.epochs else None,
         "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
         "examples": rung.examples,
-    }
+    } | parallelism_data(rung, rungs)
     if status is None:
         return figures
     from tpucfg.cli.cost_table import cost_data

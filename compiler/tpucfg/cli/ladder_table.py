@@ -1,12 +1,12 @@
 """The table of a ladder: its columns, and the cells of each rung."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tpucfg.number_format import format_figure, format_number
 from tpucfg.plan import Rung
 from tpucfg.plan.grouping import LadderGroup
-from tpucfg.plan.rung import rung_figures
+from tpucfg.plan.rung import rung_figures, shows_parallelism
 from tpucfg.spec.project import Training
 
 # The costs are imported by the functions that show them: a ladder without prices does not need the results.
@@ -31,8 +31,25 @@ def ladder_table(group: LadderGroup, training: Training, status: "LadderStatus |
         status: The measurements that the cost is computed from; None for a table without cost.
     """
     costs = _cost_cells(status) if status else {}
-    rows = [{**_cells(rung, training), **costs.get(rung.size, {})} for rung in group.rungs]
+    rows = [{**_cells(rung, group.rungs, training), **costs.get(rung.size, {})} for rung in group.rungs]
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+def parallelism_data(rung: Rung, rungs: Sequence[Rung]) -> dict[str, Any]:
+    """Return the split of devices and batch, and the tokens, as data for JSON: only where the ladder has them."""
+    data: dict[str, Any] = {}
+    if shows_parallelism(rungs):
+        data |= {
+            "slices": rung.slice.slices,
+            "devices": rung.slice.devices,
+            "data_parallel": rung.data_parallel,
+            "model_parallel": rung.model_parallel,
+            "grad_accum": rung.grad_accum or 1,
+            "micro_batch_size": int(rung.micro_batch),
+        }
+    if rung.sequence_length is not None:
+        data |= {"sequence_length": rung.sequence_length, "tokens": rung.tokens}
+    return data
 
 
 def cost_notes(status: "LadderStatus | None") -> Iterator[str]:
@@ -52,21 +69,47 @@ def _cost_cells(status: "LadderStatus") -> Mapping[str, Mapping[str, str]]:
     return cost_cells(status)
 
 
-def _cells(rung: Rung, training: Training) -> Mapping[str, str]:
+def _cells(rung: Rung, rungs: Sequence[Rung], training: Training) -> Mapping[str, str]:
+    """Return the cells of a rung by column; the columns are those of the whole ladder."""
     slice_cells = {
         "size": rung.size,
         "chips": f"{rung.slice.chips:,}",
         "cores": f"{rung.slice.cores:,}",
         "hosts": f"{rung.slice.hosts:,}",
-        "per core": format_number(rung.per_core),
     }
     figures = {key: format_figure(text) for key, text in rung_figures(rung)}
-    return slice_cells | figures | _examples(rung, training)
+    if not shows_parallelism(rungs):
+        return slice_cells | {"per core": format_number(rung.per_core)} | figures | _run_length(rung, training)
+    batch = {"batch_size": figures["batch_size"]}
+    return slice_cells | batch | parallelism_cells(rung, rungs) | figures | _run_length(rung, training)
 
 
-def _examples(rung: Rung, training: Training) -> dict[str, str]:
-    """Return the examples seen, with the surplus that rounding a step count up adds."""
-    if rung.examples is None or training.train_steps is None:
+def parallelism_cells(rung: Rung, rungs: Sequence[Rung]) -> dict[str, str]:
+    """Return the split of the devices and of the batch; nothing for a ladder without either."""
+    if not shows_parallelism(rungs):
         return {}
-    surplus = rung.examples - training.batch_size * training.train_steps
-    return {"examples": f"{rung.examples:,}" + (f" ({surplus:+,})" if surplus else "")}
+    has_model_parallelism = any(other.model_parallel > 1 for other in rungs)
+    model_parallel = {"model_parallel": f"{rung.model_parallel:,}"} if has_model_parallelism else {}
+    return {
+        "data_parallel": f"{rung.data_parallel:,}",
+        **model_parallel,
+        "grad_accum": f"{rung.grad_accum or 1:,}",
+        "micro-batch": format_number(rung.micro_batch),
+    }
+
+
+def _run_length(rung: Rung, training: Training) -> dict[str, str]:
+    """Return the examples and tokens seen, with the surplus that rounding a step count up adds."""
+    cells = {}
+    if rung.examples is not None:
+        tuned_steps = training.train_steps
+        surplus = 0 if tuned_steps is None else rung.examples - training.batch_size * tuned_steps
+        cells["examples"] = _with_surplus(rung.examples, surplus)
+    if rung.tokens is not None:
+        surplus = 0 if training.train_tokens is None else rung.tokens - training.train_tokens
+        cells["tokens"] = _with_surplus(rung.tokens, surplus)
+    return cells
+
+
+def _with_surplus(count: int, surplus: int) -> str:
+    return f"{count:,}" + (f" ({surplus:+,})" if surplus else "")

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tpucfg.catalog import Catalog, Slice
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.catalog import Catalog, Generation, Slice
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import TakenByOption, format_option, require_choice
 from tpucfg.cli.table import text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
@@ -14,27 +14,54 @@ from tpucfg.text_format import corrected, format_value, json_text, listed, neare
 _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
+_NOT_KNOWN: Final = "not known"
+"""A value that no source states."""
+
 
 def sizes(
     target: TakenByOption = None,
     region: Annotated[
         str | None, typer.Option("--region", metavar="REGION", help="Show only sizes that this region offers.")
     ] = None,
+    generation: Annotated[
+        str | None,
+        typer.Option("--generation", metavar="GENERATION", help="Show only sizes of this generation, such as v6e."),
+    ] = None,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
     """List the catalog of TPU sizes: chips, topology and memory, targets, zones, and the sources of these facts.
+
+    SIZExN, such as v6e-256x2, is N slices of a size; gke and cloud-tpu take it for sizes of several hosts from v4 on.
 
     Example: tpucfg sizes --target vertex-ai --region europe-west4
     """
     require_choice(format, ("text", "json"), "--format")
     catalog = Catalog()
-    taken = [slice_ for slice_ in catalog.all() if target is None or target in slice_.targets]
+    all_sizes = catalog.all() if generation is None else _generation(catalog, generation).slices
+    taken = [slice_ for slice_ in all_sizes if target is None or target in slice_.targets]
+    if target is not None and not taken:
+        raise CommandExit(
+            ERRORS, f"{target} has no size of {generation}", f"list them all: tpucfg sizes --generation {generation}"
+        )
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
     if region is not None and not chosen:
         raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
     lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
     for line in lines:
         print(line)
+
+
+def _generation(catalog: Catalog, name: str) -> Generation:
+    """Return the generation with a name of the catalog.
+
+    Raises:
+        CommandExit: There is none; if the name is the prefix of a size or close to one, the help suggests it.
+    """
+    if name in catalog.generation_names:
+        return catalog.generation(name)
+    near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
+    hint = f"did you mean {near}?" if near else f"the generations are: {', '.join(catalog.generation_names)}"
+    raise CommandExit(USAGE, f"there is no generation {format_value(name, quoted=False)}", hint)
 
 
 def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
@@ -61,19 +88,19 @@ def _row(slice_: Slice, region: str | None) -> list[str]:
     names = [zone.name + ("" if zone.official else "*") for zone in zones]
     return [
         slice_.size,
-        str(slice_.chips),
-        str(slice_.cores),
-        _value_or_unknown(slice_.topology),
-        str(slice_.hosts),
-        _value_or_unknown(slice_.hbm_gib),
-        _value_or_unknown(slice_.peak_tflops),
+        f"{slice_.chips:,}",
+        f"{slice_.cores:,}",
+        slice_.topology or _NOT_KNOWN,
+        f"{slice_.hosts:,}",
+        _figure(slice_.hbm_gib),
+        _figure(slice_.peak_tflops),
         ", ".join(slice_.targets),
-        listed(names, _MAX_ZONES) if names else "not known",
+        listed(names, _MAX_ZONES) if names else _NOT_KNOWN,
     ]
 
 
-def _value_or_unknown(value: object) -> str:
-    return "not known" if value is None else str(value)
+def _figure(value: int | None) -> str:
+    return _NOT_KNOWN if value is None else f"{value:,}"
 
 
 def _sources(slice_: Slice) -> Iterator[str]:
@@ -92,11 +119,12 @@ def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
         "chips": slice_.chips,
         "cores": slice_.cores,
         "topology": slice_.topology,
+        "topologies": list(slice_.topologies),
         "hosts": slice_.hosts,
         "chips_per_host": slice_.chips_per_host,
         "hbm_gib": slice_.hbm_gib,
         "peak_bf16_tflops": slice_.peak_tflops,
-        "machines": [machine.name for machine in slice_.machines],
+        "machines": [machine.name for machine in (*slice_.machines, *slice_.named_machines)],
         "runtime_version": slice_.runtime_version,
         "targets": list(slice_.targets),
         "zones": [{"zone": zone.name, "kind": zone.kind, "source": zone.source} for zone in slice_.zones],

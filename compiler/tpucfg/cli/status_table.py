@@ -5,7 +5,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tpucfg.cli.cost_table import cost_cells, cost_data, cost_note
+from tpucfg.cli.ladder_table import parallelism_cells, parallelism_data
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
+from tpucfg.plan import Rung
 from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import may_run
 from tpucfg.results.ignored_records import ignored_records
@@ -38,7 +40,11 @@ def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -
     # Pairs instead of a mapping: the spec chooses the metric's name, which may equal the name of a column.
     yield "size", evaluation.size
     yield "cores", f"{evaluation.slice.cores:,}"
+    rung = ladder.rung(evaluation.size)
+    yield from parallelism_cells(rung, ladder.rungs).items()
     yield "examples/s", format_rate(evaluation.throughput)
+    if rung.sequence_length is not None:
+        yield "tokens/s", format_rate(_tokens_per_second(evaluation, rung))
     yield "per core", format_rate(evaluation.per_core)
     yield "scaling", UNKNOWN if evaluation.efficiency is None else floor_percent(evaluation.efficiency)
     if project.gate and project.gate.metric:
@@ -50,6 +56,10 @@ def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -
     if project.prices:
         yield from cost_cells(ladder)[evaluation.size].items()
     yield "status", _status_word(evaluation, ladder, project)
+
+
+def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | None:
+    return evaluation.throughput * rung.sequence_length if evaluation.throughput and rung.sequence_length else None
 
 
 def _status_word(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> str:
@@ -80,8 +90,11 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
 def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     evaluation = status.ladder.evaluations[index]
-    record = evaluation.record
-    return {
+    record, rung = evaluation.record, status.ladder.rung(evaluation.size)
+    parallelism = parallelism_data(rung, status.ladder.rungs)
+    if rung.sequence_length is not None:
+        parallelism["tokens_per_second"] = to_json_number(_tokens_per_second(evaluation, rung))
+    measurements = {
         "size": evaluation.size,
         "chips": evaluation.slice.chips,
         "cores": evaluation.slice.cores,
@@ -95,4 +108,5 @@ def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[s
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(status.ladder, evaluation.size),
         "job_changed": evaluation.size in status.ladder.outdated,
-    } | cost_data(status.ladder, evaluation.size)
+    }
+    return measurements | parallelism | cost_data(status.ladder, evaluation.size)

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +19,8 @@ from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
 from tpucfg.spec.project import Project
-from tpucfg.targets import Command, Submission, SubmissionError, target_named
+from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
+from tpucfg.targets.companions import json_value
 from tpucfg.targets.interface import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
 
@@ -47,6 +48,7 @@ def submit(
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target, run))
     submissions = _submissions(project, compiled, spec)
+    bodies = {job.name: body for job, body in compiled.request_bodies}
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
@@ -54,12 +56,14 @@ def submit(
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     if execute and allowed:
         job, submission = allowed[0]
+        for line in _terms(job, bodies[job.name], project):
+            print(line, file=sys.stderr)
         _execute(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
-        _print(job, submission, spec, target)
+        _print(job, submission, spec, target, _terms(job, bodies[job.name], project))
     if refused:
         raise CommandExit(ERRORS)
 
@@ -111,7 +115,20 @@ def _print_outdated(status: "LadderStatus", size: str) -> None:
         print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
 
 
-def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> None:
+def _terms(job: Job, body: RequestBody, project: Project) -> tuple[str, ...]:
+    """Return the lines about what is bought: the capacity, and the most that a run can cost."""
+    from tpucfg.results.run_limit import cost_limit_text
+
+    return (f"cost:   {cost_limit_text(job, body, project.prices)}", f"capacity: {_capacity(job)}")
+
+
+def _capacity(job: Job) -> str:
+    if compute_class := job.options.get("compute_class"):
+        return f"decided by the compute class {compute_class}, priced as on-demand"
+    return f"reservation {job.capacity.reservation}" if job.capacity.reservation else job.capacity.kind
+
+
+def _print(job: Job, submission: Submission, spec: Path, target: str | None, terms: Sequence[str]) -> None:
     """Print the commands of a job: all except the start command as comments, so that the output can be run."""
     print(f"# {job.name}: {job.size} on {job.target}")
     print(submission.start.bash(_render_command(job, submission, spec, target)))
@@ -119,6 +136,8 @@ def _print(job: Job, submission: Submission, spec: Path, target: str | None) -> 
     if submission.log:
         print(comment(f"# log:    {submission.log.bash()}"))
     print(comment(f"# delete: {submission.delete.bash()}"))
+    for term in terms:
+        print(comment(f"# {term}"))
     for note in submission.notes:
         print(comment(f"# {note}"))
 
@@ -143,7 +162,8 @@ def _execute(submission: Submission, config: Config, render_command: list[str]) 
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
         raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
-    text = config.text if command.config_format == "yaml" else json.dumps(config.request_body)
+    value = json_value(config.request_body, config.companions)
+    text = config.text if command.config_format == "yaml" else json.dumps(value)
     print(f"running: {command.bash(render_command)}", file=sys.stderr)
     try:
         status = _run(command, text)

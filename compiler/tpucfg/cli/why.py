@@ -13,14 +13,16 @@ from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.layer_provenance import layer_reasons, setting_reasons
-from tpucfg.plan.provenance import Reason, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
+from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema
 from tpucfg.schemas.error_context import resolve_references
 from tpucfg.spec.layers import LAYERED, layers_of
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
@@ -36,6 +38,7 @@ class _Subject(NamedTuple):
     catalog: Catalog
     job: Job
     request_body: RequestBody
+    """The request body with its companions."""
 
 
 def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -48,7 +51,8 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     if compiled.project is None or not compiled.request_bodies:
         return []
     job, request_body = compiled.request_bodies[0]
-    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in _leaves(request_body)]
+    fields = _leaves(combined(request_body, companions_of(job)))
+    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in fields]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -80,7 +84,8 @@ def why(
         raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies
     # Computed before anything is printed, as an unknown path is an error.
-    reasons = tuple(_reasons(_Subject(project, catalog, job, request_body), path))
+    subject = _Subject(project, catalog, job, combined(request_body, companions_of(job)))
+    reasons = tuple(_reasons(subject, path))
     print(f"{job.name} on {job.target}")
     for reason in reasons:
         location = f"{reason.location}: " if reason.location else "  "
@@ -107,6 +112,9 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         yield from setting_reasons(project, job, ("trainer", "args", name))
         args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
         yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
+        return
+    if (derived := name.replace("-", "_")) in DERIVED:
+        yield from derived_reasons(project, catalog.find(project.training.tuned_on) or job.slice, job.rung, derived)
         return
     own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
@@ -161,8 +169,8 @@ def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
 def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Iterator[Reason]:
     """Yield the value of a field, and its origin: `extra`, a setting of the spec, its default, or the catalog."""
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
-    extra = job.settings.source(("targets", job.target, "extra", *path))
-    if project.document.node(extra):
+    extra = extra_source(job, path)
+    if extra and project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
     origin = origin_of(target_named(job.target).ORIGINS, path)
@@ -177,6 +185,8 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
             yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(setting)}, which the spec does not set", source=origin.source)
+    elif origin.kind == "catalog" and project.document.node(override := ("overrides", job.size, origin.detail)):
+        yield Reason(dotted(override), project.document.key_location(override))
     elif origin.kind == "catalog":
         location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)

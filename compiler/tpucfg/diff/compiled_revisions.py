@@ -16,6 +16,7 @@ from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody
+from tpucfg.targets.companions import combined, companions_of
 from tpucfg.yamldoc.reader import read_file
 
 
@@ -42,8 +43,8 @@ class CompiledRevision(NamedTuple):
 
     @property
     def configs(self) -> dict[ConfigKey, Any]:
-        """The request bodies by environment and size, which equal the data of the rendered configs."""
-        return {config_key(job): body for job, body in self.request_bodies}
+        """The configs' objects by environment and size, which equal the data of the rendered configs."""
+        return {config_key(job): combined(body, companions_of(job)) for job, body in self.request_bodies}
 
 
 def config_key(job: Job) -> ConfigKey:

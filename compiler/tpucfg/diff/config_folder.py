@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.diff.change import ConfigKey
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
+from tpucfg.targets.companions import combined_data
 from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file
 
@@ -41,13 +42,13 @@ def read_folders(before: Path, after: Path) -> ConfigFolders:
     common = before_files.keys() & after_files.keys()
     equal = frozenset(key for key in common if has_equal_bytes(before_files[key], after_files[key], MAX_FILE_BYTES))
     old, new = (
-        {key: read_file(Path(file)) for key, file in files.items() if key not in equal}
+        {key: read_file(Path(file), several=True) for key, file in files.items() if key not in equal}
         for files in (before_files, after_files)
     )
     broken = [document for document in (*old.values(), *new.values()) if errors(document.findings)]
     return ConfigFolders(
-        {key: document.data for key, document in old.items()},
-        {key: document.data for key, document in new.items()},
+        {key: combined_data(document) for key, document in old.items()},
+        {key: combined_data(document) for key, document in new.items()},
         equal,
         (*old_files.findings, *new_files.findings, *collect(each for document in broken for each in document.findings)),
         {document.file: document.text for document in broken},

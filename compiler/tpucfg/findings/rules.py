@@ -42,30 +42,42 @@ _ROWS: Final = (
     Rule("TPU023", "error", "a ladder out of order"),
     Rule("TPU024", "error", "a size that the target does not support"),
     Rule("TPU025", "error", "an override or a zone for a size in no ladder"),
-    Rule("TPU026", "error", "a machine that the size does not run on"),
+    Rule("TPU026", "error", "a machine or a topology that the size does not have"),
     Rule("TPU027", "error", "a region that the target does not serve", allowable=True),
     Rule("TPU028", "error", "a bucket name that Cloud Storage refuses"),
     Rule("TPU029", "error", "two environments with one bucket"),
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
     # These rules are about the arithmetic of a rung.
-    Rule("TPU040", "error", "a batch that does not divide over the cores"),
+    Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
     Rule("TPU043", "warning", "warm-up over much of the run", allowable=True),
     Rule("TPU044", "warning", "a checkpoint interval longer than the run", allowable=True),
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
-    Rule("TPU047", "warning", "a per-core batch that changed", allowable=True),
+    Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
+    Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     # These rules are about the trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
+    # These rules are about capacity, and about settings that a service does not have.
+    Rule("TPU055", "error", "a capacity that the target does not offer"),
+    Rule("TPU056", "warning", "a capacity that Google's pages leave open", allowable=True),
+    Rule("TPU057", "error", "flex-start without a run duration that it accepts"),
+    Rule("TPU058", "warning", "spot capacity without checkpoints", allowable=True),
+    Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU066", "error", "a field of extra that the plan decides"),
+    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU068", "error", "a field of extra that adds machines or chips"),
+    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
@@ -73,13 +85,15 @@ _ROWS: Final = (
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
-    # These rules are about Pulumi stacks: their files, outputs and resources.
+    # These rules are about Pulumi stacks: their files, outputs, resources, and the access that they grant.
     Rule("TPU080", "error", "an unknown key in a stack file"),
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
     Rule("TPU083", "error", "a stack whose spec does not exist"),
     Rule("TPU084", "error", "a stack output that differs from the spec"),
     Rule("TPU085", "warning", "a stack file that Pulumi or a review does not read"),
+    Rule("TPU086", "warning", "a secret without a version"),
+    Rule("TPU087", "warning", "a mount that the stack does not grant", allowable=True),
     Rule("TPU088", "warning", "a grant to a default service account", allowable=True),
     Rule("TPU089", "warning", "a grant to a person", allowable=True),
     Rule("TPU090", "error", "a resource outside the environment's region"),
@@ -97,7 +111,11 @@ _ROWS: Final = (
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
+    # This rule is about a config, too.
+    Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
+    # This rule is about the program's texts, after the values of its placeholders are known.
+    Rule("TPU113", "error", "a placeholder without a value"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

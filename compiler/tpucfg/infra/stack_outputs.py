@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding, collect
-from tpucfg.plan.naming import bucket_of, workload_account
+from tpucfg.plan.identities import identities
+from tpucfg.plan.naming import bucket_of
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -14,12 +16,13 @@ SERVICE_AGENT: Final = "tpuAgent"
 """The output with the TPU service agent. The spec determines only its form: Google assigns the project's number."""
 _AGENT_PATTERN: Final = re.compile(r"service-[0-9]+@cloud-tpu\.iam\.gserviceaccount\.com")
 """https://cloud.google.com/iam/docs/service-agents."""
-_AGENT_PATTERN_BY_TARGET: Final = {"ai-platform": re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")}
-"""The form on targets whose service chooses the account's name."""
+_TENANT_AGENT_PATTERN: Final = re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")
+"""The form on targets whose service has the TPUs in its own project, and chooses the account's name."""
 
 
-def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[str, KeyPath]]:
+def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[Any, KeyPath]]:
     """Return each output that the spec determines, with the spec path that it follows from."""
+    accounts = list(dict.fromkeys(identity.email for identity in identities(project, environment)))
     bucket, path = bucket_of(project, environment), environment.path
     bucket_path: KeyPath = (*path, "bucket" if environment.bucket else "region")
     return {
@@ -27,7 +30,9 @@ def expected_outputs(project: Project, environment: Environment) -> Mapping[str,
         "bucketUrl": (f"gs://{bucket}", bucket_path),
         "region": (environment.region, (*path, "region")),
         "project": (environment.project, (*path, "project")),
-        "workloadServiceAccount": (workload_account(project, environment), path),
+        "workloadServiceAccount": (accounts[0], path),
+        # Only where layers give a size an account of its own.
+        **({"workloadServiceAccounts": (accounts, path)} if len(accounts) > 1 else {}),
     }
 
 
@@ -71,20 +76,21 @@ def _differences(
             yield Finding.of("TPU084", message, document.key_location((key,)), help=_update_command(environment))
     for key, (value, path) in expected.items():
         if key in outputs and outputs[key] != value:
-            actual = format_value(outputs[key], quoted=False)
+            actual, required = (format_value(text, quoted=False) for text in (outputs[key], value))
             yield Finding.of(
                 "TPU084",
-                f"the stack {environment.name} has {key} {actual}, but the spec requires {value}: jobs would use "
+                f"the stack {environment.name} has {key} {actual}, but the spec requires {required}: jobs would use "
                 "a resource that does not exist",
                 document.value_location((key,)),
                 help=f"{_update_command(environment)}; or revert the change of the spec",
-                related=((project.document.value_location(path), f"requires {key} {value}"),),
+                related=((project.document.value_location(path), f"requires {key} {required}"),),
             )
 
 
 def _service_agent(document: Document, outputs: Mapping[str, Any], environment: Environment) -> Iterator[Finding]:
     account = outputs.get(SERVICE_AGENT, "")
-    pattern = _AGENT_PATTERN_BY_TARGET.get(environment.target, _AGENT_PATTERN)
+    is_tenant = TARGET_FACTS[environment.target].has_tenant_project
+    pattern = _TENANT_AGENT_PATTERN if is_tenant else _AGENT_PATTERN
     if SERVICE_AGENT in outputs and not (isinstance(account, str) and pattern.fullmatch(account)):
         message = (
             f"the stack {environment.name} has {SERVICE_AGENT} {format_value(account, quoted=False)}, which is not a "

@@ -62,7 +62,7 @@ class Job(NamedTuple):
 
     @property
     def restarts(self) -> int | None:
-        """How often the program may be started again after it failed; None leaves the service's own rule."""
+        """Restarts of the program after a failure; None leaves the service's own rule."""
         return self.settings.trainer.restarts
 
     @property
@@ -117,7 +117,10 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
 
 
 def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
-    """Return the values of all placeholders but `${bucket}` and `${job_dir}`, which depend on the bucket's name."""
+    """Return the values of all placeholders but `${bucket}` and `${job_dir}`, which depend on the bucket's name.
+
+    A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
+    """
     return {
         "project": environment.project,
         "name": project.name,
@@ -126,6 +129,13 @@ def _placeholder_values(project: Project, environment: Environment, rung: Rung) 
         "size": rung.size,
         "cores": str(rung.slice.cores),
         "hosts": str(rung.slice.hosts),
+        "chips": str(rung.slice.chips),
+        "slices": str(rung.slice.slices),
+        "topology": rung.slice.topology or "",
+        "data_parallel": str(rung.data_parallel),
+        "model_parallel": str(rung.model_parallel),
+        "grad_accum": str(rung.grad_accum or 1),
+        "sequence_length": str(rung.sequence_length or ""),
     }
 
 

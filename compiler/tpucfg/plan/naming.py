@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from tpucfg.catalog import Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.spec.project import Environment, Project
 
 MAX_BUCKET_LENGTH: Final = 63
@@ -64,26 +65,41 @@ def zone_of(environment: Environment, slice_: Slice) -> str | None:
     return environment.zones.get(slice_.size) or (zones[0].name if zones else None)
 
 
-def named_account(project: Project, environment: Environment) -> str | None:
-    """Return the e-mail address of the service account that the spec sets; None if it sets none."""
-    # On gke, service_account is a Kubernetes account, which impersonates the stack's account.
-    if environment.target == "gke":
+def named_account(project: Project, environment: Environment, size: str = "") -> str | None:
+    """Return the e-mail address of the service account that the spec sets; None if it sets none.
+
+    Args:
+        project: The project with the layered settings.
+        environment: The environment of the job.
+        size: The job's size; without one, the settings of the environment alone count.
+    """
+    # A Kubernetes account impersonates the stack's account.
+    if TARGET_FACTS[environment.target].runs_pods:
         return None
-    settings = project.settings[environment.name, ""]
+    settings = project.settings[environment.name, size]
     email: str | None = settings.targets.get(environment.target, {}).get("service_account")
     return email
 
 
-def workload_account(project: Project, environment: Environment) -> str:
-    """Return the e-mail address of the service account that the jobs run as: that of the spec, or of the stack."""
+def workload_account(project: Project, environment: Environment, size: str = "") -> str:
+    """Return the e-mail address of the service account that a job runs as: that of the spec, or of the stack."""
     default = account_email(project=environment.project, name=project.name, environment=environment.name)
-    return named_account(project, environment) or default
+    return named_account(project, environment, size) or default
 
 
-def kubernetes_account(project: Project, environment: Environment) -> str | None:
-    """Return the pods' Kubernetes service account, as `namespace/name`; None if the target is not gke."""
-    if environment.target != "gke":
+def kubernetes_account(project: Project, environment: Environment, size: str = "") -> str | None:
+    """Return the pods' Kubernetes service account, as `namespace/name`; None on a target without pods."""
+    if not TARGET_FACTS[environment.target].runs_pods:
         return None
-    options = project.settings[environment.name, ""].targets.get("gke", {})
+    options = project.settings[environment.name, size].targets.get(environment.target, {})
     name = options.get("service_account") or account_id(name=project.name, environment=environment.name)
-    return f"{options.get('namespace', 'default')}/{name}"
+    return f"{options.get('namespace') or 'default'}/{name}"
+
+
+def deletion_role_id(*, name: str, environment: str) -> str:
+    """Return the id of the custom role with which an environment's jobs delete their own slices.
+
+    Letters, digits, underscores and periods are allowed, up to 64: https://cloud.google.com/iam/reference/rest/v1/projects.roles/create.
+    """
+    # Names contain dashes and no underscores, so that no two environments of a Google project share a role.
+    return ".".join(("tpu", *(part.replace("-", "_") for part in (name, environment))))

@@ -6,7 +6,11 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
+from tpucfg.plan.rules.access_rules import access_findings
+from tpucfg.plan.rules.capacity_rules import capacity_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
+from tpucfg.plan.rules.parallelism_rules import parallelism_findings
+from tpucfg.plan.rules.placeholder_rules import missing_values
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rung import Rung, make_rung
@@ -23,8 +27,12 @@ class Plan(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-_UNPLANNABLE: Final = frozenset({"TPU020", "TPU040"})
-"""Errors that prevent the computation of rungs: a size that does not exist, a batch that does not divide."""
+_UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
+"""Errors that prevent the computation of rungs: a size that does not exist, a batch or a slice that does not divide."""
+
+_READ_BY_CAPACITY_RULES: Final = frozenset(
+    ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
+)
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
@@ -35,12 +43,18 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     """
     selection = selection or Selection()
     selected = _selected(project, selection)
-    findings = [*project_findings(project, catalog), *_environment_findings(project, catalog, selected, selection)]
+    findings = [
+        *project_findings(project, catalog),
+        *parallelism_findings(project, catalog),
+        *_environment_findings(project, catalog, selected, selection),
+    ]
     if errors(findings) and any(finding.id in _UNPLANNABLE for finding in findings):
         return Plan(project, (), collect(findings))
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
     findings += scaling_warnings(project, tuple(rungs.values()))
     jobs = () if project.broken else tuple(_jobs(project, selected, rungs, selection))
+    findings += access_findings(project, jobs)
+    findings += missing_values(jobs, project)
     return Plan(project, jobs, collect(findings))
 
 
@@ -70,6 +84,8 @@ def _environment_findings(
             yield from location_findings(project, catalog, environment, sizes, target)
     if not project.broken & {"name", "trainer", "overrides"}:
         yield from data_locality_findings(project, selected)
+    if not project.broken & _READ_BY_CAPACITY_RULES:
+        yield from capacity_findings(project, catalog, selected, selection.target)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:

@@ -14,6 +14,8 @@ from tpucfg.yamldoc.document import KeyPath
 
 PODS: Final = "https://cloud.google.com/tpu/docs/training-on-tpu-pods"
 """Google's guide to scaling batch and steps with the cores."""
+FUJI: Final = "https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py"
+"""AXLearn's models that keep the tokens of a step, and accumulate less on more slices."""
 RULE_SOURCES: Final = {
     "keep": "",
     "linear": "https://arxiv.org/abs/1706.02677",
@@ -33,18 +35,55 @@ class Reason(NamedTuple):
 
 
 def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> Iterator[Reason]:
-    """Yield the derivation of a figure of a rung: `batch_size`, `train_steps`, `learning_rate`, or a key of `steps`."""
+    """Yield the derivation of a figure of a rung: a setting of `training` that becomes a flag, or a key of `steps`."""
     result = dict(rung_figures(rung))[key]
     if key in rung.overridden:
         yield _spec_line(project, ("overrides", rung.size, key))
         yield Reason(f"an override of this rung, used unchanged: {result}")
         return
-    yield _spec_line(project, ("training", "steps", key) if key in project.training.steps else ("training", key))
+    setting = _setting_path(project, key)
+    # Accumulation may follow from a batch that stays, without a setting of its own.
+    if project.document.node(setting):
+        yield _spec_line(project, setting)
     if key == "epochs":
         yield Reason(f"epochs are the same on every rung: {result}", source=PODS)
+    elif key == "grad_accum":
+        yield from _grad_accum_reasons(project, tuned_on, rung)
+    elif key == "train_steps" and project.training.train_tokens is not None:
+        yield from _token_reasons(project, tuned_on, rung)
+    elif key in project.training.steps and not project.training.steps[key].scaled:
+        yield Reason(f"scale: false keeps it on every rung: {result}")
+    elif project.training.batch_rule == "keep" and "batch_size" not in rung.overridden:
+        yield from _keep_reasons(project, result)
+    else:
+        yield from _scale_reasons(project, tuned_on, rung)
+        yield from _rule_reasons(project, rung, key, result)
+
+
+def _setting_path(project: Project, key: str) -> KeyPath:
+    """Return the path of the setting that a figure is computed from."""
+    if key in project.training.steps:
+        path = ("training", "steps", key)
+        return (*path, "value") if project.document.node((*path, "value")) else path
+    return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
+
+
+DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch")
+"""Numbers of a rung that are columns of the ladder, and no flags."""
+
+
+def derived_reasons(project: Project, tuned_on: Slice, rung: Rung, name: str) -> Iterator[Reason]:
+    """Yield the derivation of a number of DERIVED."""
+    yield from _replica_reasons(project, rung.slice, rung.model_parallel)
+    if name != "micro_batch":
+        result = rung.model_parallel if name == "model_parallel" else rung.data_parallel
+        yield Reason(f"{name} of {rung.size}: {result}")
         return
-    yield from _scale_reasons(project, tuned_on, rung)
-    yield from _rule_reasons(project, rung, key, result)
+    yield from figure_reasons(project, tuned_on, rung, "batch_size")
+    if rung.grad_accum is not None:
+        yield from figure_reasons(project, tuned_on, rung, "grad_accum")
+    parts = f"{rung.batch_size} / ({rung.data_parallel} × {rung.grad_accum or 1})"
+    yield Reason(f"examples of one replica at a time: {parts} = {_ratio_text(rung.micro_batch)}")
 
 
 def arg_reasons(project: Project, settings: Settings, flag: str) -> Iterator[Reason]:
@@ -88,9 +127,53 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
     else:
         tuned_steps = training.train_steps if key == "train_steps" else training.steps[key].value
         exact = Fraction(tuned_steps or 0) / rung.scale
-        rounded = f", rounded up from {float(exact):g}" if exact.denominator != 1 else ""
+        rounded = f", rounded up from {float(exact):.12g}" if exact.denominator != 1 else ""
         purpose = "divided to see the same number of examples" if key == "train_steps" else "divided like train_steps"
         yield Reason(f"{purpose}: {tuned_steps} / {k} = {result}{rounded}", source=PODS)
+
+
+def _keep_reasons(project: Project, result: str) -> Iterator[Reason]:
+    yield _spec_line(project, ("training", "batch_rule"))
+    yield Reason(f"the batch stays on every rung, and with it steps and learning rate: {result}", source=FUJI)
+
+
+def _grad_accum_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
+    training, tuned = project.training, _ratio_text(rung.tuned_micro_batch)
+    if training.batch_rule == "per_core":
+        yield Reason(f"the batch grows with the cores, and accumulation stays: {rung.grad_accum}")
+        return
+    yield _spec_line(project, ("training", "batch_rule"))
+    yield _spec_line(project, ("training", "tuned_on"))
+    yield from _replica_reasons(project, tuned_on, training.model_parallel)
+    replicas, parts = tuned_on.devices // training.model_parallel, training.grad_accum or 1
+    yield Reason(f"a micro-batch there has {training.batch_size} / ({replicas} × {parts}) = {tuned} examples")
+    if rung.size != tuned_on.size:
+        yield from _replica_reasons(project, rung.slice, rung.model_parallel)
+    examples = _ratio_text(Fraction(rung.batch_size, rung.data_parallel))
+    rule = f"the fewest micro-batches of at most {tuned} examples"
+    yield Reason(f"{rule}: {rung.batch_size} / {rung.data_parallel} = {examples}, in {rung.grad_accum}", source=FUJI)
+
+
+def _replica_reasons(project: Project, slice_: Slice, model_parallel: int) -> Iterator[Reason]:
+    """Yield the devices and the replicas of a size."""
+    replicas = slice_.devices // model_parallel
+    yield Reason(f"{slice_.size} has {slice_.devices} JAX devices", source=slice_.device_sources[0])
+    if model_parallel > 1:
+        overridden: KeyPath = ("overrides", slice_.size, "model_parallel")
+        yield _spec_line(project, overridden if project.document.node(overridden) else ("training", "model_parallel"))
+        yield Reason(f"{slice_.devices} / {model_parallel} = {replicas} replicas")
+
+
+def _token_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
+    """Yield the derivation of steps from tokens, after that of the batch."""
+    yield _spec_line(project, ("training", "sequence_length"))
+    yield from figure_reasons(project, tuned_on, rung, "batch_size")
+    tokens, length = project.training.train_tokens or 0, rung.sequence_length or 1
+    exact = Fraction(tokens, length * rung.batch_size)
+    rounded = f", rounded up from {float(exact):.12g}" if exact.denominator != 1 else ""
+    yield Reason(
+        f"tokens of the run / tokens of a step: {tokens} / ({length} × {rung.batch_size}) = {rung.train_steps}{rounded}"
+    )
 
 
 def _ratio_text(value: Fraction) -> str:

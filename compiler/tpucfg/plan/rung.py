@@ -1,11 +1,18 @@
 """Compute the figures of a rung by the scaling rules and the rung's overrides."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.plan.scaling import scale_batch, scale_learning_rate, scale_steps
+from tpucfg.plan.scaling import (
+    micro_batch,
+    scale_batch,
+    scale_learning_rate,
+    scale_steps,
+    smallest_grad_accum,
+    token_steps,
+)
 from tpucfg.spec.project import Override, Project, Training
 
 
@@ -16,10 +23,17 @@ class Rung(NamedTuple):
     cores_scale: Fraction
     """Cores of this rung divided by the cores of `tuned_on`."""
     scale: Fraction
-    """The factor k that divides steps and multiplies the learning rate: `cores_scale`, or the growth of an overridden
-    batch."""
+    """The factor k that divides steps and multiplies the learning rate, which is the growth of the batch."""
     batch_size: int
-    """Examples of one step on all cores."""
+    """Examples of one optimizer step on all cores."""
+    grad_accum: int | None
+    """Micro-batches of one optimizer step; None for 1 where the program gets no flag."""
+    model_parallel: int
+    """JAX devices that share one copy of the batch."""
+    tuned_micro_batch: Fraction
+    """Examples of one replica and micro-batch on `tuned_on`."""
+    sequence_length: int | None
+    """Tokens of one example, if the spec states them."""
     steps: Mapping[str, int]
     """All figures counted in steps; `train_steps` is the first one if the run is counted in steps."""
     epochs: str | None
@@ -38,6 +52,16 @@ class Rung(NamedTuple):
         return Fraction(self.batch_size, self.slice.cores)
 
     @property
+    def data_parallel(self) -> int:
+        """Replicas of the model, each with examples of its own: the JAX devices divided by `model_parallel`."""
+        return self.slice.devices // self.model_parallel
+
+    @property
+    def micro_batch(self) -> Fraction:
+        """Examples of one replica and micro-batch; a whole number unless the batch is uneven (TPU040)."""
+        return micro_batch(self.batch_size, self.data_parallel, self.grad_accum or 1)
+
+    @property
     def train_steps(self) -> int | None:
         """Steps of the whole run; None if it is counted in epochs."""
         return self.steps.get("train_steps")
@@ -47,27 +71,42 @@ class Rung(NamedTuple):
         """Examples that the whole run sees; None if it is counted in epochs."""
         return self.batch_size * self.steps["train_steps"] if "train_steps" in self.steps else None
 
+    @property
+    def tokens(self) -> int | None:
+        """Tokens that the whole run sees; None if its examples or their length are not known."""
+        return self.examples * self.sequence_length if self.examples and self.sequence_length else None
+
 
 NO_OVERRIDE: Final = Override()
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
-    """Compute every figure of one rung. An uneven batch (TPU040) is rounded down."""
+    """Compute every figure of one rung. An uneven batch (TPU040) is rounded down, but not to zero.
+
+    `model_parallel` must divide the devices of both slices (TPU048).
+    """
     training = project.training
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
-    batch = override.batch_size or int(scale_batch(training.batch_size, cores_scale))
-    scale = Fraction(batch, training.batch_size) if override.batch_size else cores_scale
-    overridden_steps = dict(override.steps or {})
+    scale = batch_scale(training, override, cores_scale)
+    batch = int(scale_batch(training.batch_size, scale)) or 1
+    model_parallel = override.model_parallel or training.model_parallel
+    tuned = tuned_micro_batch(training, tuned_on)
     # A machine that the size is not offered on is TPU026; the figures are then computed for the default machine.
-    if override.machine in {machine.name for machine in slice_.machines}:
+    if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
         slice_ = slice_.on_machine(override.machine)
+    if override.topology in slice_.topologies:  # another one is TPU026
+        slice_ = slice_.on_topology(override.topology)
     return Rung(
         slice=slice_,
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,
-        steps={key: overridden_steps.get(key) or scale_steps(count, scale) for key, count in _step_figures(training)},
+        grad_accum=_grad_accum(training, override, Fraction(batch, slice_.devices // model_parallel), tuned),
+        model_parallel=model_parallel,
+        tuned_micro_batch=tuned,
+        sequence_length=training.sequence_length,
+        steps=dict(_steps(training, override, batch, scale)),
         epochs=training.epochs.text if training.epochs else None,
         learning_rate=_learning_rate(training, override, scale),
         overridden=frozenset(_overridden(override)),
@@ -77,6 +116,8 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
 def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     """Yield the rung's figures as the trainer receives them, in the order of its flags."""
     yield "batch_size", str(rung.batch_size)
+    if rung.grad_accum is not None:
+        yield "grad_accum", str(rung.grad_accum)
     if rung.train_steps is not None:
         yield "train_steps", str(rung.train_steps)
     if rung.epochs is not None:
@@ -86,15 +127,46 @@ def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     yield from ((key, str(count)) for key, count in rung.steps.items() if key != "train_steps")
 
 
+def shows_parallelism(rungs: Iterable[Rung]) -> bool:
+    """Return True if accumulation or model parallelism plays a part in some rung, so that output shows both."""
+    return any(rung.grad_accum is not None or rung.model_parallel > 1 for rung in rungs)
+
+
 def flag_name(training: Training, figure: str) -> str | None:
     """Return the program's flag for a figure; None if the spec omits the flag."""
     return training.flags.get(figure, figure)
 
 
-def _step_figures(training: Training) -> Iterator[tuple[str, int]]:
-    if training.train_steps is not None:
-        yield "train_steps", training.train_steps
-    yield from ((key, setting.value) for key, setting in training.steps.items())
+def tuned_micro_batch(training: Training, tuned_on: Slice) -> Fraction:
+    """Return the examples of one replica and micro-batch with which the settings were tuned."""
+    replicas = tuned_on.devices // training.model_parallel
+    return micro_batch(training.batch_size, replicas, training.grad_accum or 1)
+
+
+def batch_scale(training: Training, override: Override, cores_scale: Fraction) -> Fraction:
+    """Return the growth of a rung's batch: by its override, or by the rule of the spec."""
+    if override.batch_size:
+        return Fraction(override.batch_size, training.batch_size)
+    return cores_scale if training.batch_rule == "per_core" else Fraction(1)
+
+
+def _grad_accum(training: Training, override: Override, examples: Fraction, tuned: Fraction) -> int | None:
+    """Return the micro-batches of a step in which each replica sees these examples; `tuned` is the tuned one's size."""
+    if override.grad_accum or training.batch_rule == "per_core":
+        return override.grad_accum or training.grad_accum
+    count = smallest_grad_accum(examples, tuned)
+    # A spec without the setting has a program without the flag, which must get one where a smaller slice needs it.
+    return count if training.grad_accum or count > 1 else None
+
+
+def _steps(training: Training, override: Override, batch: int, scale: Fraction) -> Iterator[tuple[str, int]]:
+    if training.train_tokens is not None and training.sequence_length is not None:
+        yield "train_steps", token_steps(training.train_tokens, training.sequence_length, batch)
+    elif training.train_steps is not None:
+        yield "train_steps", scale_steps(training.train_steps, scale)
+    overridden = override.steps or {}
+    for key, setting in training.steps.items():
+        yield key, overridden.get(key) or scale_steps(setting.value, scale if setting.scaled else Fraction(1))
 
 
 def _learning_rate(training: Training, override: Override, scale: Fraction) -> str | None:
@@ -111,4 +183,8 @@ def _overridden(override: Override) -> Iterator[str]:
         yield "batch_size"
     if override.learning_rate:
         yield "learning_rate"
+    if override.grad_accum:
+        yield "grad_accum"
+    if override.model_parallel:
+        yield "model_parallel"
     yield from override.steps or ()

@@ -1,8 +1,9 @@
 """Scale batch, steps and learning rate from one number of cores to another, in exact rationals.
 
-The rules of Google's guide to TPU Pods (https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per
-core, so that the global batch grows with the cores; divide step counts by the factor, so that the run sees an equal
-number of examples; keep epochs; and reconsider the learning rate of a larger batch.
+By default the rules are those of Google's guide to TPU Pods
+(https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so that the global batch grows with
+the cores; divide step counts by the factor, so that the run sees an equal number of examples; keep epochs; and
+reconsider the learning rate of a larger batch.
 """
 
 import math
@@ -24,6 +25,25 @@ def scale_steps(steps: int, scale: Fraction) -> int:
     """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
     # In integers, because math.ceil of a Fraction takes ten times as long.
     return -(-steps * scale.denominator // scale.numerator)
+
+
+def token_steps(tokens: int, sequence_length: int, batch: int) -> int:
+    """Return the fewest steps that see at least as many tokens."""
+    return -(-tokens // (sequence_length * batch))
+
+
+def micro_batch(batch: int, replicas: int, grad_accum: int) -> Fraction:
+    """Return the examples that one replica computes at a time."""
+    return Fraction(batch, replicas * grad_accum)
+
+
+def smallest_grad_accum(examples: Fraction, max_micro_batch: Fraction) -> int:
+    """Return the fewest micro-batches of at most a maximum into which a replica's examples of a step are split.
+
+    AXLearn scales its Fuji models in this way: the global batch stays, and more slices accumulate less
+    (https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py).
+    """
+    return max(1, math.ceil(examples / max_micro_batch))
 
 
 def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:

@@ -16,12 +16,14 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
+from tpucfg.render.extra import merged_request_body, refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.common import deep_merge
+from tpucfg.targets.companions import companions_of, json_value
+from tpucfg.targets.extra import Merged
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
 
@@ -51,8 +53,10 @@ class Config(NamedTuple):
 
     job: Job
     request_body: RequestBody
+    companions: tuple[RequestBody, ...]
+    """The objects that are created before the request body; most jobs have none."""
     text: str
-    """The request body as YAML, below a header comment."""
+    """All of them as YAML documents, below a header comment, the request body last."""
 
 
 class RenderedSpec(NamedTuple):
@@ -129,8 +133,10 @@ def compile_project(
         findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
     request_bodies: tuple[tuple[Job, RequestBody], ...] = ()
     if not errors(_allowed(project, findings)):
-        request_bodies = tuple((job, build_request_body(job)) for job in planned.jobs)
-        findings += _request_body_findings(project, request_bodies, catalog)
+        merged = tuple((job, merged_request_body(job)) for job in planned.jobs)
+        request_bodies = tuple((job, body.body) for job, body in merged)
+        findings += refused_extra(project, ((job, body.refusals) for job, body in merged))
+        findings += _request_body_findings(project, merged, catalog)
     # Only a complete compilation of a valid spec can show that a setting or an allowance is unused.
     if selection == Selection() and not project.broken:
         findings += unused_settings(project)
@@ -140,8 +146,8 @@ def compile_project(
 
 
 def build_request_body(job: Job) -> RequestBody:
-    """Return the target's request body with the spec's `extra` merged in: mappings merge, other values are replaced."""
-    return deep_merge(target_named(job.target).request_body(job), job.options.get("extra", {}))
+    """Return the target's request body with the fields that the spec's `extra` adds."""
+    return merged_request_body(job).body
 
 
 def job_hash(job: Job, request_body: RequestBody) -> str:
@@ -149,7 +155,7 @@ def job_hash(job: Job, request_body: RequestBody) -> str:
     # hashlib loads OpenSSL, and `check` computes no hash.
     import hashlib
 
-    resolved = [job.target, job.name, request_body]
+    resolved = [job.target, job.name, request_body, *companions_of(job)]
     return hashlib.sha256(_CANONICAL_JSON.encode(resolved).encode()).hexdigest()[:16]
 
 
@@ -162,12 +168,12 @@ def _target_findings(project: Project, catalog: Catalog, selection: Selection) -
 
 
 def _request_body_findings(
-    project: Project, request_bodies: Sequence[tuple[Job, RequestBody]], catalog: Catalog
+    project: Project, request_bodies: Sequence[tuple[Job, Merged]], catalog: Catalog
 ) -> list[Finding]:
     """Return the findings about values that the services would refuse, up to a limit."""
     findings: list[Finding] = []
-    for job, request_body in request_bodies:
-        findings += request_body_findings(project, job, request_body, catalog)
+    for job, merged in request_bodies:
+        findings += request_body_findings(project, job, merged, catalog)
         if len(findings) > _MAX_REQUEST_BODY_FINDINGS:
             break
     return findings
@@ -213,14 +219,16 @@ def render_config(job: Job, request_body: RequestBody) -> Config:
     # Only commands that render import the writer and the template engine.
     from tpucfg.render.field_writer import FieldWriter
 
+    companions = companions_of(job)
     values = {
         "version": __version__,
         "job": job,
         "slice": job.slice,
+        "companions": [FieldWriter(companion) for companion in companions],
         "body": FieldWriter(request_body),
         "digest": job_hash(job, request_body),
     }
-    return Config(job, request_body, _template(f"{job.target}/config.yaml.j2").render(values))
+    return Config(job, request_body, companions, _template(f"{job.target}/config.yaml.j2").render(values))
 
 
 @cache
@@ -242,9 +250,10 @@ def round_trip_finding(config: Config) -> Finding | None:
     """Return an error if the text, parsed again, differs from the request body, which is a mistake in the template."""
     from tpucfg.yamldoc.writer import round_trips
 
-    if round_trips(config.text, config.request_body):
+    name = f"{config.job.name}.yaml"
+    if round_trips(config.text, *config.companions, config.request_body):
         return None
-    if syntax_errors := read_text(config.text, f"{config.job.name}.yaml").findings:
+    if syntax_errors := read_text(config.text, name, several=bool(config.companions)).findings:
         return syntax_errors[0]
     message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
@@ -290,4 +299,4 @@ def _config_path(environment: str, size: str, format_: ConfigFormat) -> str:
 
 
 def _text_of(config: Config, format_: ConfigFormat) -> str:
-    return config.text if format_ == "yaml" else json_text(config.request_body)
+    return config.text if format_ == "yaml" else json_text(json_value(config.request_body, config.companions))

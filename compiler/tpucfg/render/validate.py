@@ -12,17 +12,37 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
 from tpucfg.plan.job import Job
+from tpucfg.render.extra import extra_path
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.companions import (
+    companion_path,
+    companion_schemas,
+    companions_of,
+    documents_of,
+    unknown_kind,
+)
+from tpucfg.targets.extra import Merged, Refusal
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 
-def request_body_findings(project: Project, job: Job, request_body: RequestBody, catalog: Catalog) -> Iterator[Finding]:
-    """Yield the findings about a job's request body, each at the line of the spec that caused it."""
-    for problem in _problems(job.target, request_body, catalog):
-        yield problem.finding_at(_location_in_spec(project, job, problem))
+def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the findings about a job's request body and companions, each at the line of the spec that caused it."""
+    for problem in _problems(job.target, merged.body, catalog):
+        if not any(_follows_from(problem, refusal) for refusal in merged.refusals):
+            yield problem.finding_at(_location_in_spec(project, job, merged, problem))
+    for companion in companions_of(job):
+        for problem in schemas.schema_problems(_companion_schema(job.target, companion), companion, schemas.CONFIG):
+            path = companion_path(companion, problem.path)
+            yield problem.finding_at(_location_in_spec(project, job, merged, problem._replace(path=path)))
+
+
+def _follows_from(problem: Problem, refusal: Refusal) -> bool:
+    """Return True if a problem may be only that a field of `extra` was left out, such as a missing field beside it."""
+    path = problem.path[:-1] if problem.id == schemas.CONFIG.missing else problem.path
+    return _overlap(path, refusal.field)
 
 
 def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
@@ -30,9 +50,33 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
     if document.root is None:
         return collect(document.findings)
     known_lines = {finding.location[:3] for finding in document.findings}
-    problems = _problems(target, document.data, catalog, document.source_text)
-    findings = [problem.finding_in(document) for problem in problems]
+    findings = _object_findings(document, target, catalog)
     return collect([*document.findings, *(finding for finding in findings if finding.location[:3] not in known_lines)])
+
+
+def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the findings about each object of a file: the request body, which is the last one, and its companions."""
+    if not companion_schemas(target):
+        yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))
+        return
+    *companions, body = documents_of(document)
+    for companion in companions:
+        if schema := _companion_schema(target, companion.data):
+            problems = schemas.schema_problems(schema, companion.data, schemas.CONFIG, companion.source_text)
+            yield from (problem.finding_in(companion) for problem in problems)
+        else:
+            yield unknown_kind(companion.data, companion_schemas(target)).finding_in(companion)
+    yield from (problem.finding_in(body) for problem in _problems_in(body, target, catalog))
+
+
+def _companion_schema(target: str, companion: Any) -> str:
+    """Return the name of the schema of a companion; empty if the target has no such companion."""
+    kind = companion.get("kind") if isinstance(companion, dict) else None
+    return companion_schemas(target).get(kind, "") if isinstance(kind, str) else ""
+
+
+def _problems_in(document: Document, target: str, catalog: Catalog) -> Sequence[Problem]:
+    return _problems(target, document.data, catalog, document.source_text)
 
 
 def _problems(
@@ -49,17 +93,18 @@ def _problems(
     return (*refused, *schemas.limit_problems(_unrelated_problems(target_named(target).rules(rest, catalog), refused)))
 
 
-def _location_in_spec(project: Project, job: Job, problem: Problem) -> Location:
+def _location_in_spec(project: Project, job: Job, merged: Merged, problem: Problem) -> Location:
     """Return the location of the `extra` or the setting that produced a field, or else of the rung in its ladder."""
     document, path = project.document, problem.path
-    extra = job.settings.source(("targets", job.target, "extra"))
-    if document.node((*extra, *path)):
-        return document.key_location((*extra, *path)) if problem.at_key else document.value_location((*extra, *path))
+    source = merged.source(path)
+    if source is not None and document.node(extra := extra_path(job, source)):
+        return document.key_location(extra) if problem.at_key else document.value_location(extra)
     origin = origin_of(target_named(job.target).ORIGINS, path)
     if origin and origin.kind == "spec" and document.node(setting := spec_path(origin, job)):
         return document.value_location(setting)
-    if path and document.node((*extra, path[0])):
-        return document.value_location((*extra, *path))  # a field is missing in what `extra` adds
+    # A field is missing in what `extra` adds, or what it adds conflicts with a field of the target.
+    if (nearest_source := source or merged.source_below(path)) is not None:
+        return document.value_location(extra_path(job, nearest_source))
     environment = job.environment
     return document.value_location((*environment.sizes_path, environment.sizes.index(job.size)))
 

@@ -13,6 +13,7 @@ from tpucfg.results.record import Record, Results
 from tpucfg.results.record_file import latest_records, read_records
 from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Gate, Project
+from tpucfg.spec.settings import CapacityKind
 
 
 class LadderStatus(NamedTuple):
@@ -26,6 +27,8 @@ class LadderStatus(NamedTuple):
     """One for each rung."""
     costs: tuple[Cost, ...]
     """The cost of a whole run, one for each rung."""
+    capacities: tuple[CapacityKind, ...]
+    """The capacity of each rung, which decides its price."""
     gate: Gate | None
     """The gate of the evaluations."""
     jobs: Mapping[str, str]
@@ -42,6 +45,10 @@ class LadderStatus(NamedTuple):
     def evaluation(self, size: str) -> RungEvaluation:
         """Return the evaluation of one rung."""
         return next(rung for rung in self.evaluations if rung.size == size)
+
+    def rung(self, size: str) -> Rung:
+        """Return one rung with its figures."""
+        return next(rung for rung in self.rungs if rung.size == size)
 
     def cost(self, size: str) -> Cost:
         """Return the cost of a run on one rung."""
@@ -60,17 +67,14 @@ def ladder_status(project: Project, catalog: Catalog, environment: Environment, 
     rungs = ladder(project, catalog, environment.sizes)
     records = latest_records(results, project.name)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
+    capacities = tuple(project.settings[environment.name, rung.size].capacity.kind for rung in rungs)
     return LadderStatus(
         environment=environment,
         results=results,
         rungs=rungs,
         evaluations=evaluations,
-        costs=costs(
-            evaluations,
-            [rung.examples for rung in rungs],
-            project.prices,
-            [project.settings[environment.name, rung.size].capacity.kind for rung in rungs],
-        ),
+        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, capacities),
+        capacities=capacities,
         gate=project.gate,
         jobs=_current_jobs(project, catalog, environment, records),
     )

@@ -1,33 +1,142 @@
-"""The longest time that a job may run, as far as its config limits it."""
+"""The longest time that a job can use its slice, and the most that it can cost, as far as its config limits them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from tpucfg.number_format import format_dollars, format_hours
 from tpucfg.plan import Job
+from tpucfg.results.cost import price_per_hour
+from tpucfg.spec.project import Prices
 from tpucfg.targets import RequestBody
+from tpucfg.text_format import format_count
 from tpucfg.yamldoc.document import KeyPath
 
-_LIMITS: Final[Mapping[str, KeyPath]] = {
-    # https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec#Scheduling
-    "vertex-ai": ("scheduling", "timeout"),
-    # https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#Scheduling
-    "ai-platform": ("trainingInput", "scheduling", "maxRunningTime"),
-}
-"""By target, the field that limits the running time of a whole job, with every attempt. Other targets have none."""
 _DURATION: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)s")
 _SECONDS_PER_HOUR: Final = 3600
+_NO_DURATION: Final = "set trainer.max_run_duration"
+_FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnoreMaxRestarts")
+"""The actions that restart pods without counting the restart: https://jobset.sigs.k8s.io/docs/concepts/."""
+_EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label by which Kueue limits the time of a job with all of its restarts:
+https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
+_FREE_RESTARTS: Final = "a restart after a disruption is not counted"
 
 
-def run_limit(job: Job, body: RequestBody) -> Fraction | None:
-    """Return the most hours that a job may run; None if its config sets no limit.
+class RunLimit(NamedTuple):
+    """The longest time that a job can use its slice."""
 
-    Read from the request body, because the spec's `extra` can set the field too. The default of a service does not
-    count as a limit: the spec does not contain it, and the service may change it.
+    seconds: Fraction | None
+    """The limit of one attempt; None if there is none."""
+    attempts: int = 1
+    """The attempts that are counted; each has this limit."""
+    unbounded: str = ""
+    """The reason why the whole run has no limit, or what would set one; empty if it has a limit."""
+
+    @property
+    def hours(self) -> Fraction | None:
+        """The limit of the whole run in hours; None if there is none."""
+        return None if self.unbounded else self.counted_hours
+
+    @property
+    def counted_hours(self) -> Fraction | None:
+        """The limit of all counted attempts in hours; None if there is none."""
+        return None if self.seconds is None else self.seconds * self.attempts / _SECONDS_PER_HOUR
+
+
+def _limited(seconds: Fraction | None) -> RunLimit:
+    return RunLimit(seconds, unbounded="" if seconds else _NO_DURATION)
+
+
+def run_limit(job: Job, body: RequestBody) -> RunLimit:
+    """Return the longest time that a job can use its slice.
+
+    Read from the request body where it has the limit, as that is what the service gets. The default of a service does
+    not count as a limit: the spec does not contain it, and the service may change it.
     """
-    value: Any = body
-    for step in _LIMITS.get(job.target, ()):
+    reader = _READERS.get(job.target)
+    return reader(job, body) if reader else RunLimit(None, unbounded=f"{job.target} has no limit of its own")
+
+
+def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
+    """Return the most that a run can cost with its factors; or why it is not bounded, and what is known then."""
+    limit = run_limit(job, body)
+    if limit.counted_hours is None:
+        return f"not bounded: {limit.unbounded}"
+    chips, hourly = job.slice.chips, price_per_hour(job.slice, prices, job.capacity.kind)
+    factors = f"{_time(job, limit)}{_attempts(limit)} × {format_count(chips, 'chip')}"
+    if hourly is None:
+        missing = f"no price for {job.slice.generation} {job.capacity.kind}"
+        text = f"at most {format_hours(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
+    else:
+        dollars = format_dollars(limit.counted_hours * hourly)
+        text = f"at most ${dollars}: {factors} × ${format_dollars(hourly / chips)}"
+    return f"not bounded: {limit.unbounded}; without any, {text}" if limit.unbounded else text
+
+
+def _time(job: Job, limit: RunLimit) -> str:
+    """Return the limit of one attempt, as the spec writes it if it comes from there."""
+    duration, seconds = job.max_run_duration, limit.seconds or Fraction(0)
+    return duration.text if duration and duration.seconds == seconds else f"{format_hours(seconds / 3600)}h"
+
+
+def _attempts(limit: RunLimit) -> str:
+    return "" if limit.attempts == 1 else f" × {limit.attempts} attempts"
+
+
+def _field_limit(*path: str) -> Callable[[Job, RequestBody], RunLimit]:
+    """Return a reader of a field that limits a whole job, with every attempt."""
+
+    def read(_: Job, body: RequestBody) -> RunLimit:
+        value = _value(body, path)
+        duration = _DURATION.fullmatch(value) if isinstance(value, str) else None
+        return _limited(Fraction(duration[1]) if duration else None)
+
+    return read
+
+
+def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
+    """Return the limit of a slice that its own start-up script deletes; its restarts are within the limit."""
+    return _limited(Fraction(job.max_run_duration.seconds) if job.max_run_duration else None)
+
+
+def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
+    """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
+    total = str(_value(body, ("metadata", "labels", _EXECUTION_LIMIT)))
+    if total.isdecimal():
+        return _limited(Fraction(total))
+    deadlines = [*_deadlines(body)]
+    if not deadlines or None in deadlines:
+        return _limited(None)
+    policy = _value(body, ("spec", "failurePolicy")) or {}
+    is_free = any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ()))
+    return RunLimit(
+        seconds=Fraction(max(deadline for deadline in deadlines if deadline is not None)),
+        attempts=int(policy.get("maxRestarts", 0)) + 1,
+        unbounded=_FREE_RESTARTS if is_free else "",
+    )
+
+
+def _deadlines(body: RequestBody) -> Iterator[int | None]:
+    """Yield the deadline in seconds of the jobs of each replicated job; None for one without a deadline."""
+    for replicated in _value(body, ("spec", "replicatedJobs")) or ():
+        yield _value(replicated, ("template", "spec", "activeDeadlineSeconds"))
+
+
+def _value(value: Any, path: KeyPath) -> Any:
+    for step in path:
         value = value.get(step) if isinstance(value, dict) else None
-    duration = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    return Fraction(duration[1]) / _SECONDS_PER_HOUR if duration else None
+    return value
+
+
+_READERS: Final[Mapping[str, Callable[[Job, RequestBody], RunLimit]]] = {
+    # https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec#Scheduling
+    "vertex-ai": _field_limit("scheduling", "timeout"),
+    # https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#Scheduling
+    "ai-platform": _field_limit("trainingInput", "scheduling", "maxRunningTime"),
+    "cloud-tpu": _start_script_limit,
+    # https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-termination-and-cleanup
+    "gke": _jobset_limit,
+}
+"""By target, the reader of the field or setting that limits a job."""

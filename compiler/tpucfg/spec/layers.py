@@ -46,10 +46,10 @@ class Layered:
 
     def find(self, *keys: str) -> "Layered | None":
         """Return the value at the keys, or None if there is none."""
-        found: Layered | None = self
+        value: Layered | None = self
         for key in keys:
-            found = found.children().get(key) if found else None
-        return found
+            value = value.children().get(key) if value else None
+        return value
 
 
 def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "") -> Layered:

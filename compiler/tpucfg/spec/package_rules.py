@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file
 from tpucfg.spec.project import Project
@@ -12,8 +13,6 @@ from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
-_BUILDING_TARGETS: Final = ("ai-platform",)
-"""The targets whose client builds a local package; the others refuse one."""
 
 
 def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
@@ -27,7 +26,7 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     packages = {
         settings.source(("trainer", "package")): settings.trainer.package
         for (environment, size), settings in project.settings.items()
-        if size and project.environments[environment].target in _BUILDING_TARGETS
+        if size and TARGET_FACTS[project.environments[environment].target].builds_packages
     }
     for path, package in packages.items():
         if package is not None and not package.startswith("gs://") and "${" not in package:

@@ -17,8 +17,15 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "bucket": "gs:// and the environment's bucket",
     "job_dir": "the job's own folder in the bucket",
     "size": "the size",
-    "cores": "the slice's cores",
-    "hosts": "the slice's hosts",
+    "cores": "the cores of all slices",
+    "hosts": "the hosts of all slices",
+    "chips": "the chips of all slices",
+    "slices": "the number of slices",
+    "topology": "the topology of one slice",
+    "data_parallel": "the replicas of the model",
+    "model_parallel": "the devices of one replica",
+    "grad_accum": "the micro-batches of one optimizer step",
+    "sequence_length": "the tokens of one example",
 }
 """The description of each placeholder."""
 

@@ -6,6 +6,7 @@ from typing import Final
 from tpucfg.findings import RULES, Finding
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import present_layers
+from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
@@ -14,8 +15,10 @@ MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
-_SETTINGS: Final = ("batch_size", "train_steps", "epochs", "learning_rate")
-"""The settings of `training` that become flags, besides the keys of training.steps."""
+_SETTINGS: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
+"""The settings of `training` that become flags, besides the keys of training.steps; tokens are passed as steps."""
+_RESERVED: Final = (*_SETTINGS, "train_tokens", *OVERRIDABLE, "overrides")
+"""The names that no key of training.steps may have."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -54,7 +57,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
     from tpucfg.schemas.spec_keys import key_advice
 
     location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
-    if key in {"train_steps", "epochs"}:
+    if key in {"train_steps", "train_tokens", "epochs"}:
         message = (
             f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
         )
@@ -71,7 +74,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     for key in document.data["training"].get("steps", {}):
-        if key in (*_SETTINGS, *OVERRIDABLE):
+        if key in _RESERVED:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             location = document.key_location(("training", "steps", key))
             yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
@@ -87,9 +90,15 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
                 "TPU004",
                 f"training.flags has {name}, which is not a setting of training",
                 document.key_location(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else f"delete training.flags.{name}",
+                help=f"did you mean {near}?" if near else _unknown_flag_help(name),
                 details=(f"it takes: {listed(settings)}",),
             )
+
+
+def _unknown_flag_help(name: str) -> str:
+    if name not in PLACEHOLDERS:
+        return f"delete training.flags.{name}"
+    return f"delete training.flags.{name}, and pass ${{{name}}} by a flag of trainer.args"
 
 
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:

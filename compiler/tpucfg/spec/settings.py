@@ -77,7 +77,7 @@ class Trainer(NamedTuple):
     xla_flags: Mapping[str, tuple[str, ...]]
     """Flags of the TPU compiler by generation."""
     restarts: int | None
-    """How often the program may be started again after it failed; None leaves the service's own rule."""
+    """Restarts of the program after a failure; None leaves the service's own rule."""
     max_run_duration: Duration | None
 
 
@@ -89,7 +89,7 @@ class Settings(NamedTuple):
     targets: Mapping[str, Mapping[str, Any]]
     """The settings that only one target knows, as written in the spec."""
     layers: Layered
-    """The same settings as plain data, with the path of each."""
+    """The settings as plain data, with the path of each."""
 
     def source(self, path: KeyPath) -> KeyPath:
         """Return the path in the spec of a setting such as `("trainer", "image")`; it need not be set."""

@@ -12,6 +12,7 @@ from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings
+from tpucfg.targets.ai_platform_reserved import RESERVED
 from tpucfg.targets.ai_platform_rules import (
     FIELDS,
     GUIDE,
@@ -25,18 +26,18 @@ from tpucfg.targets.ai_platform_rules import (
     runtime_problem,
 )
 from tpucfg.targets.common import (
-    deep_merge,
     distinct_settings,
     unsupported_machines,
     unsupported_sizes,
-    unsupported_trainer_key,
     without_empty,
 )
+from tpucfg.targets.extra import merge_extra
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.trainer_settings import Unsupported, unsupported_settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
-__all__ = ["NAME", "ORIGINS", "request_body", "rules", "spec_findings", "submission"]
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 _SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 _MASTERS: Final[Mapping[str, str | None]] = {
@@ -47,14 +48,23 @@ _MASTERS: Final[Mapping[str, str | None]] = {
 """The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
 _MACHINE: Final = "compute-engine"
 """The default variant, the only one with both generations of TPUs."""
+_NO_VARIABLES: Final = f"{NAME} sets no environment variables for the program"
+_UNSUPPORTED: Final = (
+    Unsupported("env", _NO_VARIABLES, "and pass the values as trainer.args, or set them in the image", FIELDS),
+    Unsupported("secrets", f"{_NO_VARIABLES}, so none from Secret Manager", "and read them in the program", FIELDS),
+    Unsupported("xla_flags", f"{_NO_VARIABLES}, so no flags of libtpu", "", FIELDS),
+    Unsupported("mounts", f"{NAME} mounts no buckets", "and read from Cloud Storage in the program", FIELDS),
+    Unsupported("restarts", f"{NAME} has no number of restarts", "", FIELDS),
+)
+"""The settings of the trainer for which a job has no field."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
-    "labels.**": Origin("spec", "environments.<env>.labels"),
+    "labels.*": Origin("spec", "environments.<env>.labels"),
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
     "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
     "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
-    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE),
-    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE),
+    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE, "sizes"),
+    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE, "sizes"),
     "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
     "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
     "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalog", "accelerator", GUIDE),
@@ -65,6 +75,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.packageUris.*": Origin("spec", "trainer.package"),
     "trainingInput.pythonModule": Origin("spec", "trainer.module"),
     "trainingInput.args.*": Origin("figure", ""),
+    "trainingInput.scheduling.maxRunningTime": Origin("spec", "trainer.max_run_duration"),
 }
 
 
@@ -79,6 +90,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         path: KeyPath = (*environment.path, "region")
         fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
         yield problem._replace(help=fix).finding_at(project.document.value_location(path))
+    yield from unsupported_settings(project, environment, slices, _UNSUPPORTED)
     for settings in distinct_settings(project, environment, slices):
         yield from _trainer_findings(project, settings)
         yield from _version_findings(project, settings)
@@ -121,9 +133,6 @@ def _machine_findings(project: Project, settings: Settings, slice_: Slice) -> It
 
 def _trainer_findings(project: Project, settings: Settings) -> Iterator[Finding]:
     trainer = settings.trainer
-    hint = "pass the values as trainer.args, or set them in the image"
-    message = f"{NAME} sets no environment variables for the program"
-    yield from unsupported_trainer_key(project, (settings,), "env", message, hint)
     keys = ("image", "worker_image", "package", "python")
     image, worker_image, package, python = (settings.source(("trainer", key)) for key in keys)
     key_location = project.document.key_location
@@ -175,6 +184,7 @@ def request_body(job: Job) -> RequestBody:
         region=job.environment.region,
         **({} if job.image else _package(job)),
         args=list(job.args),
+        scheduling={"maxRunningTime": f"{job.max_run_duration.seconds}s"} if job.max_run_duration else None,
     )
     return without_empty(labels=dict(job.environment.labels), trainingInput=training)
 
@@ -206,7 +216,7 @@ def submission(job: Job) -> Submission:
     """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
     # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = deep_merge(request_body(job), job.options.get("extra", {}))["trainingInput"]
+    training = merge_extra(job, request_body(job), ORIGINS, RESERVED).body["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {

@@ -1,7 +1,8 @@
 """The interface of a target: a module with the names of `Target`, about one service."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
@@ -15,9 +16,12 @@ from tpucfg.yamldoc.document import KeyPath
 RequestBody = dict[str, Any]
 """The body of a request to the target's API: plain data, in the order in which it is written."""
 
+COMPANIONS: Final = "companions"
+"""The key under which paths, differences and `tpucfg why` name the further objects of a config, by their kind."""
+
 
 class Origin(NamedTuple):
-    """The origin of a field of the request body, for `tpucfg why`."""
+    """The origin of a field of the request body: `tpucfg why` prints it, and `extra` cannot change the field."""
 
     kind: str
     """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
@@ -25,6 +29,23 @@ class Origin(NamedTuple):
     """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""
     source: str = ""
     """The public page that states the rule."""
+    key: str = ""
+    """For a rule: the path in the spec of the setting that it reads; empty if no setting changes the field."""
+
+
+class Reserved(NamedTuple):
+    """A field that the target does not write, because it would override or extend what the plan decided."""
+
+    key: str
+    """The path in the spec of what decides, with `<env>` and `<size>` as placeholders; empty if there is none."""
+    effect: str
+    """The effect of the field, as a clause that follows `it would`."""
+    source: str = ""
+    """The public page that states the effect."""
+    applies: Callable[[Any, RequestBody], bool] = lambda *_: True
+    """Returns True for a value that has this effect in a request body; by default all of them have it."""
+    adds_machines: bool = False
+    """True if the field asks for more machines or chips than the plan has."""
 
 
 TOKEN: Final = ("gcloud", "auth", "print-access-token")
@@ -87,7 +108,12 @@ class SubmissionError(Exception):
 
 
 class Target(Protocol):
-    """The interface of a module in `targets/`."""
+    """The interface of a module in `targets/`.
+
+    A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
+    created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
+    `tpucfg.targets.companions`.
+    """
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
@@ -97,8 +123,14 @@ class Target(Protocol):
     def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - a constant of the module
         """The origins by path of the request body; a test asserts that every field a target can write has one.
 
-        `*` matches any one step and a final `**` any number; a key with dots is in brackets.
+        `*` matches any one step, `x*` one that starts with x, and a final `**` any number; a key with dots is in
+        brackets. `extra` can change no field that has an origin, and add none below a `**`; the field of a setting of
+        `targets` that the spec does not set is free.
         """
+
+    @property
+    def RESERVED(self) -> Mapping[str, Reserved]:  # noqa: N802 - a constant of the module
+        """The fields without an origin that `extra` cannot set, by path; a named item of a list may have its name."""
 
     def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
         """Yield the findings about values of the spec that the service refuses: sizes, regions, kinds of trainer."""
@@ -127,14 +159,15 @@ def origin_of(origins: Mapping[str, Origin], path: KeyPath) -> Origin | None:
     """Return the origin of the field at a path; None for a field that only `extra` can have added."""
     steps = [str(step) for step in path]
     for pattern, origin in origins.items():
-        if _matches(pattern_steps(pattern), steps):
+        if matches(pattern_steps(pattern), steps):
             return origin
     return None
 
 
-def pattern_steps(pattern: str) -> list[str]:
+@cache
+def pattern_steps(pattern: str) -> tuple[str, ...]:
     """Split a pattern into steps; a key with dots is in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
-    return [quoted or plain for quoted, plain in re.findall(_STEP, pattern)]
+    return tuple(quoted or plain for quoted, plain in re.findall(_STEP, pattern))
 
 
 def spec_path(origin: Origin, job: Job) -> KeyPath:
@@ -144,11 +177,12 @@ def spec_path(origin: Origin, job: Job) -> KeyPath:
     return job.settings.source(path) if path[0] in LAYERED else path
 
 
-def _matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
-    """Return True if a pattern of ORIGINS matches the steps of a path."""
+def matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
+    """Return True if a pattern of ORIGINS or RESERVED, split into steps, matches the steps of a path."""
     if pattern and pattern[-1] == "**":
         pattern = pattern[:-1]
         steps = steps[: len(pattern)]
     return len(pattern) == len(steps) and all(
-        wanted in ("*", step) for wanted, step in zip(pattern, steps, strict=True)
+        wanted == step or (wanted.endswith("*") and step.startswith(wanted[:-1]))
+        for wanted, step in zip(pattern, steps, strict=True)
     )

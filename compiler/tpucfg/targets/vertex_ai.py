@@ -24,8 +24,12 @@ from tpucfg.targets.common import (
     without_empty,
 )
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.vertex_ai_reserved import RESERVED
+from tpucfg.targets.vertex_ai_settings import setting_findings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
+
+__all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
 
 NAME: Final = "vertex-ai"
 _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -40,7 +44,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", _COMPUTE),
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
-    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE),
+    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", _COMPUTE, "sizes"),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.containerSpec.env.**": Origin("spec", "trainer.env"),
@@ -50,9 +54,12 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.pythonPackageSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.pythonPackageSpec.env.**": Origin("spec", "trainer.env"),
     "scheduling.timeout": Origin("spec", "trainer.max_run_duration"),
+    "scheduling.disableRetries": Origin("spec", "trainer.restarts"),
     "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
-    "baseOutputDirectory.outputUriPrefix": Origin("rule", "the job's own folder in the environment's bucket", _SPEC),
+    "baseOutputDirectory.outputUriPrefix": Origin(
+        "rule", "the job's own folder in the environment's bucket", _SPEC, "environments.<env>.bucket"
+    ),
 }
 
 
@@ -63,6 +70,8 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
         # If accelerators are counted, the machine type is a fixed text (cloud-tpu), so the spec cannot choose it.
         same_kind = [slice_ for slice_ in slices if _by_count(slice_) == by_count]
         yield from unsupported_machines(project, same_kind, NAME, chooses=not by_count)
+    for slice_ in slices:
+        yield from setting_findings(project, environment, slice_)
     for settings in distinct_settings(project, environment, slices):
         yield from _trainer_findings(project, settings)
     if not uses_own_account(project, environment, slices, NAME):
@@ -121,7 +130,9 @@ def _reservation(job: Job) -> str | None:
 
 
 def _scheduling(job: Job) -> dict[str, Any]:
+    # Another number of restarts is an error: the service has its own.
     return without_empty(
+        disableRetries=True if job.restarts == 0 else None,
         timeout=f"{job.max_run_duration.seconds}s" if job.max_run_duration else None,
         strategy="SPOT" if job.capacity.kind == "spot" else None,
     )

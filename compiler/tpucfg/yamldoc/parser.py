@@ -67,7 +67,7 @@ class ParseAborted(Exception):  # noqa: N818 - it stops the parser, and its cont
 
 
 class NodeBuilder:
-    """Builds the nodes of one document, and collects the findings about its text.
+    """Builds the nodes of a text, and collects the findings about it.
 
     The depth is checked at the start of each collection, before Python's stack or libyaml's could be exhausted.
     """
@@ -91,10 +91,28 @@ class NodeBuilder:
                     message = "a second YAML document starts here; a file has only one"
                     raise self._abort("TPU011", message, event, "delete it, or move it to its own file")
                 root = self._value(next(events), events, 0)
-        if root is None or (root.value is None and not root.text):
-            hint = "make a new project with: tpucfg init"
-            raise ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
+        if root is None or _is_empty(root):
+            raise self._empty()
         return root
+
+    def documents(self, events: Iterator[Any]) -> tuple[Node, ...]:
+        """Return the roots of the stream's documents, without empty ones.
+
+        Raises:
+            ParseAborted: No document has a value, or the text cannot be parsed as in `document`.
+        """
+        roots = []
+        for event in events:
+            if type(event) is DocumentStartEvent:
+                self.anchors.clear()  # https://yaml.org/spec/1.2.2/#91-documents: no alias refers to another document
+                roots.append(self._value(next(events), events, 0))
+        if not (filled := tuple(root for root in roots if not _is_empty(root))):
+            raise self._empty()
+        return filled
+
+    def _empty(self) -> ParseAborted:
+        hint = "make a new project with: tpucfg init"
+        return ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         event_type = type(event)
@@ -238,3 +256,7 @@ class NodeBuilder:
         start, end = event.start_mark, event.end_mark
         location = Location(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         return Finding.of(id, message, location, **options)
+
+
+def _is_empty(root: Node) -> bool:
+    return root.value is None and not root.text

@@ -29,8 +29,11 @@ _REFUSED: Final = f"[{NEVER_ALLOWED}{''.join(_AMBIGUOUS)}]"
 _SAVE_AS_UTF_8: Final = "save the file as UTF-8"
 
 
-def read_file(path: FilePath, display_name: str | None = None) -> Document:
-    """Return the document in a file; `display_name` replaces its path in findings."""
+def read_file(path: FilePath, display_name: str | None = None, *, several: bool = False) -> Document:
+    """Return the document in a file; `display_name` replaces its path in findings.
+
+    With `several`, the file may have several YAML documents: see `Document.parts`.
+    """
     name = display_name or str(path)
     try:
         with open_regular_file(path) as file:
@@ -42,22 +45,22 @@ def read_file(path: FilePath, display_name: str | None = None) -> Document:
         message = f"{name} cannot be read: {error.strerror or error}"
         hint = "give the spec's path with --spec FILE, or make a new project with: tpucfg init"
         return _unreadable(name, Finding.of("TPU001", message, Location(name), help=hint))
-    return read_bytes(content, name)
+    return read_bytes(content, name, several=several)
 
 
-def read_bytes(content: bytes, name: str) -> Document:
+def read_bytes(content: bytes, name: str, *, several: bool = False) -> Document:
     """Return the document in a file's content: UTF-8, with or without a byte order mark."""
     if len(content) > MAX_FILE_BYTES:
         message = f"{name} is larger than {MAX_FILE_BYTES:,} bytes"
         hint = "check the path: a spec has a few thousand bytes"
         return _unreadable(name, Finding.of("TPU010", message, Location(name), help=hint))
     try:
-        return read_text(content.decode("utf-8-sig"), name)
+        return read_text(content.decode("utf-8-sig"), name, several=several)
     except UnicodeDecodeError as error:
         return _undecodable(content, error, name)
 
 
-def read_text(text: str, name: str) -> Document:
+def read_text(text: str, name: str, *, several: bool = False) -> Document:
     """Return the document in a text, with every finding about the text itself."""
     # A text of printable lines has no refused character; isprintable() finds that in a tenth of the regex's time.
     if not text.replace("\n", "").isprintable() and (refused := re.search(_REFUSED, text)):
@@ -65,12 +68,13 @@ def read_text(text: str, name: str) -> Document:
     source = _json_as_yaml(text) if text.lstrip().startswith("{") else text
     builder = NodeBuilder(name)
     try:
-        root = builder.document(parse_events(source))
+        events = parse_events(source)
+        root, *further = builder.documents(events) if several else (builder.document(events),)
     except ParseAborted as aborted:
         return Document(name, text, None, (*builder.findings, aborted.finding))
     except yaml.MarkedYAMLError as error:
         return Document(name, text, None, (*builder.findings, _syntax_finding(error, source, name)))
-    return Document(name, text, root, tuple(builder.findings))
+    return Document(name, text, root, tuple(builder.findings), tuple(further))
 
 
 def _unreadable(name: str, finding: Finding, text: str = "") -> Document:

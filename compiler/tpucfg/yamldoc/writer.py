@@ -98,17 +98,19 @@ def _float(value: float) -> str:
     return digits if len(digits) <= _MAX_DIGITS else f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}"
 
 
-def round_trips(text: str, value: Any) -> bool:
-    """Return True if the text, parsed again, is exactly the value, including types and the order of keys.
+def round_trips(text: str, *values: Any) -> bool:
+    """Return True if the text's documents, parsed again, are exactly the values, with types and the order of keys.
 
     The parser's events are compared as they arrive, which is a fifth of the work of making a Document.
     """
     events = parse_events(text)
     try:
-        next(events), next(events)  # the start of the stream, and of its document
-        if not _matches(next(events), events, value):
-            return False
-        next(events)  # the end of the document
+        next(events)  # the start of the stream
+        for value in values:
+            next(events)  # the start of the document
+            if not _matches(next(events), events, value):
+                return False
+            next(events)  # the end of the document
         return len(list(events)) == 1  # the end of the stream, and no further document
     except (MarkedYAMLError, NumberRefusedError, StopIteration):
         return False

@@ -53,34 +53,6 @@ def test_an_entry_for_a_size_of_no_ladder_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "expected", "help_"),
-    [
-        (
-            {"training__batch_size": 1020},
-            "a batch of 1,020 does not divide over the 8 cores of v2-8: 127.5 per core",
-            "set training.batch_size to 1024 or 1016",
-        ),
-        (
-            {"training__batch_size": 7},
-            "a batch of 7 does not divide over the 8 cores of v2-8: 0.875 per core",
-            "set training.batch_size to 8",
-        ),
-        (
-            {"overrides": {"v2-32": {"batch_size": 4000 + 1}}},
-            "a batch of 4,001 does not divide over the 32 cores of v2-32: 125.031 per core",
-            "set overrides.v2-32.batch_size to 4032 or 4000",
-        ),
-    ],
-)
-def test_a_batch_must_divide_over_the_cores(change: dict[str, Any], expected: str, help_: str) -> None:
-    """The batch per core must be a whole number; the help has the nearest valid batches."""
-    result = planned(spec(**change))
-    finding = finding_with_id("TPU040", result.findings)
-    assert (finding.message, finding.help) == (expected, help_)
-    assert result.jobs == ()
-
-
-@pytest.mark.parametrize(
     ("change", "expected"),
     [
         (
@@ -100,6 +72,21 @@ def test_a_batch_must_divide_over_the_cores(change: dict[str, Any], expected: st
             "--n would be given 2 times: for batch_size and for train_steps",
         ),
         ({"training__steps": {"w": 1}, "training__flags": {"w": "batch_size"}}, "--batch_size would be given 2 times"),
+        (
+            {"training__grad_accum": 4, "trainer__args": {"grad_accum": 1}},
+            "--grad_accum would be given twice: by trainer.args.grad_accum and by training.grad_accum",
+        ),
+        (
+            {"training__batch_rule": "keep", "trainer__args": {"grad_accum": 1}},
+            "--grad_accum would be given twice: by trainer.args.grad_accum and by training.grad_accum",
+        ),
+        (
+            {
+                "training": {"tuned_on": "v2-8", "batch_size": 8, "sequence_length": 2, "train_tokens": 16},
+                "trainer__args": {"train_steps": 1},
+            },
+            "--train_steps would be given twice: by trainer.args.train_steps and by training.train_tokens",
+        ),
     ],
 )
 def test_a_flag_given_twice_is_an_error(change: dict[str, Any], expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, batches, flags, buckets, prices."""
+"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, flags, buckets, prices."""
 
 import math
 from collections import Counter
@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
@@ -77,14 +78,16 @@ def _order_finding(
     if size.size == other.size:
         problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
-        problem = f"has {size.cores} cores, as many as {other.size}: each rung needs more cores than the one below"
+        problem = f"has {size.cores:,} cores, as many as {other.size}: each rung needs more cores than the one below"
         hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
     else:
-        problem = f"has {size.cores} cores and follows {other.size} with {other.cores}: a ladder is in ascending order"
+        problem = (
+            f"has {size.cores:,} cores and follows {other.size} with {other.cores:,}: a ladder is in ascending order"
+        )
         ascending = sorted(ladder, key=lambda slice_: slice_.cores)
         hint = f"set {dotted(path)} to [{', '.join(slice_.size for slice_ in ascending)}]"
     location = project.document.value_location
-    label = f"{other.size}, {other.cores} cores"
+    label = f"{other.size}, {other.cores:,} cores"
     return Finding.of(
         "TPU023",
         f"{size.size} {problem}",
@@ -115,32 +118,6 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
-def _uneven_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield an error for each batch that does not divide over the cores of its size."""
-    # The batch per core is constant, so a batch that divides on tuned_on divides on every rung.
-    batches: list[tuple[KeyPath, str, int]] = [
-        (("training", "batch_size"), project.training.tuned_on, project.training.batch_size)
-    ]
-    for size, override in project.overrides.items():
-        if override.batch_size:
-            batches.append((("overrides", size, "batch_size"), size, override.batch_size))
-    for path, size, batch in batches:
-        slice_ = catalog.find(size)
-        if slice_ and batch % slice_.cores:
-            yield _uneven_batch_finding(project, path, slice_, batch)
-
-
-def _uneven_batch_finding(project: Project, path: KeyPath, slice_: Slice, batch: int) -> Finding:
-    below, above = batch // slice_.cores * slice_.cores, (batch // slice_.cores + 1) * slice_.cores
-    return Finding.of(
-        "TPU040",
-        f"a batch of {batch:,} does not divide over the {slice_.cores} cores of {slice_.size}: "
-        f"{batch / slice_.cores:g} per core",
-        project.document.value_location(path),
-        help=f"set {dotted(path)} to {above}" + (f" or {below}" if below else ""),
-    )
-
-
 def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each flag that the program would get twice."""
     yield from _flags_of_two_figures(project)
@@ -150,10 +127,21 @@ def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
 def _figure_flags(project: Project) -> dict[str, str]:
     """Return the flag of each figure of `training`."""
     training = project.training
-    keys = [
-        key for key in ("batch_size", "train_steps", "epochs", "learning_rate") if getattr(training, key) is not None
-    ]
-    return {key: flag for key in (*keys, *training.steps) if (flag := flag_name(training, key))}
+    present = {
+        "batch_size": True,
+        "grad_accum": _may_accumulate(project),
+        "train_steps": training.train_steps is not None or training.train_tokens is not None,
+        "epochs": training.epochs is not None,
+        "learning_rate": training.learning_rate is not None,
+        **dict.fromkeys(training.steps, True),
+    }
+    return {key: flag for key, is_present in present.items() if is_present and (flag := flag_name(training, key))}
+
+
+def _may_accumulate(project: Project) -> bool:
+    """Return True if some rung may have micro-batches: by a setting, or because the batch stays on a smaller slice."""
+    overridden = any(override.grad_accum for override in project.overrides.values())
+    return bool(project.training.grad_accum) or overridden or project.training.batch_rule == "keep"
 
 
 def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
@@ -188,7 +176,9 @@ def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
 
 
 def _figure_path(project: Project, key: str) -> KeyPath:
-    return ("training", "steps", key) if key in project.training.steps else ("training", key)
+    if key in project.training.steps:
+        return ("training", "steps", key)
+    return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
 
 
 def _figure_location(project: Project, key: str) -> Location:
@@ -244,11 +234,9 @@ def _unknown_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 
 _READ_BY_ONE_TARGET: Final = {
-    ("trainer", "worker_image"): "ai-platform",
-    ("trainer", "runtime"): "ai-platform",
-    ("trainer", "python"): "ai-platform",
+    ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
 }
-"""Keys outside `targets` that only one target reads. `kube_context`, which only gke reads, is in each environment."""
+"""The keys of the trainer that only one target reads."""
 
 _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
@@ -266,11 +254,12 @@ def unused_settings(project: Project) -> Iterator[Finding]:
             if users and target not in targets:
                 yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
     for environment in project.environments.values():
-        if environment.kube_context and environment.target != "gke":
-            path = (*environment.path, "kube_context")
-            yield _unused_finding(
-                project, path, f"only gke reads it, and {environment.name} is on {environment.target}"
-            )
+        for target, facts in TARGET_FACTS.items():
+            for key in facts.environment_keys:
+                path = (*environment.path, key)
+                if environment.target != target and project.document.node(path):
+                    reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
+                    yield _unused_finding(project, path, reason)
 
 
 def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -321,7 +310,6 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unknown_sizes: frozenset(),
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
-    _uneven_batches: frozenset(),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
     _credentials: frozenset(),

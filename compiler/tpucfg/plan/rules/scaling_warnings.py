@@ -10,6 +10,7 @@ from typing import Final
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
 from tpucfg.plan.rung import Rung
+from tpucfg.plan.step_names import is_checkpoint_interval, is_warmup
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
@@ -25,6 +26,7 @@ KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
 _BATCH: Final = ("training", "batch_size")
+_LESS_WORK: Final = "so the devices have less work and scaling is not linear"
 
 
 def scaling_warnings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -57,15 +59,22 @@ def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         counts = listed(
             [f"{rung.train_steps:,} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in short_rungs]
         )
-        min_train_steps = max(int((MIN_STEPS - 1) * rung.scale) + 1 for rung in short_rungs)
-        hint = f"set training.train_steps to {min_train_steps} or more, or end the ladder below"
-        path = ("training", "train_steps")
+        path = ("training", "train_tokens" if project.training.train_tokens else "train_steps")
+        fewest = max(_least_length(project, rung) for rung in short_rungs)
+        hint = f"set {dotted(path)} to {fewest} or more, or end the ladder below"
         yield _finding(project, "TPU042", f"few steps are left: {counts}; the threshold is {MIN_STEPS}", path, hint)
+
+
+def _least_length(project: Project, rung: Rung) -> int:
+    """Return the fewest steps or tokens of the spec that leave a rung enough steps."""
+    if project.training.train_tokens and rung.sequence_length:
+        return (MIN_STEPS - 1) * rung.sequence_length * rung.batch_size + 1
+    return int((MIN_STEPS - 1) * rung.scale) + 1
 
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
-        long_rungs = [rung for rung in rungs if "warmup" in key.lower() and _share(rung, key) > MAX_WARMUP_SHARE]
+        long_rungs = [rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE]
         if long_rungs:
             shares = listed([f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs])
             numbers = f"{long_rungs[0].steps[key]:,} of {long_rungs[0].train_steps:,} steps on {long_rungs[0].size}"
@@ -76,7 +85,7 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
-        late_rungs = [rung for rung in rungs if "checkpoint" in key.lower() and _share(rung, key) > 1]
+        late_rungs = [rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1]
         if late_rungs:
             counts = listed(
                 [f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}" for rung in late_rungs]
@@ -90,8 +99,13 @@ def _too_many_steps(
 ) -> Finding:
     """Return a finding whose help is the largest count that is within the share on every rung."""
     scaled_rungs = [rung for rung in rungs if key not in rung.overridden]
+    setting = project.training.steps[key]
     path: KeyPath = ("training", "steps", key) if scaled_rungs else ("overrides", rungs[0].size, key)
-    scales = [(rung, rung.scale) for rung in scaled_rungs] or [(rungs[0], Fraction(1))]
+    if scaled_rungs and project.document.node((*path, "value")):
+        path = (*path, "value")
+    scales = [(rung, rung.scale if setting.scaled else Fraction(1)) for rung in scaled_rungs] or [
+        (rungs[0], Fraction(1))
+    ]
     max_count = min(int(int((rung.train_steps or 0) * share) * scale) for rung, scale in scales)
     hint = f"set {dotted(path)} to {max_count} or less, or train longer" if max_count else "train longer"
     return _finding(project, id_, message, path, hint)
@@ -126,23 +140,51 @@ def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Findi
         yield _finding(project, "TPU046", message, ("training", "tuned_on"), hint)
 
 
-def _batch_per_core(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+def _micro_batch(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    """Yield a warning for each override that changes the micro-batch, and one for the rungs on which the rule does."""
+    shrunk = []
     for rung in rungs:
-        if rung.scale == rung.cores_scale:
+        if rung.micro_batch == rung.tuned_micro_batch or _work_per_core(project, rung) == 1:
             continue
-        tuned_per_core = rung.per_core * rung.cores_scale / rung.scale
-        consequence = (
-            "so its cores have less work and scaling is not linear"
-            if rung.per_core < tuned_per_core
-            else "so each core needs more memory"
-        )
-        changed = "falls" if rung.per_core < tuned_per_core else "rises"
-        path = ("overrides", rung.size, "batch_size")
-        same_batch = int(tuned_per_core * rung.slice.cores)
-        numbers = f"from {format_number(tuned_per_core)} to {format_number(rung.per_core)}"
-        message = f"the batch per core {changed} {numbers} on {rung.size}, {consequence}"
-        hint = f"set {dotted(path)} to {same_batch} to keep the batch per core, or allow TPU047"
-        yield _finding(project, "TPU047", message, path, hint)
+        if key := next((key for key in ("batch_size", "grad_accum") if key in rung.overridden), None):
+            yield _overridden_micro_batch(project, rung, key)
+        elif rung.micro_batch < rung.tuned_micro_batch:
+            shrunk.append(rung)
+    if shrunk:
+        sizes = listed([f"{format_number(rung.micro_batch)} on {rung.size}" for rung in shrunk])
+        change = f"falls from {format_number(shrunk[0].tuned_micro_batch)} to {sizes}"
+        hint = "set training.batch_rule to per_core, which lets the batch grow, or allow TPU047 with your reason"
+        message = f"{_batch_noun(project, shrunk)} {change}, {_LESS_WORK}"
+        yield _finding(project, "TPU047", message, ("training", "batch_rule"), hint)
+
+
+def _overridden_micro_batch(project: Project, rung: Rung, key: str) -> Finding:
+    is_less = rung.micro_batch < rung.tuned_micro_batch
+    change, consequence = ("falls", _LESS_WORK) if is_less else ("rises", "so each device needs more memory")
+    path = ("overrides", rung.size, key)
+    numbers = f"from {format_number(rung.tuned_micro_batch)} to {format_number(rung.micro_batch)}"
+    noun = _batch_noun(project, [rung])
+    message = f"{noun} {change} {numbers} on {rung.size}, {consequence}"
+    tuned_step = rung.tuned_micro_batch * rung.data_parallel
+    same = tuned_step * (rung.grad_accum or 1) if key == "batch_size" else rung.batch_size / tuned_step
+    keeps = f"set {dotted(path)} to {same} to keep {noun}"
+    hint = f"{keeps if same.denominator == 1 else f'delete {dotted(path)}'}, or allow TPU047"
+    return _finding(project, "TPU047", message, path, hint)
+
+
+def _work_per_core(project: Project, rung: Rung) -> Fraction:
+    """Return the examples of one core and micro-batch, relative to those on `tuned_on`.
+
+    They stay where replicas grow in devices and examples alike, or on a generation with other cores in a device.
+    """
+    return rung.scale * (project.training.grad_accum or 1) / ((rung.grad_accum or 1) * rung.cores_scale)
+
+
+def _batch_noun(project: Project, rungs: Sequence[Rung]) -> str:
+    is_plain = all(rung.model_parallel == 1 and (rung.grad_accum or 1) == 1 for rung in rungs)
+    if is_plain and (project.training.grad_accum or 1) == project.training.model_parallel == 1:
+        return "the batch per device"
+    return "the micro-batch of a replica"
 
 
 _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] = (
@@ -152,7 +194,7 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
     _late_checkpoint,
     _rate_kept,
     _other_generation,
-    _batch_per_core,
+    _micro_batch,
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.plan.naming import bucket_of
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, format_environments, group_statements
@@ -88,7 +89,7 @@ def _changed(old: _EnvironmentOf, new: _EnvironmentOf) -> Iterator[Statement]:
     if before.kube_context != after.kube_context:
         template = "kubectl context changed from {} to {}"
         contexts = (before.kube_context or _UNSET, after.kube_context or _UNSET)
-        if after.target == "gke":
+        if "kube_context" in TARGET_FACTS[after.target].environment_keys:
             yield Statement(f"{template}: jobs are submitted to another cluster", contexts, Risk.CAUTION)
         else:
             yield Statement(template, contexts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.infra.grants import HIDDEN
+from tpucfg.infra.rules.roles import power_of_permission
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import SECRET, redact
 from tpucfg.review.changes.resources.resource_change import (
@@ -19,6 +20,7 @@ from tpucfg.review.changes.resources.resource_change import (
 from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.review.markdown.drift_lines import access_lines, drift_line
 from tpucfg.review.review import EnvironmentReview, Review
+from tpucfg.text_format import listed
 
 _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "new": "grants {what} on {on} to {who}",
@@ -45,6 +47,9 @@ _ONLY_DECLARED: Final = (
     "of something else"
 )
 _UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
+_MAX_PERMISSIONS: Final = 6
+_CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
+_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _CODE: Final = re.compile(r"`[^`]+`")
 
 
@@ -185,7 +190,13 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
 def _describe_widening(widening: Widening) -> str:
     member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
     target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
-    return _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
+    text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
+    # A custom role's name is chosen freely: only its permissions are the access.
+    if widening.permissions:
+        permissions = sorted(widening.permissions, key=lambda permission: not power_of_permission(permission))
+        shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
+        return f"{text}: {shown} for everything in that {widening.on_kind}"
+    return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
 
 
 def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[Caution]:

@@ -80,15 +80,16 @@ def _sum_lines(costs: CostChanges) -> Iterator[str]:
         share = _share(total) if len(amounts) > 1 else " (as before)"
         yield f"{_SUMS[key].line.format(' → '.join(amounts))}{share}{_unknown(costs, key)}"
     if costs.has_prices and "max_usd" not in costs.totals:
-        yield "the most that a run can cost is not bounded: the spec limits the length of no run"
+        yield f"the most that a run can cost is not bounded: {'; '.join(costs.unbounded)}"
 
 
 def _unknown(costs: CostChanges, key: str) -> str:
     total = costs.totals[key]
     if not total.unknown:
         return ""
-    word = "bounded" if key == "max_usd" and not costs.totals["usd_per_hour"].unknown else "known"
-    return f"; not {word} for {total.unknown:,} of {total.configs:,}"
+    if key == "max_usd" and not costs.totals["usd_per_hour"].unknown:
+        return f"; not bounded for {total.unknown:,} of {total.configs:,}: {'; '.join(costs.unbounded)}"
+    return f"; not known for {total.unknown:,} of {total.configs:,}"
 
 
 def _shown_sums(costs: CostChanges) -> list[str]:

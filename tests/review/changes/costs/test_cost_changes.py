@@ -123,7 +123,7 @@ def test_length_in_epochs_has_no_cost() -> None:
 
 def test_length_limit_bounds_the_cost() -> None:
     """A limit that is removed is a caution, and so is one that ends a run early."""
-    bounded, shorter = (spec(**PRICED, targets={"vertex-ai": {"timeout": timeout}}) for timeout in ("7200s", "1800s"))
+    bounded, shorter = (spec(**PRICED, trainer__max_run_duration=limit) for limit in ("2h", "30m"))
 
     assert amounts(costs(bounded, shorter, RECORDED))["max_usd"] == (80, 20)
     assert statements(costs(bounded, shorter, RECORDED)) == [

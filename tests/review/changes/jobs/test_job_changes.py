@@ -143,7 +143,8 @@ def test_values_that_differ_in_every_config_are_summed_up() -> None:
 def test_huge_extra_is_bounded_and_hides_nothing() -> None:
     """Of thousands of new fields the dangerous ones are named, and the others are counted."""
     annotations = {f"a{number}": "x" * 50 for number in range(1500)}
-    pod = {"spec": {"replicatedJobs": [{"template": {"spec": {"template": {"spec": {"hostPID": True}}}}}]}}
+    template = {"spec": {"template": {"spec": {"hostPID": True}}}}
+    pod = {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}
     before = spec(**_GKE, environments=_LOCATIONS)
     reported = impact(
         before, {**before, "targets": {"gke": {"extra": {"metadata": {"annotations": annotations}} | pod}}}

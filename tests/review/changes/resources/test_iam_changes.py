@@ -163,3 +163,50 @@ def test_everyone_in_another_input_is_named() -> None:
     before, after = (Resource("gcp:x/y:Z", "z", {"rules": [{"who": [who]}]}) for who in ("me", "allUsers"))
     assert summaries((before, after)) == [("rules", "allUsers", "names")]
     assert summaries((after, after)) == []
+
+
+def custom_role(permissions: list[str], **parent: str) -> Resource:
+    """Return a custom role of a project or of an organization."""
+    module = "organizations" if "orgId" in parent else "projects"
+    inputs = {"roleId": "tpu.chat.dev", "permissions": permissions, **parent}
+    return Resource(f"gcp:{module}/iAMCustomRole:IAMCustomRole", "role", inputs)
+
+
+@pytest.mark.parametrize(
+    ("parent", "role"),
+    [
+        ({"project": "p"}, "projects/p/roles/tpu.chat.dev"),
+        ({"orgId": "12"}, "organizations/12/roles/tpu.chat.dev"),
+    ],
+)
+def test_granted_custom_role_has_its_permissions(parent: dict[str, str], role: str) -> None:
+    """A new grant of a role that the same program declares has the role's permissions, whoever created it before."""
+    declared = custom_role(["tpu.nodes.delete", "tpu.nodes.get"], **parent)
+    grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
+
+    for before in (None, declared):
+        assert widenings((before, declared), (None, grant_on_project)) == [
+            Widening(role, TEAM, "new", "project", "p", ("tpu.nodes.delete", "tpu.nodes.get"))
+        ]
+
+
+def test_grant_of_an_unknown_custom_role_has_no_permissions() -> None:
+    """A role that another program declares, or whose permissions are not known yet, is shown by its name only."""
+    role = "projects/p/roles/tpu.chat.dev"
+    grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
+    unknown = custom_role([], project="p")._replace(inputs={"roleId": "tpu.chat.dev", "project": "p"})
+
+    assert [widening.permissions for widening in widenings((None, grant_on_project))] == [()]
+    assert [widening.permissions for widening in widenings((None, unknown), (None, grant_on_project))] == [()]
+
+
+def test_access_to_a_secret_is_always_new() -> None:
+    """The review names the secret and its project; a secret is never one that the change creates."""
+    on_secret = Resource(
+        "gcp:secretmanager/secretIamMember:SecretIamMember",
+        "s",
+        {"project": "p", "secretId": "wandb", "role": "roles/secretmanager.secretAccessor", "member": TEAM},
+    )
+
+    assert new_environment(on_secret) == [("p/wandb", "new")]
+    assert widenings((on_secret, on_secret)) == []

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from standin import errors
 from standin.errors import ApiError
@@ -41,6 +41,16 @@ class Bucket:
 
 
 @dataclass(slots=True)
+class Role:
+    """A custom role of a project."""
+
+    body: dict[str, Any]
+    """The title, the description, the permissions and the stage, in the format of the API that created it."""
+    state: Literal["active", "deleted", "reserved"] = "active"
+    """A deleted role can be undeleted for seven days; after that, its id is reserved for thirty more."""
+
+
+@dataclass(slots=True)
 class _Fault:
     operation: str
     error: ApiError
@@ -63,8 +73,12 @@ class Cloud:
         """Service accounts by e-mail."""
         self.agents: set[str] = set()
         """E-mails of existing service agents."""
+        self.roles: dict[str, Role] = {}
+        """Custom roles by name: `projects/P/roles/ID`."""
+        self.secrets: set[str] = set()
+        """Names of secrets: `projects/P/secrets/ID`."""
         self.grants: dict[str, set[tuple[str, str]]] = {}
-        """Roles and members by resource: `projects/P`, `b/BUCKET`, `serviceAccounts/EMAIL`."""
+        """Roles and members by resource: `projects/P`, `b/BUCKET`, `serviceAccounts/EMAIL`, `projects/P/secrets/ID`."""
         self.ml_config: dict[str, Any] | None = None
         """The answer of ai-platform's `getConfig`; None if the service is shut down."""
         self.agents_answer_without_email = False
@@ -170,10 +184,42 @@ class Cloud:
             self.account(email)
             del self.accounts[email]
 
+    def create_role(self, project: str, role_id: str, body: dict[str, Any]) -> str:
+        """Create a custom role and return its name; the id of a deleted one is refused."""
+        name = f"projects/{self.project_id(project)}/roles/{role_id}"
+        with self._change("role.create", name):
+            if name in self.roles:
+                is_active = self.roles[name].state == "active"
+                raise errors.role_exists(role_id) if is_active else errors.role_marked_for_deletion(role_id)
+            self.roles[name] = Role(body)
+            return name
+
+    def role(self, name: str) -> Role:
+        """Return a custom role, which may be deleted, or raise 404."""
+        if name not in self.roles or self.roles[name].state == "reserved":
+            raise errors.not_found(f"The role named {name}")
+        return self.roles[name]
+
+    def update_role(self, name: str, body: dict[str, Any]) -> None:
+        """Replace a custom role's permissions and description."""
+        with self._change("role.update", name):
+            self.role(name).body = body
+
+    def undelete_role(self, name: str) -> None:
+        """Restore a deleted role."""
+        with self._change("role.undelete", name):
+            self.role(name).state = "active"
+
+    def delete_role(self, name: str) -> None:
+        """Delete a custom role; its grants remain without effect."""
+        with self._change("role.delete", name):
+            self.role(name).state = "deleted"
+
     def grant(self, resource: str, role: str, member: str) -> None:
         """Grant a role to a member, which must exist."""
         with self._change("iam.grant", f"{resource} {role} {member}"):
             self._check_member(member)
+            self.check_secret(resource)
             self.grants.setdefault(resource, set()).add((role, member))
 
     def revoke(self, resource: str, role: str, member: str) -> None:
@@ -199,6 +245,12 @@ class Cloud:
             if project.removeprefix("projects/") in {identifier, str(number)}:
                 return identifier
         raise errors.not_found(f"Project {project}")
+
+    def check_secret(self, resource: str) -> None:
+        """Raise 404 for the name of a secret that does not exist."""
+        project, _, secret = resource.partition("/secrets/")
+        if secret and resource not in self.secrets:
+            raise errors.no_secret(self.number(project), secret)
 
     def _check_member(self, member: str) -> None:
         kind, _, email = member.partition(":")

@@ -14,6 +14,14 @@ class ApiError(Exception):
         """The message text."""
 
 
+class ProviderError(ApiError):
+    """An error that the provider itself raises, without a call that failed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, "", message)
+        self.args = (message,)
+
+
 def bucket_taken() -> ApiError:
     """Return the error for a bucket name that belongs to another owner.
 
@@ -40,6 +48,25 @@ def bucket_owned() -> ApiError:
 def bucket_not_empty() -> ApiError:
     """Return the error for deleting a bucket with objects."""
     return ApiError(409, "conflict", "The bucket you tried to delete is not empty.")
+
+
+def no_secret(number: int, secret: str) -> ApiError:
+    """Return the error for a secret that does not exist, which has the number of its project."""
+    return ApiError(404, "notFound", f"Secret [projects/{number}/secrets/{secret}] not found.")
+
+
+def role_exists(role_id: str) -> ApiError:
+    """Return the error for the id of an existing custom role."""
+    return ApiError(409, "alreadyExists", f"A role named {role_id} already exists.")
+
+
+def role_marked_for_deletion(role_id: str) -> ApiError:
+    """Return the error for the id of a custom role that was deleted in the last 37 days.
+
+    Source: https://github.com/GoogleCloudPlatform/gke-autoneg-controller/issues/71
+    """
+    message = f"You can't create a role_id ({role_id}) which has been marked for deletion."
+    return ApiError(400, "failedPrecondition", message)
 
 
 def no_principal(email: str) -> ApiError:

@@ -5,11 +5,11 @@ https://github.com/pulumi/pulumi-terraform-bridge
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from standin.cloud import Cloud
-from standin.errors import ApiError
+from standin.errors import ApiError, ProviderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +138,77 @@ def _delete_account(cloud: Cloud, identifier: str, _state: dict[str, Any]) -> No
     cloud.delete_account(identifier.rpartition("/")[2])
 
 
+def _create_role(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Create a custom role, or undelete one.
+
+    https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/resourcemanager/resource_google_project_iam_custom_role.go
+    """
+    name = f"projects/{inputs['project']}/roles/{inputs['roleId']}"
+    existing = cloud.roles.get(name)
+    if existing and existing.state == "active":
+        raise ProviderError(f"Custom project role {name} already exists and must be imported")
+    if existing and existing.state == "deleted":
+        return name, _update_role(cloud, name, inputs)
+    cloud.create_role(inputs["project"], inputs["roleId"], dict(inputs))
+    return name, _role_outputs(cloud, name)
+
+
+def _role_outputs(cloud: Cloud, name: str) -> dict[str, Any]:
+    role = cloud.role(name)
+    return {**role.body, "name": name, "deleted": role.state == "deleted"}
+
+
+def _update_role(cloud: Cloud, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    if cloud.role(name).state == "deleted":
+        cloud.undelete_role(name)
+    cloud.update_role(name, dict(inputs))
+    return _role_outputs(cloud, name)
+
+
+def _read_role(cloud: Cloud, name: str, _state: dict[str, Any]) -> dict[str, Any] | None:
+    return _role_outputs(cloud, name) if name in cloud.roles else None
+
+
+def _delete_role(cloud: Cloud, name: str, _state: dict[str, Any]) -> None:
+    cloud.delete_role(name)
+
+
+def _role_wording(inputs: dict[str, Any], error: ApiError) -> str:
+    name = f"projects/{inputs['project']}/roles/{inputs['roleId']}"
+    return str(error) if isinstance(error, ProviderError) else f"Error creating the custom project role {name}: {error}"
+
+
+def _secret_kind() -> Kind:
+    """Return the type of an additive grant on a secret, which two inputs name."""
+
+    def key_of(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {**inputs, "secret": f"projects/{inputs['project']}/secrets/{inputs['secretId']}"}
+
+    inner = _member_kind("secret", lambda name: name, "secretmanager secret")
+
+    def without_key(outputs: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in outputs.items() if key != "secret"}
+
+    def create(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        identifier, outputs = inner.create(cloud, key_of(inputs))
+        return identifier, without_key(outputs)
+
+    def read(cloud: Cloud, identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
+        outputs = inner.read(cloud, identifier, key_of(state))
+        return None if outputs is None else without_key(outputs)
+
+    fields = frozenset({"project", "secretId", "role", "member"})
+    return replace(
+        inner,
+        create=create,
+        read=read,
+        delete=lambda cloud, identifier, state: inner.delete(cloud, identifier, key_of(state)),
+        required=fields,
+        replaces=fields,
+        wording=lambda inputs, error: inner.wording(key_of(inputs), error),
+    )
+
+
 def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
     """Return the type of an additive grant on the resource that the input `key` names."""
 
@@ -219,6 +290,18 @@ KINDS = {
         computed=frozenset({"email", "member", "name", "uniqueId"}),
         wording=lambda _, error: f"Error creating service account: {error}",
     ),
+    "gcp:projects/iAMCustomRole:IAMCustomRole": Kind(
+        create=_create_role,
+        read=_read_role,
+        delete=_delete_role,
+        update=_update_role,
+        required=frozenset({"permissions", "title"}),
+        replaces=frozenset({"project", "roleId"}),
+        computed=frozenset({"name", "deleted"}),
+        deletes_first=True,
+        wording=_role_wording,
+    ),
+    "gcp:secretmanager/secretIamMember:SecretIamMember": _secret_kind(),
     "gcp:projects/iAMMember:IAMMember": _member_kind("project", lambda name: f"projects/{name}", "project"),
     "gcp:storage/bucketIAMMember:BucketIAMMember": _member_kind("bucket", lambda name: f"b/{name}", "storage bucket"),
     "gcp:serviceaccount/iAMMember:IAMMember": _member_kind(

@@ -72,6 +72,8 @@ class CostChanges(NamedTuple):
     statements: tuple[LocatedStatement, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences about where the figures come from."""
+    unbounded: tuple[str, ...] = ()
+    """The reasons why nothing limits what some configs of the head can cost, or what would limit it."""
 
     @property
     def has_prices(self) -> bool:
@@ -101,6 +103,7 @@ def compute_costs(
         rows=tuple(sorted(_grouped(rows), key=_sort_key)),
         statements=(*_limit_statements(rows, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
+        unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )
 
 
@@ -124,7 +127,7 @@ def _run_costs(
             chips=Fraction(job.slice.chips),
             usd_per_hour=price_per_hour(job.slice, prices, job.capacity.kind),
             hours=run_hours(job.rung.examples, throughputs.get(key)),
-            max_hours=run_limit(job, body),
+            limit=run_limit(job, body),
         )
         for job, body in revision.request_bodies
         for key in (config_key(job),)

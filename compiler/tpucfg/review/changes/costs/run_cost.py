@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.results.run_limit import RunLimit
 
 
 class RunCost(NamedTuple):
@@ -13,8 +14,13 @@ class RunCost(NamedTuple):
     chips: Fraction
     usd_per_hour: Fraction | None
     hours: Fraction | None
-    max_hours: Fraction | None
-    """The limit that the config sets; None if it sets none."""
+    limit: RunLimit
+    """The longest time that the config allows."""
+
+    @property
+    def max_hours(self) -> Fraction | None:
+        """The limit of the whole run; None if the config sets none."""
+        return self.limit.hours
 
     @property
     def chip_hours(self) -> Fraction | None:

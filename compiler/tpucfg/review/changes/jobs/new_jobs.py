@@ -20,6 +20,7 @@ from tpucfg.review.changes.jobs.changed_fields import (
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext, image_verdict, references, registry_of
 from tpucfg.review.changes.jobs.job_fields import IMAGE
+from tpucfg.review.changes.jobs.setting_changes import setting_dangers
 
 
 def new_dangers(
@@ -31,7 +32,7 @@ def new_dangers(
     configs, jobs = after.configs, after.jobs
     known = _known(before)
     for key in difference.added:
-        context = JobContext(key, None, jobs[key], ({}, {}))
+        context = JobContext.of(key, None, jobs[key])
         for change in _dangers(configs[key], context, known):
             if _identity(change) not in known.dangers.get(key.environment, frozenset()):
                 yield key, change
@@ -43,6 +44,7 @@ def _dangers(config: Any, context: JobContext, known: KnownValues) -> Iterator[F
             verdict = image_verdict(None, image, known.registries)
             if image and verdict.risk:
                 yield FieldChange(IMAGE, "", None, image, verdict=verdict)
+    yield from setting_dangers(context)
     scripts = []
     for leaf in leaves_of(Change((), ABSENT, parse_command_lines(config))):
         rule = rule_of(leaf.path, context)
@@ -69,7 +71,7 @@ def _known(before: CompiledRevision) -> KnownValues:
     )
     dangers: dict[str, set[object]] = {}
     for key, job in jobs.items():
-        context = JobContext(key, None, job, ({}, {}))
+        context = JobContext.of(key, None, job)
         own = _dangers(configs[key], context, known)
         dangers.setdefault(key.environment, set()).update(map(_identity, own))
     return known._replace(dangers={name: frozenset(values) for name, values in dangers.items()})

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.infra.grants import PUBLIC, Grant, Target, grants_of, is_public, target_of, unparsed_policy
 from tpucfg.infra.resources import Resource
+from tpucfg.infra.rules.access import CUSTOM_ROLE
 from tpucfg.infra.rules.roles import BASIC_ROLES, power_of
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Reason, Widening
@@ -53,6 +54,8 @@ class _Context(NamedTuple):
     """The buckets and accounts that the change creates."""
     revoked: "Counter[_Movable]"
     """Grants that end, each of which excuses an equal one on a created object."""
+    permissions: Mapping[str, tuple[str, ...]]
+    """The permissions of each custom role after the change, by the role's name in grants."""
     is_new: bool
     """True if no resource existed before."""
 
@@ -69,6 +72,7 @@ def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
         _by_member(held),
         frozenset(_created_targets(steps)),
         Counter(_Movable.of(grant) for grant in held - given),
+        dict(role for step in steps for role in _custom_roles(step.after)),
         all(step.before is None for step in steps),
     )
     return [
@@ -103,7 +107,20 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
             context.revoked[movable] -= 1
         else:
             reason = _reason(grant, previous, context)
-            yield Widening(grant.role, grant.member, reason, grant.on.kind, grant.on.name)
+            permissions = context.permissions.get(grant.role, ())
+            yield Widening(grant.role, grant.member, reason, grant.on.kind, grant.on.name, permissions)
+
+
+def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the name of a custom role as grants write it, and its permissions."""
+    match = CUSTOM_ROLE.search(resource.type) if resource else None
+    if resource is None or match is None:
+        return
+    parent = resource.inputs.get("project" if match[1] == "projects" else "orgId")
+    permissions = resource.inputs.get("permissions")
+    if isinstance(permissions, list):
+        texts = tuple(permission for permission in permissions if isinstance(permission, str))
+        yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", texts
 
 
 def _reason(grant: Grant, previous: _Roles, context: _Context) -> Reason:

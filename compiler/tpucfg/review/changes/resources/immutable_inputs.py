@@ -25,7 +25,11 @@ _BUCKET_INPUTS: Final = frozenset(
 IMMUTABLE_INPUTS: Final[Mapping[str, ImmutableInputs]] = {
     BUCKET: ImmutableInputs(_BUCKET_INPUTS, f"{_SERVICES}storage/resource_storage_bucket.go"),
     "gcp:storage/bucketIAMMember:BucketIAMMember": ImmutableInputs(_GRANT | {"bucket"}, _IAM_MEMBER),
+    "gcp:projects/iAMCustomRole:IAMCustomRole": ImmutableInputs(
+        frozenset(("project", "roleId")), f"{_SERVICES}resourcemanager/resource_google_project_iam_custom_role.go"
+    ),
     "gcp:projects/iAMMember:IAMMember": ImmutableInputs(_GRANT | {"project"}, _IAM_MEMBER),
+    "gcp:secretmanager/secretIamMember:SecretIamMember": ImmutableInputs(_GRANT | {"project", "secretId"}, _IAM_MEMBER),
     "gcp:serviceaccount/iAMMember:IAMMember": ImmutableInputs(_GRANT | {"serviceAccountId"}, _IAM_MEMBER),
     "gcp:serviceaccount/account:Account": ImmutableInputs(
         frozenset(("accountId", "project")), f"{_SERVICES}resourcemanager/resource_google_service_account.go"

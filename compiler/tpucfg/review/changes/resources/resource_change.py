@@ -81,6 +81,8 @@ class Widening(NamedTuple):
     """The kind of the object on which a role is granted: `bucket`, `project`, `account`; empty without a role."""
     on: str = ""
     """The name of that object."""
+    permissions: tuple[str, ...] = ()
+    """The permissions of a custom role that the same program declares."""
 
 
 class ResourceChange(NamedTuple):

@@ -1,0 +1,68 @@
+"""Rules about access: secrets whose version is open, and mounted buckets that the stack does not grant."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tpucfg.findings import Finding
+from tpucfg.plan.job import Job
+from tpucfg.plan.naming import workload_account
+from tpucfg.spec.project import Project
+from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.yamldoc.document import KeyPath
+
+VERSIONS_URL: Final = "https://cloud.google.com/secret-manager/docs/best-practices"
+"""A secret should be referred to by its version's number, and not by `latest`."""
+ROLES_URL: Final = "https://cloud.google.com/storage/docs/access-control/iam-roles"
+
+
+def access_findings(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
+    """Yield the findings about the secrets and mounts of jobs, one for each place in the spec."""
+    yield from _open_versions(project, jobs)
+    yield from _foreign_mounts(project, jobs)
+
+
+def _open_versions(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
+    """Yield a warning for each secret without a version; `latest` in so many words is a decision."""
+    projects: dict[KeyPath, tuple[str, str]] = {}
+    for job in jobs:
+        texts = job.settings.layers.find("trainer", "secrets")
+        for secret in job.secrets:
+            layer = texts.children()[secret.variable] if texts else None
+            # Only a bare name has no version: the schema requires one after projects/<project>/secrets/<secret>.
+            if layer is not None and layer.value == secret.name:
+                projects.setdefault(layer.path, (secret.name, secret.project or job.environment.project))
+    for path, (name, google_project) in projects.items():
+        yield Finding.of(
+            "TPU086",
+            f"{dotted(path)} has no version: every start of a job reads the latest one, so two runs of one config can "
+            "read different values",
+            project.document.value_location(path),
+            help=f"set {dotted(path)} to {name}/latest, or to {name}/NUMBER with a number of: "
+            f"gcloud secrets versions list {name} --project={google_project}",
+            details=(f"Google recommends the number: {VERSIONS_URL}",),
+        )
+
+
+def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
+    """Yield a warning for each mount of a bucket other than the environment's, with the command that grants it."""
+    members: dict[tuple[KeyPath, str], dict[str, str]] = {}
+    for job in jobs:
+        for mount in job.mounts:
+            bucket = "/".join(mount.source.split("/")[:3])
+            if bucket != f"gs://{job.bucket}":
+                path = job.settings.source(("trainer", "mounts", mount.path))
+                email = workload_account(project, job.environment, job.size)
+                members.setdefault((path, bucket), {})[f"serviceAccount:{email}"] = job.environment.name
+    for (path, bucket), environments in members.items():
+        member, *others = environments
+        also = f", and equally for {listed(others, last=' and ')}" if others else ""
+        names = listed(tuple(dict.fromkeys(environments.values())), last=" and ")
+        yield Finding.of(
+            "TPU087",
+            f"{dotted(path)} is in {format_value(bucket, quoted=False)}, which the stack of {names} does not grant: "
+            "the jobs would be denied access unless it was granted by hand",
+            project.document.value_location(path),
+            help=f"use ${{bucket}}, or run: gcloud storage buckets add-iam-policy-binding {bucket} --member={member} "
+            f"--role=roles/storage.objectViewer{also}; then allow TPU087",
+            details=(f"a program that writes there needs roles/storage.objectUser: {ROLES_URL}",),
+        )

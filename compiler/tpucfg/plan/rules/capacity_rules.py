@@ -1,0 +1,267 @@
+"""Rules about capacity: what the target refuses, what Google's pages leave open, and what a kind of capacity needs."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.findings import Finding
+from tpucfg.plan.naming import zone_of
+from tpucfg.plan.rules.capacity_table import (
+    CLUSTER_AUTOSCALER,
+    FLEX_START_ZONES,
+    GKE_FLEX,
+    CapacityRow,
+    capacity_verdict,
+)
+from tpucfg.plan.selection import SelectedSizes
+from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import CapacityKind, Settings
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import KeyPath
+
+FLEX_START_SECONDS: Final = range(600, 604_801)
+"""Run durations that flex-start accepts, 10 minutes to 7 days: GKE_FLEX has the maximum, CLUSTER_AUTOSCALER both."""
+_RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
+_PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
+_CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
+_CHECKPOINT_WORDS: Final = frozenset(("checkpoint", "checkpoints", "checkpointing", "ckpt", "ckpts", "save", "saves"))
+"""Words of the name of a flag or a figure by which a program is known to write checkpoints."""
+_JOB_DIR: Final = "${job_dir}"
+
+
+class _Choice(NamedTuple):
+    """The capacity of one selected size."""
+
+    environment: Environment
+    target: str
+    slice: Slice
+    settings: Settings
+
+    @property
+    def kind(self) -> CapacityKind:
+        return self.settings.capacity.kind
+
+    @property
+    def path(self) -> KeyPath:
+        """The path of the layer that sets the capacity."""
+        return self.settings.source(("capacity",))
+
+    @property
+    def has_class(self) -> bool:
+        """True if a compute class of GKE decides how nodes are bought."""
+        return self.target == "gke" and bool(self.settings.targets.get("gke", {}).get("compute_class"))
+
+    @property
+    def row(self) -> CapacityRow:
+        return capacity_verdict(self.target, self.slice, self.kind)
+
+
+def capacity_findings(
+    project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None = None
+) -> Iterator[Finding]:
+    """Yield the findings about the capacity of the selected sizes; `target` replaces those of the environments."""
+    choices = tuple(_choices(project, catalog, selected, target))
+    by_class = [choice for choice in choices if choice.has_class]
+    yield from _class_and_capacity(project, by_class)
+    for rule in _RULES:
+        yield from rule(project, [choice for choice in choices if not choice.has_class])
+
+
+def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None) -> Iterator[_Choice]:
+    for environment, sizes in selected:
+        name = target or environment.target
+        for size in sizes:
+            slice_ = catalog.find(size)
+            # A size that the target does not support at all is TPU024.
+            if slice_ and name in slice_.targets:
+                yield _Choice(environment, name, slice_, project.settings[environment.name, size])
+
+
+def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> Iterator[list[_Choice]]:
+    """Yield the choices that share a key and the layer that sets their capacity, so that one mistake is one finding."""
+    groups: dict[object, list[_Choice]] = {}
+    for choice in choices:
+        groups.setdefault((choice.path, choice.target, key(choice)), []).append(choice)
+    yield from groups.values()
+
+
+# What the table decides
+
+
+def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield what the table refuses, and what it leaves open where nothing else of the same layer is refused."""
+    refused, refused_paths = _refused(choices), _refused_paths(choices)
+    open_ = [choice for choice in choices if choice.row.level == "warning" and choice.path not in refused_paths]
+    for group in _grouped(refused, lambda choice: choice.row):
+        yield _refusal(project, choices, group)
+    for group in _grouped(open_, lambda choice: choice.row):
+        row, kind = group[0].row, group[0].kind
+        message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
+        hint = f"set {dotted(group[0].path)} to on-demand, or allow TPU056 with what you know"
+        yield _finding(project, "TPU056", message, group[0].path, hint, _sources(row))
+
+
+def _refused(choices: Sequence[_Choice]) -> list[_Choice]:
+    return [choice for choice in choices if choice.row.level == "error"]
+
+
+def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
+    """Return the layers whose capacity is refused for some size: other findings there would be about one mistake."""
+    return {choice.path for choice in _refused(choices)}
+
+
+def _refusal(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> Finding:
+    first, row = group[0], group[0].row
+    message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
+    hint = f"set {dotted(first.path)} to on-demand"
+    same_path = [choice for choice in choices if choice.path == first.path]
+    if len(group) == 1 and len(same_path) > 1:
+        own_path = (*first.environment.path, "overrides", first.slice.size, "capacity")
+        hint = f"set {dotted(own_path)} to on-demand"
+    return _finding(project, "TPU055", message, first.path, hint, (*_sources(row), *_other_targets(group)))
+
+
+def _other_targets(group: Sequence[_Choice]) -> Iterator[str]:
+    """Yield the targets that take all of the sizes with this capacity, if there are any."""
+    names = [
+        name
+        for name in group[0].slice.targets
+        if all(name in choice.slice.targets and _is_taken(name, choice) for choice in group)
+    ]
+    if names:
+        verb, pronoun = "takes" if len(names) == 1 else "take", "it" if len(group) == 1 else "them"
+        yield f"{listed(names, last=' and ')} {verb} {pronoun} with capacity {group[0].kind}"
+
+
+def _is_taken(target: str, choice: _Choice) -> bool:
+    return capacity_verdict(target, choice.slice, choice.kind).level == "allowed"
+
+
+def _sources(row: CapacityRow) -> tuple[str, ...]:
+    return tuple(f"see {url}" for url in row.sources)
+
+
+# What a kind of capacity needs
+
+
+def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield a warning for flex-start on gke outside the zones of GKE's page."""
+    outside = [
+        choice
+        for choice in choices
+        if (choice.target, choice.kind) == ("gke", "flex-start")
+        and (zones := FLEX_START_ZONES.get(choice.slice.generation))
+        and not _is_in(choice, zones)
+    ]
+    for group in _grouped(outside, lambda choice: (choice.environment.name, choice.slice.generation)):
+        environment, zones = group[0].environment, FLEX_START_ZONES[group[0].slice.generation]
+        message = f"GKE's page on flex-start does not list {environment.region} for {_sizes(group)}"
+        details = (f"it lists {listed(zones, last=' and ')}: {GKE_FLEX}",)
+        hint = f"set {dotted(group[0].path)} to on-demand, or allow TPU056 with what you know"
+        yield _finding(project, "TPU056", message, group[0].path, hint, details)
+
+
+def _is_in(choice: _Choice, zones: Sequence[str]) -> bool:
+    zone = choice.environment.zones.get(choice.slice.size)
+    return zone in zones if zone else any(name.rpartition("-")[0] == choice.environment.region for name in zones)
+
+
+def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield an error for flex-start without a run duration, or with one that it does not accept."""
+    details = (f"the maximum: {GKE_FLEX}", f"both limits: {CLUSTER_AUTOSCALER}")
+    refused_paths = _refused_paths(choices)
+    for choice in choices:
+        duration = choice.settings.trainer.max_run_duration
+        if choice.kind != "flex-start" or choice.path in refused_paths:
+            continue
+        path = choice.settings.source(("trainer", "max_run_duration"))
+        if duration is None:
+            message = "capacity flex-start needs trainer.max_run_duration: the machines are lent for that time"
+            yield _finding(project, "TPU057", message, choice.path, "set trainer.max_run_duration to 12h", details)
+        elif duration.seconds not in FLEX_START_SECONDS:
+            message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
+            limit = "10m" if duration.seconds < FLEX_START_SECONDS[0] else "7d"
+            yield _finding(project, "TPU057", message, path, f"set {dotted(path)} to {limit}", details)
+
+
+def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield a warning for spot machines if nothing in the spec shows that the program writes checkpoints."""
+    refused_paths = _refused_paths(choices)
+    lost = [
+        choice
+        for choice in choices
+        if choice.kind == "spot"
+        and choice.path not in refused_paths
+        and not _writes_checkpoints(project, choice.settings)
+    ]
+    for group in _grouped(lost, lambda _: None):
+        message = (
+            f"{_sizes(group)} can be preempted at any time, and nothing in the spec shows that the program "
+            "writes checkpoints: it would start from the beginning"
+        )
+        hint = "pass the job's folder to the program, such as trainer.args.model_dir: ${job_dir}, or allow TPU058"
+        yield _finding(project, "TPU058", message, group[0].path, hint, (f"see {_PREEMPTION}",))
+
+
+def _writes_checkpoints(project: Project, settings: Settings) -> bool:
+    """Return True if a flag or a figure is named after checkpoints, or the program is given the job's own folder."""
+    trainer = settings.trainer
+    names = (*project.training.steps, *(arg.key for arg in trainer.args), *(key for key, _ in trainer.env))
+    texts = [text for arg in trainer.args for text in arg.values if text]
+    texts += [text for _, text in trainer.env] + [mount.source for mount in trainer.mounts]
+    return any(_CHECKPOINT_WORDS & {*re.split("[^a-z]+", name.lower())} for name in names) or any(
+        _JOB_DIR in text for text in texts
+    )
+
+
+def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield an error for a reservation whose full name cannot be written, as the size has no known zone."""
+    for choice in choices:
+        environment, size = choice.environment, choice.slice.size
+        if choice.kind != "reservation" or not TARGET_FACTS[choice.target].reservation_has_zone:
+            continue
+        if zone_of(environment, choice.slice) or (choice.slice.zones and "TPU021" not in project.allow):
+            continue  # TPU021 reports that the region does not offer the size
+        path = (*environment.path, "zones")
+        message = f"the reservation of {size} needs a zone, and no list has one in {environment.region}"
+        # A zone that Google's list lacks is TPU022, as the region was TPU021.
+        allowance = ", and allow TPU022" if choice.slice.zones else ""
+        hint = f"add {dotted((*path, size))}, for example {environment.region}-a{allowance}"
+        details = (f"the name of a reservation: {_RESERVATION_NAME}",)
+        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint, details=details)
+
+
+def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield an error for a compute class beside a capacity: the class decides how nodes are obtained."""
+    for choice in choices:
+        if not choice.settings.layers.find("capacity"):
+            continue
+        path = choice.settings.source(("targets", "gke", "compute_class"))
+        message = f"{dotted(path)} and {dotted(choice.path)} exclude each other: the class decides how nodes are bought"
+        yield Finding.of(
+            "TPU054",
+            message,
+            project.document.value_location(path),
+            help=f"delete {dotted(choice.path)}, or the compute class",
+            details=(f"see {_CLASSES}",),
+            related=((project.document.value_location(choice.path), "the capacity"),),
+        )
+
+
+_RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]]] = (
+    _verdicts,
+    _flex_start_zones,
+    _flex_start_duration,
+    _spot_without_checkpoints,
+    _reservations_without_zone,
+)
+
+
+def _sizes(choices: Sequence[_Choice]) -> str:
+    return listed(list(dict.fromkeys(choice.slice.size for choice in choices)), last=" and ")
+
+
+def _finding(project: Project, id_: str, message: str, path: KeyPath, hint: str, details: Sequence[str]) -> Finding:
+    return Finding.of(id_, message, project.document.value_location(path), help=hint, details=details)

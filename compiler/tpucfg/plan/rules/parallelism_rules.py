@@ -1,0 +1,245 @@
+"""Rules about parallelism: whole replicas in each slice, and whole examples for each replica and micro-batch."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Final
+
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.number_format import format_number
+from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, tuned_micro_batch
+from tpucfg.spec.project import Override, Project
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import KeyPath
+
+MAX_BATCH: Final = 10**15
+"""The largest number that the schema accepts."""
+MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
+"""Numbers that are tried for a help line, so that a batch of many digits costs no time."""
+_LADDER_SECTIONS: Final = frozenset(("sizes", "environments", "overrides"))
+"""The sections that decide on the figures of rungs, besides `training`."""
+_SHARED_BATCH: Final = (
+    "model_parallel is 1; set it if several devices share one copy of the batch, as in tensor or sequence parallelism"
+)
+"""A detail for batches with fewer examples than devices, which is a common state of language models."""
+
+
+def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the errors about `model_parallel` and about batches, for `tuned_on` and for every rung."""
+    tuned_on = catalog.find(project.training.tuned_on)
+    if tuned_on is None or "training" in project.broken:
+        return  # an unknown size is TPU020
+    slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
+    is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
+    if not is_tuned_divisible:
+        yield _tuned_model_parallel(project, tuned_on, slices)
+    divisible = []
+    for slice_ in slices:
+        if _is_divisible(slice_, _model_parallel(project, slice_)):
+            divisible.append(slice_)
+        elif is_tuned_divisible or _override(project, slice_).model_parallel:
+            yield _rung_model_parallel(project, slice_)
+    if not is_tuned_divisible:
+        return  # without whole replicas there are no micro-batches
+    # Most specs pass the whole-number test, which is faster than to compute the rungs.
+    if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
+        yield from _uneven_batches(project, tuned_on, divisible)
+
+
+def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
+    """Yield the slice of each size in a ladder once, without unknown sizes."""
+    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
+    yield from (slice_ for size in sizes if (slice_ := catalog.find(size)))
+
+
+# Model parallelism.
+
+
+def _override(project: Project, slice_: Slice) -> Override:
+    return project.overrides.get(slice_.size, NO_OVERRIDE)
+
+
+def _model_parallel(project: Project, slice_: Slice) -> int:
+    return _override(project, slice_).model_parallel or project.training.model_parallel
+
+
+def _devices(slice_: Slice) -> int:
+    """Return the JAX devices of one slice of a size, as a replica does not span slices."""
+    return slice_.devices // slice_.slices
+
+
+def _is_divisible(slice_: Slice, model_parallel: int) -> bool:
+    return _devices(slice_) % model_parallel == 0
+
+
+def _tuned_model_parallel(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Finding:
+    model_parallel = project.training.model_parallel
+    following = [slice_ for slice_ in slices if not _override(project, slice_).model_parallel]
+    common = gcd(*(_devices(slice_) for slice_ in (tuned_on, *following)))
+    hint = _divisor_help(("training", "model_parallel"), common, model_parallel)
+    return _indivisible(project, tuned_on, model_parallel, ("training", "model_parallel"), hint)
+
+
+def _rung_model_parallel(project: Project, slice_: Slice) -> Finding:
+    model_parallel = _model_parallel(project, slice_)
+    own: KeyPath = ("overrides", slice_.size, "model_parallel")
+    place = own if _override(project, slice_).model_parallel else ("training", "model_parallel")
+    return _indivisible(project, slice_, model_parallel, place, _divisor_help(own, _devices(slice_), model_parallel))
+
+
+def _indivisible(project: Project, slice_: Slice, model_parallel: int, place: KeyPath, hint: str) -> Finding:
+    owner = f"one slice of {slice_.size}" if slice_.slices > 1 else slice_.size
+    message = (
+        f"model_parallel {model_parallel:,} does not divide the {_count(_devices(slice_), 'JAX device')} of {owner}"
+    )
+    return Finding.of("TPU048", message, project.document.value_location(place), help=hint)
+
+
+def _divisor_help(path: KeyPath, number: int, wanted: int) -> str:
+    """Return the edit to the divisors of a number just below and just above another number; at least one exists."""
+    divisors = [count for count in range(1, number + 1) if number % count == 0]
+    nearest = [count for count in divisors if count < wanted][-1:] + [count for count in divisors if count > wanted][:1]
+    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s'[: number != 1]}"
+
+
+# Batches.
+
+
+def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
+    """Return True if the batch grows with the cores, without an override, and divides on a slice."""
+    training = project.training
+    if training.batch_rule == "keep" or slice_.size in project.overrides:
+        return False
+    batch, rest = divmod(training.batch_size * slice_.cores, tuned_on.cores)
+    return not rest and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
+
+
+def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
+    training = project.training
+    rungs = [make_rung(project, tuned_on, slice_) for slice_ in slices]
+    is_tuned_even = tuned_micro_batch(training, tuned_on).denominator == 1
+    if not is_tuned_even:
+        yield _uneven_tuned_batch(project, tuned_on, rungs)
+    following = []
+    for rung in rungs:
+        if _is_even(project, rung):
+            continue
+        if "batch_size" in rung.overridden:
+            yield _uneven_override(project, tuned_on, rung)
+        elif not is_tuned_even:
+            continue  # its batch follows from the one that is reported
+        elif training.batch_rule == "keep" or ("grad_accum" in rung.overridden and _fits_replicas(project, rung)):
+            yield _uneven_accumulation(project, tuned_on, rung)
+        else:
+            following.append(rung)
+    if following:
+        yield _uneven_rungs(project, following, _tuned_batch_help(project, tuned_on, rungs))
+
+
+def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) -> Finding:
+    training = project.training
+    replicas = tuned_on.devices // training.model_parallel
+    problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
+    details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
+    return _uneven(project, problem, ("training", "batch_size"), _tuned_batch_help(project, tuned_on, rungs), details)
+
+
+def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding:
+    """Return the finding for the rungs whose batch follows from that of `tuned_on`, which divides there."""
+    others = listed([rung.size for rung in rungs[1:]])
+    details = (f"nor on {others}",) if others else ()
+    return _uneven(project, _rung_division(project, rungs[0]), ("training", "batch_size"), hint, details)
+
+
+def _exact_batch(project: Project, rung: Rung) -> Fraction:
+    return project.training.batch_size * rung.scale
+
+
+def _is_even(project: Project, rung: Rung) -> bool:
+    return _exact_batch(project, rung).denominator == 1 and rung.micro_batch.denominator == 1
+
+
+def _fits_replicas(project: Project, rung: Rung) -> bool:
+    """Return True if the batch is a whole number for each replica, so that some accumulation divides it."""
+    return (_exact_batch(project, rung) / rung.data_parallel).denominator == 1
+
+
+def _uneven(project: Project, message: str, path: KeyPath, hint: str, details: tuple[str, ...] = ()) -> Finding:
+    return Finding.of("TPU040", message, project.document.value_location(path), help=hint, details=details)
+
+
+def _rung_division(project: Project, rung: Rung) -> str:
+    return _division(_exact_batch(project, rung), rung.slice, rung.data_parallel, rung.grad_accum or 1)
+
+
+def _division(batch: Fraction, slice_: Slice, replicas: int, grad_accum: int) -> str:
+    """Return the problem: `a batch of 100 does not divide over the 8 devices of v2-8: 12.5 examples each`."""
+    model_parallel = slice_.devices // replicas
+    parts = f"{_count(replicas, 'device')} of {slice_.size}"
+    if model_parallel > 1:
+        parts = f"{_count(replicas, 'replica')} of {model_parallel:,} devices on {slice_.size}"
+    if grad_accum > 1:
+        parts += f" and {grad_accum:,} micro-batches"
+    share = format_number(batch / (replicas * grad_accum))
+    return f"a batch of {format_number(batch)} does not divide over the {parts}: {share} examples each"
+
+
+def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) -> str:
+    """Return the nearest batches that divide on `tuned_on` and on every rung that follows from it."""
+    training = project.training
+    unit = tuned_on.devices // training.model_parallel * (training.grad_accum or 1)
+    for rung in rungs:
+        if training.batch_rule == "per_core" and not _override(project, rung.slice).batch_size:
+            step = rung.data_parallel * (rung.grad_accum or 1) / rung.scale
+            unit = lcm(unit * step.denominator, step.numerator) // step.denominator
+    return _batch_help(("training", "batch_size"), training.batch_size, unit)
+
+
+def _batch_help(path: KeyPath, batch: int, unit: int) -> str:
+    below = batch // unit * unit
+    nearest = [count for count in (below + unit, below) if 0 < count <= MAX_BATCH]
+    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}" if nearest else "end the ladder below"
+
+
+def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
+    path = ("overrides", rung.size, "batch_size")
+    per_replica = rung.grad_accum or 1
+    if project.training.batch_rule == "keep" and "grad_accum" not in rung.overridden:
+        # With a multiple of the tuned micro-batch, accumulation is a whole number.
+        per_replica = max(1, int(tuned_micro_batch(project.training, tuned_on)))
+    hint = _batch_help(path, rung.batch_size, rung.data_parallel * per_replica)
+    return _uneven(project, _rung_division(project, rung), path, hint)
+
+
+def _uneven_accumulation(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
+    """Return the finding for a batch that stays, or whose accumulation the spec sets for this rung."""
+    overridden = "grad_accum" in rung.overridden
+    place: KeyPath = ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
+    return _uneven(project, _rung_division(project, rung), place, _accumulation_help(project, tuned_on, rung))
+
+
+def _accumulation_help(project: Project, tuned_on: Slice, rung: Rung) -> str:
+    """Return the setting of the rung that divides its batch: accumulation, else larger replicas."""
+    if _fits_replicas(project, rung):
+        examples = rung.batch_size // rung.data_parallel
+        candidates = range(rung.grad_accum or 1, min(examples, MAX_GRAD_ACCUM_CANDIDATES) + 1)
+        # A batch of prime numbers is left with one example at a time.
+        count = next((count for count in candidates if examples % count == 0), examples)
+        return f"set overrides.{rung.size}.grad_accum to {count}"
+    devices = _devices(rung.slice)
+    for model_parallel in range(rung.model_parallel + 1, devices + 1):
+        if devices % model_parallel == 0 and _is_even_with(project, tuned_on, rung, model_parallel):
+            return f"set overrides.{rung.size}.model_parallel to {model_parallel}, or leave {rung.size} out"
+    return f"leave {rung.size} out, or set training.batch_rule to per_core"
+
+
+def _is_even_with(project: Project, tuned_on: Slice, rung: Rung, model_parallel: int) -> bool:
+    """Return True if the batch divides on a rung with other replicas."""
+    override = _override(project, rung.slice)._replace(model_parallel=model_parallel)
+    changed = project._replace(overrides={**project.overrides, rung.size: override})
+    return make_rung(changed, tuned_on, rung.slice).micro_batch.denominator == 1

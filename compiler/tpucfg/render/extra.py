@@ -1,0 +1,78 @@
+"""Merge `extra` into the request body of a job, and report the fields of `extra` that the merge refused."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tpucfg.findings import Finding
+from tpucfg.plan.job import Job
+from tpucfg.spec.project import Project
+from tpucfg.targets import target_named
+from tpucfg.targets.extra import Merged, Refusal, merge_extra
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import KeyPath
+
+
+def merged_request_body(job: Job) -> Merged:
+    """Return the request body of a job with `extra` merged in."""
+    target = target_named(job.target)
+    return merge_extra(job, target.request_body(job), target.ORIGINS, target.RESERVED)
+
+
+def extra_path(job: Job, path: KeyPath = ()) -> KeyPath:
+    """Return the path in the spec of a value below `extra`, in the layer that sets it for the job."""
+    return job.settings.source(("targets", job.target, "extra", *path))
+
+
+def merged_extra(job: Job) -> Merged | None:
+    """Return the request body of a job with `extra` merged in, and where that comes from; None without `extra`."""
+    return merged_request_body(job) if job.options.get("extra") else None
+
+
+def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
+    """Return the path in the spec of the value of `extra` that added a field; None if another setting did."""
+    merged = merged_extra(job)
+    source = merged.source(path) if merged else None
+    return None if source is None else extra_path(job, source)
+
+
+def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]) -> Iterator[Finding]:
+    """Yield one finding for each field of `extra` that was refused, with the settings that decide it in all jobs."""
+    by_field: dict[tuple[KeyPath, Refusal], dict[str, None]] = {}
+    for job, refusals in jobs:
+        for refusal in refusals:
+            keys = by_field.setdefault((extra_path(job, refusal.source), refusal._replace(keys=())), {})
+            keys.update(dict.fromkeys(map(dotted, refusal.keys)))
+    for (path, refusal), keys in by_field.items():
+        message, hint = _TEXTS[refusal.id](refusal, tuple(keys))
+        details = (f"see {refusal.page}",) if refusal.page else ()
+        yield Finding.of(refusal.id, message, project.document.key_location(path), help=hint, details=details)
+
+
+def _decided(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:
+    rule = f": {refusal.reason}" if refusal.reason else ""
+    by = f"decided by {_list(keys)}" if keys else "fixed"
+    return f"{dotted(refusal.field)} is {by}, and extra cannot change it{rule}", _hint(keys)
+
+
+def _overriding(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:
+    decided = f", and that is decided by {_list(keys)}" if keys else ""
+    return f"{dotted(refusal.field)} in extra would {refusal.reason}{decided}", _hint(keys)
+
+
+def _repeated(refusal: Refusal, _: Sequence[str]) -> tuple[str, str]:
+    return f"{dotted(refusal.field)} repeats an earlier item of extra, with equal {refusal.reason}", "delete it"
+
+
+def _hint(keys: Sequence[str]) -> str:
+    if not keys:
+        return "delete it"
+    setting = _list(keys, " or ")
+    return f"delete it here, and {'list another size in' if 'sizes' in setting else 'set'} {setting}"
+
+
+def _list(keys: Sequence[str], last: str = " and ") -> str:
+    return listed(keys, 3, last=last)
+
+
+_TEXTS: Final = {"TPU066": _decided, "TPU067": _overriding, "TPU068": _overriding, "TPU069": _repeated}
+"""The function for the message and the help of each finding."""

@@ -1,0 +1,111 @@
+"""The request body of a job: a queued resource, whose hosts start the trainer's container when they boot.
+
+Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the message),
+https://cloud.google.com/tpu/docs/queued-resources (tiers and states).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tpucfg.plan.job import Job
+from tpucfg.targets.cloud_tpu.startup import startup_script
+from tpucfg.targets.common import without_empty
+from tpucfg.targets.interface import Origin, RequestBody
+
+NAME: Final = "cloud-tpu"
+API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
+NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
+_GCLOUD: Final = "https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create"
+_DOCKER: Final = "https://cloud.google.com/tpu/docs/run-in-container"
+_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+_NODE: Final = "tpu.nodeSpec.*.node"
+
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "tpu.nodeSpec.*.parent": Origin(
+        "rule",
+        "the environment's project, and the zone of the size in its region",
+        API,
+        "environments.<env>.project",
+    ),
+    "tpu.nodeSpec.*.nodeId": Origin("rule", "the job's name", NAMES, "name"),
+    "tpu.nodeSpec.*.multisliceParams.nodeCount": Origin("catalog", "slices", API),
+    "tpu.nodeSpec.*.multisliceParams.nodeIdPrefix": Origin(
+        "rule", "the job's name, to which the service adds the slice's number", NAMES, "name"
+    ),
+    f"{_NODE}.acceleratorType": Origin("catalog", "accelerator_type", API),
+    f"{_NODE}.runtimeVersion": Origin("spec", "targets.cloud-tpu.runtime_version"),
+    f"{_NODE}.networkConfig.network": Origin("spec", "targets.cloud-tpu.network"),
+    f"{_NODE}.networkConfig.subnetwork": Origin("spec", "targets.cloud-tpu.subnetwork"),
+    f"{_NODE}.networkConfig.enableExternalIps": Origin("spec", "targets.cloud-tpu.external_ips", _GCLOUD),
+    f"{_NODE}.serviceAccount.email": Origin("spec", "targets.cloud-tpu.service_account"),
+    f"{_NODE}.serviceAccount.scope.*": Origin("rule", "all: the account's roles limit its access", API),
+    f"{_NODE}.schedulingConfig.reserved": Origin("spec", "capacity"),
+    f"{_NODE}.dataDisks.*.sourceDisk": Origin("spec", "targets.cloud-tpu.data_disks"),
+    f"{_NODE}.dataDisks.*.mode": Origin("spec", "targets.cloud-tpu.data_disks"),
+    f"{_NODE}.labels.*": Origin("spec", "environments.<env>.labels"),
+    f"{_NODE}.tags.*": Origin("spec", "targets.cloud-tpu.tags"),
+    f"{_NODE}.metadata.startup-script": Origin(
+        "rule",
+        "a script that runs trainer.image on every host, with trainer.env and the program's flags",
+        _DOCKER,
+        "trainer",
+    ),
+    "spot": Origin("spec", "capacity"),
+    "reservationName": Origin("spec", "capacity"),
+}
+
+
+def request_body(job: Job) -> RequestBody:
+    """Return the QueuedResource: one node for each slice."""
+    node_spec = {"parent": parent(job), **_node_names(job), "node": _node(job)}
+    body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=_reservation(job))
+    # The spot tier is requested by an empty mapping, which `without_empty` would omit.
+    return {**body, "spot": {}} if job.capacity.kind == "spot" else body
+
+
+def parent(job: Job) -> str:
+    """Return the zone of a job as the API names it."""
+    return f"projects/{job.environment.project}/locations/{job.zone}"
+
+
+def node_suffix(slices: int) -> str:
+    """Return the longest ending that the API appends to the name of one of several slices: `-0`, `-1` and so on."""
+    return f"-{slices - 1}" if slices > 1 else ""
+
+
+def _node_names(job: Job) -> dict[str, Any]:
+    if job.slice.slices > 1:
+        return {"multisliceParams": {"nodeCount": job.slice.slices, "nodeIdPrefix": job.name}}
+    return {"nodeId": job.name}
+
+
+def _node(job: Job) -> dict[str, Any]:
+    options = job.options
+    return without_empty(
+        acceleratorType=job.slice.accelerator_type,
+        runtimeVersion=options.get("runtime_version") or job.slice.runtime_version,
+        networkConfig=without_empty(
+            network=options.get("network"),
+            subnetwork=options.get("subnetwork"),
+            enableExternalIps=options.get("external_ips") is not False,
+        ),
+        serviceAccount={"email": options.get("service_account") or job.account, "scope": [_SCOPE]},
+        # Without it, a reservation's name alone requests on-demand capacity in v2.
+        schedulingConfig={"reserved": True} if job.capacity.reservation else None,
+        dataDisks=[_data_disk(disk) for disk in options.get("data_disks") or []],
+        labels=dict(job.environment.labels),
+        tags=list(options.get("tags") or []),
+        metadata={"startup-script": startup_script(job)},
+    )
+
+
+def _data_disk(disk: Mapping[str, Any]) -> dict[str, str]:
+    return {"sourceDisk": disk["source"], "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY"}
+
+
+def _reservation(job: Job) -> str | None:
+    if (reservation := job.capacity.reservation) is None:
+        return None
+    # A shared reservation is projects/P/reservations/NAME, without the zone that the API expects in between.
+    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
+    return f"projects/{project or job.environment.project}/locations/{job.zone}/reservations/{name}"

@@ -1,0 +1,51 @@
+"""The commands of a job, which use the REST API to start it, as no gcloud command reads the config.
+
+See https://cloud.google.com/tpu/docs/queued-resources.
+"""
+
+from collections.abc import Iterator
+
+from tpucfg.plan.job import Job
+from tpucfg.targets.cloud_tpu.startup import CONTAINER, collection_url, end_folder
+from tpucfg.targets.interface import Command, Submission
+
+
+def submission(job: Job) -> Submission:
+    """Return the commands that start, watch and delete a job."""
+    location = _location(job)
+    gcloud = ("gcloud", "compute", "tpus", "queued-resources")
+    post = ("curl", "--fail-with-body", "--silent", "--show-error", "--header", "Content-Type: application/json")
+    url = f"{collection_url(job)}?queuedResourceId={job.name}"
+    return Submission(
+        start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
+        watch=Command((*gcloud, "describe", job.name, *location)),
+        delete=Command((*gcloud, "delete", job.name, *location, "--force")),
+        notes=(*_end_notes(job), *_output_notes(job)),
+    )
+
+
+def _location(job: Job) -> tuple[str, str]:
+    return (f"--project={job.environment.project}", f"--zone={job.zone}")
+
+
+def _end_notes(job: Job) -> Iterator[str]:
+    """Yield notes about the end of the slice, and about what outlives it."""
+    if duration := job.max_run_duration:
+        yield (
+            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
+            "have booted; waiting for capacity does not count"
+        )
+        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
+    else:
+        yield "the slice is charged until it is deleted, even after the program has ended"
+
+
+def _output_notes(job: Job) -> Iterator[str]:
+    """Yield a note with the command that prints the program's output, on all hosts of the slice or of each slice."""
+    from shlex import join
+
+    log = f"--command=sudo docker logs --follow {CONTAINER}"
+    several = job.slice.slices > 1
+    group, nodes = ("queued-resources", ["--node=all"]) if several else ("tpu-vm", [])
+    ssh = ("gcloud", "compute", "tpus", group, "ssh", job.name, *_location(job), *nodes, "--worker=all", log)
+    yield f"once the state is ACTIVE, the program's output: {join(ssh)}"

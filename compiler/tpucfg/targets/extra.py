@@ -1,0 +1,286 @@
+"""Merge a spec's `extra` into a request body, and refuse every field that would undo the plan.
+
+The merge only adds: whatever the target wrote stays as it is. Mappings merge key by key, and the items of lists of
+objects by what identifies them in the API, mostly their `name`, else by position. A field of `extra` is refused, and
+left out of the result, if it
+
+- replaces a value that the target wrote;
+- has an origin in the target's ORIGINS that is decided although this job does not use it, such as the other form of
+  naming an accelerator;
+- is in the target's RESERVED: it would override or exclude a decided field, or ask for more machines.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import normpath
+from typing import Any, Final, NamedTuple
+
+from tpucfg.plan.job import Job
+from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches, origin_of, pattern_steps, spec_path
+from tpucfg.yamldoc.document import KeyPath
+
+_WHOLE: Final = ("*",)
+"""The identity of an item that is identified by all of its fields."""
+IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "dataDisks": ("sourceDisk",),
+    "envFrom": _WHOLE,
+    "hostAliases": ("ip",),
+    "lustreMounts": ("mountPoint",),
+    "nfsMounts": ("mountPoint",),
+    "params": ("parameterName",),
+    "ports": ("containerPort", "protocol"),
+    "tolerations": _WHOLE,
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "volumeDevices": ("devicePath",),
+    "volumeMounts": ("mountPath",),
+}
+"""The fields that identify an item of a list, by the list's name, where it is not `name`.
+
+For a pod they are the keys by which Kubernetes merges, except that tolerations and sources of variables, which it
+replaces, are added: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
+"""
+_FOLDERS: Final = ("mountPath", "mountPoint")
+_FREE_WHEN_UNSET: Final = "targets."
+"""The start of the paths of settings whose field `extra` may set instead, as no other part of the plan reads them."""
+
+
+class Refusal(NamedTuple):
+    """A field of `extra` that the merge left out."""
+
+    id: str
+    """The id of the finding."""
+    field: KeyPath
+    """The path in the request body."""
+    source: KeyPath
+    """The path below `extra`."""
+    reason: str
+    """The effect of the field, or the rule that decides it; empty if the keys are the only reason."""
+    keys: tuple[KeyPath, ...]
+    """The paths in the spec of the settings that decide the field."""
+    page: str = ""
+    """The public page that states the reason."""
+
+
+class Merged(NamedTuple):
+    """A request body with the fields that `extra` adds."""
+
+    body: RequestBody
+    sources: Mapping[KeyPath, KeyPath]
+    """The path below `extra` of each value that it added, by the path in the request body."""
+    refusals: tuple[Refusal, ...]
+
+    def source(self, path: KeyPath) -> KeyPath | None:
+        """Return the path below `extra` of a value of the request body; None if `extra` did not add it."""
+        for end in range(len(path), 0, -1):
+            if (source := self.sources.get(path[:end])) is not None:
+                return (*source, *path[end:])
+        return None
+
+    def source_below(self, path: KeyPath) -> KeyPath | None:
+        """Return the path below `extra` of the first value that it added below a path; None if there is none."""
+        return next((source for field, source in self.sources.items() if field[: len(path)] == path), None)
+
+
+class _Position(NamedTuple):
+    """The position of a value in the request body and in `extra`."""
+
+    path: KeyPath = ()
+    source: KeyPath = ()
+    names: tuple[str, ...] = ()
+    """The path with the names of named items instead of their indices, as RESERVED has it."""
+    is_in_new_item: bool = False
+    """True at and below an item that `extra` adds to a list: ORIGINS describes only the target's own items."""
+
+    def child(self, key: str) -> "_Position":
+        return _Position((*self.path, key), (*self.source, key), (*self.names, key), self.is_in_new_item)
+
+    def item(self, index: int, source: int, value: Any, *, is_new: bool) -> "_Position":
+        name = value.get("name") if isinstance(value, dict) else None
+        names = (*self.names, name if isinstance(name, str) else str(index))
+        return _Position((*self.path, index), (*self.source, source), names, self.is_in_new_item or is_new)
+
+
+def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]) -> Merged:
+    """Return the request body of a job with the job's `extra` merged into it.
+
+    Args:
+        job: The job.
+        body: The request body that the target wrote.
+        origins: The target's ORIGINS.
+        reserved: The target's RESERVED.
+    """
+    extra = job.options.get("extra")
+    if not extra:
+        return Merged(body, {}, ())
+    merger = _Merger(job, body, origins, reserved)
+    merged = merger.mapping(body, extra, _Position())
+    return Merged(merged, merger.sources, tuple(merger.refusals))
+
+
+_LEFT_OUT: Final = object()
+"""The result of adding a value that is refused."""
+
+
+class _Merger:
+    """One merge, which collects the sources of added values and the refusals on its way through both values."""
+
+    def __init__(
+        self, job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]
+    ) -> None:
+        self._job = job
+        self._body = body
+        self._origins = origins
+        self._reserved = reserved
+        self.sources: dict[KeyPath, KeyPath] = {}
+        self.refusals: list[Refusal] = []
+
+    def mapping(self, body: Mapping[str, Any], extra: Mapping[str, Any], at: _Position) -> dict[str, Any]:
+        """Return a mapping of the request body with the fields of `extra` added."""
+        merged = dict(body)
+        for key, value in extra.items():
+            if key in body:
+                merged[key] = self._merged(body[key], value, at.child(key))
+            elif (added := self._added(value, at.child(key))) is not _LEFT_OUT:
+                merged[key] = added
+        return merged
+
+    def _merged(self, value: Any, extra: Any, at: _Position) -> Any:
+        if isinstance(value, dict) and isinstance(extra, dict):
+            return self.mapping(value, extra, at)
+        if _is_object_list(value) and _is_object_list(extra):
+            return self._items(value, extra, at)
+        self.refusals.append(self._replaces(value, at))
+        return value
+
+    def _items(self, items: Sequence[Any], extra: Sequence[Any], at: _Position) -> list[Any]:
+        fields = _identity_fields(str(at.path[-1]), items)
+        own = [_identity(item, fields) for item in items]
+        merged, known = list(items), set()
+        for number, item in enumerate(extra):
+            has_identity = bool(fields) and (fields == _WHOLE or fields[0] in item)
+            identity = _identity(item, fields) if has_identity else number
+            if identity in known:
+                self.refusals.append(self._repeated(at.item(number, number, item, is_new=True), fields))
+                continue
+            known.add(identity)
+            index = own.index(str(identity)) if identity in own else number if not fields else len(items)
+            if index < len(items):
+                others = {key: value for key, value in item.items() if key not in fields and fields != _WHOLE}
+                merged[index] = self.mapping(items[index], others, at.item(index, number, items[index], is_new=False))
+            elif (new := self._added(item, at.item(len(merged), number, item, is_new=True))) is not _LEFT_OUT:
+                merged.append(new)
+        return merged
+
+    def _added(self, value: Any, at: _Position) -> Any:
+        """Return a value that only `extra` has, without its refused parts."""
+        if refusal := self._refusal(value, at):
+            self.refusals.append(refusal)
+            return _LEFT_OUT
+        self.sources[at.path] = at.source
+        result: Any = value
+        if isinstance(value, dict):
+            parts = {key: self._added(item, at.child(key)) for key, item in value.items()}
+            result = {key: part for key, part in parts.items() if part is not _LEFT_OUT}
+        elif isinstance(value, list):
+            result = []
+            for number, item in enumerate(value):
+                is_new = isinstance(item, dict)
+                if (part := self._added(item, at.item(len(result), number, item, is_new=is_new))) is not _LEFT_OUT:
+                    result.append(part)
+        return _LEFT_OUT if value and result in ({}, []) else result
+
+    def _refusal(self, value: Any, at: _Position) -> Refusal | None:
+        for pattern, reserved in self._reserved.items():
+            if matches(pattern_steps(pattern), at.names) and reserved.applies(value, self._body):
+                return self._overrides(reserved, at)
+        if at.is_in_new_item or _is_object_list(value):
+            return None
+        origin = _unused_origin(self._origins, value, at.path)
+        return self._decided(at, [origin]) if origin else None
+
+    def _replaces(self, value: Any, at: _Position) -> Refusal:
+        origins = [origin_of(self._origins, path) for path in _leaves(value, at.path)]
+        return self._decided(at, list(dict.fromkeys(origin for origin in origins if origin)))
+
+    def _decided(self, at: _Position, origins: Sequence[Origin]) -> Refusal:
+        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
+        rules = [origin for origin in origins if origin.kind == "rule"]
+        reason, page = (rules[0].detail, rules[0].source) if rules else ("", "")
+        return Refusal("TPU066", at.path, at.source, reason, keys, page)
+
+    def _overrides(self, reserved: Reserved, at: _Position) -> Refusal:
+        keys = (_setting(reserved.key, self._job),) if reserved.key else ()
+        id_ = "TPU068" if reserved.adds_machines else "TPU067"
+        return Refusal(id_, at.path, at.source, reserved.effect, keys, reserved.source)
+
+    @staticmethod
+    def _repeated(at: _Position, fields: Sequence[str]) -> Refusal:
+        shown = "fields" if tuple(fields) == _WHOLE else " and ".join(fields)
+        return Refusal("TPU069", at.path, at.source, shown, ())
+
+
+def _is_object_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _identity_fields(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the fields that identify the items of a list that the target wrote; none if it is their position.
+
+    The items of `extra` do not count: one without a name must not turn a list of named items into one by position.
+    """
+    fields = IDENTITIES.get(name, ("name",))
+    return fields if fields == _WHOLE or all(fields[0] in item for item in items) else ()
+
+
+def _identity(item: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """Return a text that is equal for two items with one identity."""
+    if tuple(fields) == _WHOLE:
+        return repr(sorted(item.items()))
+    return repr([folder(item.get(field)) if field in _FOLDERS else item.get(field) for field in fields])
+
+
+def folder(path: Any) -> Any:
+    """Return a mount's path as Kubernetes reads it: absolute, and without slashes that change nothing.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/pkg/kubelet/kubelet_pods.go (makeMounts)
+    """
+    return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
+
+
+def _unused_origin(origins: Mapping[str, Origin], value: Any, path: KeyPath) -> Origin | None:
+    """Return the origin of a field that this job's request body does not have; None if `extra` may add the field."""
+    steps = [str(step) for step in path]
+    # A list of texts, such as the arguments, has the origin of its items.
+    steps_of_item = [*steps, "0"] if isinstance(value, list) else steps
+    for pattern, origin in origins.items():
+        wanted = pattern_steps(pattern)
+        if matches(wanted, steps) or matches(wanted, steps_of_item):
+            # Any key may be added to a mapping such as the labels.
+            is_new_key = wanted[-1] == "*" and not isinstance(value, list)
+            is_free = origin.kind == "spec" and origin.detail.startswith(_FREE_WHEN_UNSET)
+            return None if is_new_key or is_free else origin
+    return None
+
+
+def _deciding_keys(origin: Origin, job: Job) -> tuple[KeyPath, ...]:
+    """Return the paths in the spec of the settings that decide a field."""
+    if origin.kind == "spec":
+        return (spec_path(origin, job),)
+    if origin.kind == "catalog":
+        return (_setting("sizes", job),)
+    if origin.kind == "figure":
+        return (("trainer", "args"), ("training",))
+    return (_setting(origin.key, job),) if origin.key else ()
+
+
+def _setting(key: str, job: Job) -> KeyPath:
+    """Return the path in the spec of a setting, in the layer that sets it for the job."""
+    return job.environment.sizes_path if key == "sizes" else spec_path(Origin("spec", key), job)
+
+
+def _leaves(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    """Yield the paths of the scalars in a value, or its own path if it contains none."""
+    if isinstance(value, dict | list) and value:
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(item, (*path, key))
+    else:
+        yield path

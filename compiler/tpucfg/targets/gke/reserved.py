@@ -1,0 +1,183 @@
+"""Fields of a JobSet that `extra` cannot set, although the target does not write them.
+
+The sources are the reference of the fields (https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/,
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/ and
+https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/), unless a field names another one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tpucfg.targets.extra import folder
+from tpucfg.targets.interface import RequestBody, Reserved
+from tpucfg.targets.reserved_variables import reserved_variables
+
+_POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
+_JOB_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/"
+_JOBSET_API: Final = "https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/"
+_NODES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
+_CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
+_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity"
+_TPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
+_KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
+_EXCLUSIVE: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go"
+
+_CONTROLLER: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/controllers/jobset_controller.go"
+
+_JOBSET: Final = "spec.replicatedJobs"
+_TEMPLATE: Final = f"{_JOBSET}.slice.template"
+_JOB: Final = f"{_TEMPLATE}.spec"
+_POD_TEMPLATE: Final = f"{_JOB}.template"
+_POD: Final = f"{_POD_TEMPLATE}.spec"
+_TRAINER: Final = f"{_POD}.containers.trainer"
+
+_CAPACITY, _SIZES, _DEADLINE, _RESTARTS = "capacity", "sizes", "trainer.max_run_duration", "trainer.restarts"
+_REGION, _CLASS = "environments.<env>.region", "targets.gke.compute_class"
+
+_NODE_LABELS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "cloud.google.com/gke-spot",
+            "cloud.google.com/gke-preemptible",
+            "cloud.google.com/gke-flex-start",
+            "cloud.google.com/gke-provisioning",
+            "cloud.google.com/gke-queued",
+            "cloud.google.com/reservation-affinity",
+            "cloud.google.com/reservation-blocks",
+            "cloud.google.com/reservation-name",
+            "cloud.google.com/reservation-project",
+            "cloud.google.com/reservation-subblocks",
+        ),
+        _CAPACITY,
+    ),
+    "cloud.google.com/compute-class": _CLASS,
+    "cloud.google.com/gke-max-run-duration-seconds": _DEADLINE,
+    **dict.fromkeys(
+        (
+            "beta.kubernetes.io/instance-type",
+            "cloud.google.com/gke-tpu-accelerator",
+            "cloud.google.com/gke-tpu-topology",
+            "cloud.google.com/machine-family",
+            "node.kubernetes.io/instance-type",
+        ),
+        _SIZES,
+    ),
+    **dict.fromkeys(
+        (
+            "failure-domain.beta.kubernetes.io/region",
+            "failure-domain.beta.kubernetes.io/zone",
+            "topology.gke.io/zone",
+            "topology.kubernetes.io/region",
+            "topology.kubernetes.io/zone",
+        ),
+        _REGION,
+    ),
+}
+"""The setting that decides on the nodes with a label."""
+_TAINTS: Final = frozenset(label for label, key in _NODE_LABELS.items() if key in (_CAPACITY, _CLASS))
+"""The labels that are keys of taints too: a pod that tolerates one runs on nodes that its plan did not ask for."""
+_AFFINITY: Final = f"{_POD}.affinity.nodeAffinity"
+_TERMS: Final = (
+    f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*",
+    f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution.*.preference",
+)
+_CHIPS: Final = ("[google.com/tpu]", "[cloud-tpus.google.com/*]")
+"""The resource that counts chips, and those by which pods asked for TPUs before node pools had them."""
+
+
+def _tolerates_other_capacity(toleration: Any, _: RequestBody) -> bool:
+    # A toleration without a key tolerates every taint.
+    return isinstance(toleration, dict) and (not toleration.get("key") or toleration["key"] in _TAINTS)
+
+
+def _chooses_nodes(label: Any, _: RequestBody) -> bool:
+    return isinstance(label, str) and label in _NODE_LABELS
+
+
+def _is_not_false(value: Any, _: RequestBody) -> bool:
+    return value is not False
+
+
+def _hides_a_mount(mount: Any, body: RequestBody) -> bool:
+    """Return True for a mount below a folder that the target mounts, of which it would hide a part."""
+    (job,) = body["spec"]["replicatedJobs"]
+    (trainer,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    own = [folder(mount_of_job["mountPath"]) for mount_of_job in trainer.get("volumeMounts", ())]
+    new = str(folder(mount.get("mountPath"))) if isinstance(mount, dict) else ""
+    return any(new.startswith(f"{path}/") for path in own)
+
+
+_ELSEWHERE: Final = Reserved(
+    "environments.<env>.kube_context", "hand the job to a controller that may run it elsewhere", _JOBSET_API
+)
+_PLACES: Final = "choose other nodes"
+_MORE_CHIPS: Final = Reserved(_SIZES, "ask for chips that the plan does not count", _TPUS, adds_machines=True)
+_DEVICES: Final = Reserved(_SIZES, "claim devices that the plan does not count", _POD_API, adds_machines=True)
+_RESTARTED: Final = Reserved(_RESTARTS, "change when and how often the program is started again", _JOB_API)
+_ENDED: Final = Reserved(_DEADLINE, "set another deadline", _JOB_API)
+
+RESERVED: Final[Mapping[str, Reserved]] = {
+    # The cluster, the account and the names.
+    "spec.managedBy": _ELSEWHERE,
+    f"{_JOB}.managedBy": _ELSEWHERE._replace(source=_JOB_API),
+    f"{_POD}.serviceAccount": Reserved(
+        "targets.gke.service_account", "name the account a second time, by the field's old name", _POD_API
+    ),
+    f"{_POD}.hostNetwork": Reserved(
+        "targets.gke.service_account", "run the program as the account of its node", _IDENTITY, _is_not_false
+    ),
+    # Machines, chips and slices.
+    f"{_JOBSET}.*": Reserved(_SIZES, "add machines that the plan does not count", _JOBSET_API, adds_machines=True),
+    **{
+        f"{_POD}.{path}.{chips}": _MORE_CHIPS
+        for path in ("containers.*.resources.*", "initContainers.*.resources.*", "resources.*", "overhead")
+        for chips in _CHIPS
+    },
+    f"{_POD}.resourceClaims.**": _DEVICES,
+    f"{_POD}.resources.claims.**": _DEVICES,
+    f"{_POD}.containers.*.resources.claims.**": _DEVICES,
+    f"{_POD}.initContainers.*.resources.claims.**": _DEVICES,
+    f"{_POD_TEMPLATE}.metadata.annotations.[cloud.google.com/gke-tpu-slice-topology]": Reserved(
+        _SIZES, "give the slice another topology", _TPUS
+    ),
+    **{
+        f"{path}metadata.annotations.[alpha.jobset.sigs.k8s.io/{name}]": Reserved(_SIZES, effect, _EXCLUSIVE)
+        for path in ("", f"{_TEMPLATE}.")
+        for name, effect in (
+            ("exclusive-topology", "change which nodes count as one slice"),
+            ("node-selector", "change how a slice gets its nodes"),
+        )
+    },
+    # The nodes.
+    f"{_POD}.nodeName": Reserved(_SIZES, "put every pod on one node, whatever machine that is", _POD_API),
+    **{f"{_POD}.nodeSelector.[{label}]": Reserved(key, _PLACES, _NODES) for label, key in _NODE_LABELS.items()},
+    **{f"{term}.matchExpressions.*.key": Reserved(_SIZES, _PLACES, _POD_API, _chooses_nodes) for term in _TERMS},
+    **{f"{term}.matchFields.**": Reserved(_SIZES, "choose nodes by their names", _POD_API) for term in _TERMS},
+    f"{_POD}.tolerations.*": Reserved(
+        _CAPACITY, "let pods run on nodes of another capacity", _NODES, _tolerates_other_capacity
+    ),
+    # The program.
+    f"{_TRAINER}.command": Reserved("trainer.image", "replace the program of the image", _POD_API),
+    f"{_TRAINER}.envFrom.**": Reserved(
+        "trainer.env", "give the program variables that no file of the project shows", _POD_API
+    ),
+    f"{_TRAINER}.volumeMounts.*": Reserved(
+        "trainer.mounts", "hide a part of a folder that is mounted for the program", _POD_API, _hides_a_mount
+    ),
+    **reserved_variables(f"{_TRAINER}.env", "gke"),
+    # Restarts and the end.
+    "spec.failurePolicy.rules.**": _RESTARTED._replace(source=_JOBSET_API),
+    f"{_JOB}.backoffLimitPerIndex": _RESTARTED,
+    f"{_JOB}.maxFailedIndexes": _RESTARTED,
+    f"{_JOB}.podFailurePolicy.**": _RESTARTED,
+    f"{_TRAINER}.restartPolicy": _RESTARTED._replace(source=_POD_API),
+    f"{_TRAINER}.restartPolicyRules.**": _RESTARTED._replace(source=_POD_API),
+    f"{_JOB}.ttlSecondsAfterFinished": _RESTARTED._replace(
+        effect="delete the job of a slice, which the JobSet starts again while other slices run", source=_CONTROLLER
+    ),
+    f"{_JOB}.activeDeadlineSeconds": _ENDED,
+    f"{_POD}.activeDeadlineSeconds": _ENDED._replace(source=_POD_API),
+    "metadata.labels.[kueue.x-k8s.io/max-exec-time-seconds]": _ENDED._replace(source=_KUEUE),
+    "metadata.annotations.[provreq.kueue.x-k8s.io/maxRunDurationSeconds]": _ENDED._replace(source=_KUEUE),
+}
+"""See `Target.RESERVED`."""

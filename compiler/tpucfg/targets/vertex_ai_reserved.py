@@ -1,0 +1,23 @@
+"""Fields of a CustomJobSpec that `extra` cannot set, although the target does not write them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tpucfg.targets.interface import Reserved
+from tpucfg.targets.reserved_variables import reserved_variables
+
+_SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
+_MACHINE: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/MachineSpec"
+_COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
+
+_POOL: Final = "workerPoolSpecs.*"
+RESERVED: Final[Mapping[str, Reserved]] = {
+    _POOL: Reserved("sizes", "add machines that the plan does not count", _COMPUTE, adds_machines=True),
+    f"{_POOL}.machineSpec.gpuPartitionSize": Reserved("sizes", "describe another machine", _MACHINE),
+    "persistentResourceId": Reserved("capacity", "run on the machines of a persistent resource", _SPEC),
+    "scheduling.disableRetries": Reserved("trainer.restarts", "change how often the program is started again", _SPEC),
+    f"{_POOL}.containerSpec.command": Reserved("trainer.image", "replace the program of the image", _SPEC),
+    **reserved_variables(f"{_POOL}.containerSpec.env", "vertex-ai"),
+    **reserved_variables(f"{_POOL}.pythonPackageSpec.env", "vertex-ai"),
+}
+"""See `Target.RESERVED`."""

@@ -1,0 +1,144 @@
+"""The end of a Cloud TPU slice: the real start-up script runs on simulated hosts while things go wrong."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import job
+from slice_faults import scenario
+from slice_scenario import Event, Host, Scenario, Trainer
+from tpu_hosts import World
+from tpucfg.targets import cloud_tpu
+
+DURATION = 240
+"""max_run_duration in seconds; the program receives SIGTERM 48 seconds before, and SIGKILL 24 seconds before."""
+STOP = 48
+GRACE = 60
+SLACK = 15
+"""A minute is counted from what the watchdog sees: it looks every 5 seconds, and is back 5 seconds after a kill."""
+RUNS = 200
+BATCHES = 20
+
+
+@cache
+def script_of(hosts: int, restarts: int | None, slices: int = 1) -> str:
+    """Return the start-up script of a job on this number of hosts."""
+    trainer = {"image": "python:3.12", "max_run_duration": f"{DURATION}s", "restarts": restarts}
+    planned_job = job("cloud-tpu", "v4-16", environment={"region": "us-central2"}, trainer=trainer)
+    slice_ = planned_job.slice._replace(hosts=hosts, slices=slices)
+    return cloud_tpu.startup_script(planned_job._replace(rung=planned_job.rung._replace(slice=slice_)))
+
+
+def latest(world: World) -> float:
+    """Return the time by which a call has to be made: a minute after the end, or the deadline."""
+    alive = [host for host in world.hosts if not host.lost]
+    deadline = min(host.deadline for host in alive)
+    moments = [deadline]
+    ended = [host for host in alive if host.ended]
+    if len(ended) == len(alive) and not world.scenario.broken_bucket and not any(host.lost for host in world.hosts):
+        moments.append(max(host.over_at for host in ended) + GRACE)
+    moments += [host.over_at + GRACE for host in ended if _waits_for_grace(host, deadline)]
+    return min(moments) + SLACK
+
+
+def _waits_for_grace(host: Host, deadline: float) -> bool:
+    """Return True if a host deletes the slice at the end of its grace: the first or a failed one, early enough."""
+    assert host.ended
+    leads = host.number == 0 or host.ended[1] != "0"
+    return leads and host.over_at + GRACE + SLACK < deadline - STOP - GRACE
+
+
+def check(world: World) -> None:
+    """Assert that a run deleted its slice in time and not too early."""
+    assert world.calls, world.report()
+    assert [call for call in world.calls if call.problems] == [], world.report()
+    assert world.calls[0].at <= latest(world), world.report()
+    assert world.calls[-1].status in (200, 404), world.report()
+    if not world.scenario.broken_bucket and not world.scenario.events:  # a kill may lose the log
+        saved = {name.rpartition("/")[2][:3] for name in world.objects if "/logs/" in name}
+        assert saved >= {f"0-{host.number}" for host in world.hosts if _has_left_its_mark(world, host)}, world.report()
+
+
+def _has_left_its_mark(world: World, host: Host) -> bool:
+    return any(name.endswith(f"/0-{host.number}") for name in world.objects)
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, batch: int) -> None:
+    """In 200 runs of one to four hosts a call deletes the slice in time, and none cuts off a checkpoint or a host."""
+    for seed in range(batch, RUNS, BATCHES):
+        world = World(tmp_path / str(seed), scenario(seed, script_of))
+        world.run()
+        check(world)
+
+
+def run_of(folder: Path, trainers: list[Trainer], **changes: Any) -> World:
+    """Return a run in which all hosts boot at once."""
+    slices = changes.pop("slices", 1)
+    script = script_of(len(trainers), changes.pop("restarts", None), slices)
+    hosts_per_slice = len(trainers) // slices
+    world = World(folder, Scenario(script, trainers, [0.0] * len(trainers), hosts_per_slice=hosts_per_slice, **changes))
+    world.objects |= EARLIER
+    world.run()
+    return world
+
+
+EARLIER = {"jobs/mnist/v4-16/.tpucfg/first": "77"} | {
+    f"jobs/mnist/v4-16/.tpucfg/ended/77/{worker}": "0 0" for worker in ("0-1", "1-0", "1-1")
+}
+"""What an earlier slice of the same name has left in the bucket; its first host had the id 77."""
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("slices", [1, 2])
+def test_marks_of_an_earlier_slice_count_for_nothing(tmp_path: Path, slices: int) -> None:
+    """The first host waits for the hosts of its own slices, although an earlier run has left all of their marks."""
+    world = run_of(tmp_path, [Trainer([(20, 0)]), *(Trainer([(50, 0)]) for _ in range(3))], slices=slices)
+    marks = {name.rpartition("/")[2] for name in world.objects if "/ended/1000/" in name}
+    assert marks == ({"0-1", "0-2", "0-3"} if slices == 1 else {"0-1", "1-0", "1-1"}), world.report()
+    assert 50 <= world.calls[0].at <= 50 + SLACK, world.report()
+    assert (world.calls[0].host, world.calls[0].problems) == (0, [])
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_a_program_is_restarted_as_often_as_the_spec_allows(tmp_path: Path) -> None:
+    """A program that always fails starts 1 + 2 times, and not again after a reboot."""
+    reboot = Event("reset", 0, 60)
+    world = run_of(tmp_path, [Trainer([(10, 3)])], restarts=2, events=[reboot], answers=[503] * 3)
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert container.starts == 3, world.report()
+    assert world.calls[-1].status == 200, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_a_rebooted_program_continues_without_using_up_a_restart(tmp_path: Path) -> None:
+    """A reboot starts the program again, even if no restart is left, and its end is the end of the slice."""
+    world = run_of(tmp_path, [Trainer([(60, 0), (30, 0)], checkpoint=5)], restarts=0, events=[Event("reboot", 0, 30)])
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert (container.starts, container.code) == (2, 0), world.report()
+    assert container.ended_at <= world.calls[0].at <= container.ended_at + SLACK, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_without_systemd_the_watchdog_runs_alone(tmp_path: Path) -> None:
+    """If systemd-run fails, the script starts the watchdog itself, which deletes the slice too."""
+    world = World(tmp_path, Scenario(script_of(1, None), [Trainer([(20, 0)])], [0.0]))
+    (world.programs / "systemd-run").write_text("#!/bin/bash\nexit 1\n")
+    (world.programs / "setsid").write_text(f"#!/bin/bash\n{SETSID}")
+    (world.programs / "setsid").chmod(0o755)
+    world.run()
+    check(world)
+
+
+SETSID = '[[ $1 == --fork && $2 == bash ]] && exec "${0%/*}/systemctl" start "$3"'
+"""The fork is a process of the simulation, which has to know of all processes."""

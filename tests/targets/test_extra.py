@@ -1,0 +1,199 @@
+"""Merging `extra` into a request body: it adds what the plan does not decide, and refuses everything else."""
+
+from typing import Any
+
+import pytest
+
+from extra_jobs import ENV, EVERY_JOB, merged, planned, value_at
+from jobs import compiled, job, leaves, parts
+from spec_factory import document
+from tpucfg.render.extra import extra_source, merged_request_body
+from tpucfg.targets import TARGETS, RequestBody, target_named
+from tpucfg.targets.extra import IDENTITIES, Merged
+from tpucfg.targets.interface import origin_of
+from tpucfg.yamldoc.document import KeyPath
+
+
+def extra_at(body: RequestBody, path: KeyPath, value: Any) -> Any:
+    """Return an `extra` that sets one field of the request body, with what identifies the items on the way to it."""
+    for end in range(len(path) - 1, -1, -1):
+        step, own = path[end], value_at(body, path[:end])
+        if isinstance(step, str):
+            value = {step: value}
+            continue
+        fields = IDENTITIES.get(str(path[end - 1]), ("name",))
+        if isinstance(own[step], dict) and all(field in own[step] for field in fields):
+            value = [{**{field: own[step][field] for field in fields}, **value}]
+        else:
+            value = [{}] * step + [value] if isinstance(value, dict) else [value]
+    return value
+
+
+def is_identity(path: KeyPath) -> bool:
+    """Return True for a field that identifies its item: with another value, it is another item."""
+    in_list = len(path) > 2 and isinstance(path[-2], int)
+    return in_list and (path[-1] in IDENTITIES.get(str(path[-3]), ("name",)) or path[-3] == "tolerations")
+
+
+@EVERY_JOB
+def test_every_field_that_a_target_writes_is_protected(target: str, size: str, changes: dict[str, Any]) -> None:
+    """Setting any rendered field in `extra`, to any value, is refused at that field and changes nothing."""
+    job_, body = planned(target, size, **changes)
+    for path in leaves(body):
+        assert origin_of(target_named(target).ORIGINS, path), path
+        if is_identity(path) or value_at(body, path) == {}:
+            continue
+        for value in ("other", None, 7, value_at(body, path)):
+            result = merged(job_, body, extra_at(body, path, value))
+            assert result.body == body, (path, value)
+            assert [refusal.id for refusal in result.refusals] == ["TPU066"], (path, value)
+            assert result.refusals[0].field in (path, path[:-1])
+
+
+@EVERY_JOB
+def test_every_mapping_and_list_of_a_target_is_protected(target: str, size: str, changes: dict[str, Any]) -> None:
+    """A value of another type, null or an empty list cannot replace a mapping or a list either."""
+    job_, body = planned(target, size, **changes)
+    inner = {path[:end] for path in leaves(body) for end in range(1, len(path))}
+    for path in inner:
+        for value in (None, "x", 0, [], ["x"]):
+            if not isinstance(path[-1], int):
+                result = merged(job_, body, extra_at(body, path, value))
+                assert result.body == body
+                assert result.refusals
+
+
+def test_a_refusal_names_the_setting_that_decides_the_field() -> None:
+    """The setting is that of the layer which the job uses, and a rule without a setting has its page."""
+    options = {"extra": {"workerPoolSpecs": [{"machineSpec": {"machineType": "x"}, "containerSpec": {"args": []}}]}}
+    job_ = job("vertex-ai", "v2-8", options=options, overrides={"v2-8": {"trainer": {"image": "r/i:2"}}})
+    refusals = {refusal.field[-1]: refusal.keys for refusal in merged_request_body(job_).refusals}
+    assert refusals == {"machineType": (("sizes",),), "args": (("trainer", "args"), ("training",))}
+    image = {"workerPoolSpecs": [{"containerSpec": {"imageUri": "x"}}]}
+    (refusal,) = merged(job_, target_named("vertex-ai").request_body(job_), image).refusals
+    assert refusal.keys == (("overrides", "v2-8", "trainer", "image"),)
+
+
+def pod_extra(**fields: Any) -> dict[str, Any]:
+    """Return the `extra` for fields of the pod of a JobSet."""
+    template = {"spec": {"template": {"spec": fields}}}
+    return {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}
+
+
+def pod_of(result: Merged) -> dict[str, Any]:
+    """Return the pod of a merged JobSet."""
+    return parts(result.body)[1]
+
+
+def test_items_merge_by_name() -> None:
+    """An item with the name of the target's own gains fields; an item with another name is added after the others."""
+    job_, body = planned("gke", "v6e-16", trainer=ENV)
+    side, limits = {"name": "side", "image": "i"}, {"memory": "8Gi"}
+    own = {"name": "trainer", "env": [{"name": "B", "value": "2"}], "resources": {"limits": limits}}
+    result = merged(job_, body, pod_extra(containers=[side, own]))
+    first, second = pod_of(result)["containers"]
+    before = parts(body)[1]["containers"][0]
+    assert (result.refusals, second) == ((), side)
+    assert first["env"] == [*before["env"], {"name": "B", "value": "2"}]
+    assert first["resources"]["limits"] == {**before["resources"]["limits"], **limits}
+    assert {key: first[key] for key in ("image", "args", "volumeMounts")} == {
+        key: before[key] for key in ("image", "args", "volumeMounts")
+    }
+
+
+def test_the_source_of_a_merged_field_is_its_place_in_extra() -> None:
+    """`why` and findings find a field in `extra`, where items have other positions than in the config."""
+    side, own = {"name": "side", "image": "i"}, {"name": "trainer", "env": [{"name": "B", "value": "2"}]}
+    job_ = job("gke", "v6e-16", trainer=ENV, options={"extra": pod_extra(containers=[side, own])})
+    pod = ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
+    extra = ("targets", "gke", "extra", *pod)
+    assert extra_source(job_, (*pod, "containers", 1, "image")) == (*extra, "containers", 0, "image")
+    assert extra_source(job_, (*pod, "containers", 0, "env", 3, "value")) == (
+        (*extra, "containers", 1, "env", 0, "value")
+    )
+    assert extra_source(job_, (*pod, "containers", 0, "image")) is None
+
+
+def test_tolerations_and_mounts_are_added() -> None:
+    """A toleration needs no name, and a mount is identified by its folder, however that is written."""
+    job_, body = planned("gke", "v6e-16")
+    toleration, before = {"key": "team", "operator": "Exists"}, parts(body)[1]
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    extra = pod_extra(tolerations=[toleration], containers=[{"name": "trainer", "volumeMounts": mounts}])
+    result = merged(job_, body, extra)
+    assert result.refusals == ()
+    assert pod_of(result)["tolerations"] == [*before["tolerations"], toleration]
+    assert pod_of(result)["containers"][0]["volumeMounts"] == [*before["containers"][0]["volumeMounts"], *mounts]
+    shm = before["containers"][0]["volumeMounts"][0]["mountPath"]
+    for folder, id_ in ((f"{shm}/", "TPU066"), (shm.lstrip("/"), "TPU066"), (f"{shm}//x", "TPU067")):
+        mount = [{"name": "data", "mountPath": folder}]
+        result = merged(job_, body, pod_extra(containers=[{"name": "trainer", "volumeMounts": mount}]))
+        assert (result.body, [refusal.id for refusal in result.refusals]) == (body, [id_])
+
+
+def test_an_item_without_a_name_does_not_make_a_list_positional() -> None:
+    """A variable of the plan cannot be repeated behind an item without a name."""
+    job_, body = planned("gke", "v6e-16", trainer=ENV)
+    for items in ([{}, {"name": "A", "value": "evil"}], [{"name": "A", "value": "x"}, {"name": "A", "value": "evil"}]):
+        result = merged(job_, body, pod_extra(containers=[{"name": "trainer", "env": items}]))
+        values = [item["value"] for item in pod_of(result)["containers"][0]["env"] if item.get("name") == "A"]
+        assert values == ["1"]
+        assert result.refusals
+
+
+@pytest.mark.parametrize(
+    ("extra", "free"),
+    [
+        ({"tpu": {"nodeSpec": [{"node": {"networkConfig": {"network": "n"}}}]}}, True),
+        ({"tpu": {"nodeSpec": [{"node": {"networkConfig": {"subnetwork": "s"}}}]}}, True),
+        ({"tpu": {"nodeSpec": [{"node": {"labels": {"team": "x"}}}]}}, True),
+        ({"spot": {}}, False),
+        ({"reservationName": "r"}, False),
+    ],
+)
+def test_a_setting_of_targets_that_is_unset_is_free(extra: dict[str, Any], free: bool) -> None:
+    """A network can be set in `extra` instead; the capacity is decided even where the spec has none."""
+    result = merged(*planned("cloud-tpu", "v2-8"), extra)
+    assert (result.refusals == ()) == free
+
+
+def test_a_setting_of_targets_that_is_set_is_not_free() -> None:
+    """With a network in the spec, `extra` cannot name another one."""
+    job_, body = planned("cloud-tpu", "v2-8", options={"network": "mine"})
+    result = merged(job_, body, {"tpu": {"nodeSpec": [{"node": {"networkConfig": {"network": "n"}}}]}})
+    assert [refusal.keys for refusal in result.refusals] == [(("targets", "cloud-tpu", "network"),)]
+
+
+def test_other_mistakes_are_found_beside_a_refused_field() -> None:
+    """A refused field is left out, so a mistake elsewhere is its own finding, and none follows from the refusal."""
+    extra = {"scheduling": {"maxWaitDuration": 5}, "workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}
+    findings = compiled("vertex-ai", "v2-8", options={"extra": extra}).findings
+    assert [finding.id for finding in findings] == ["TPU072", "TPU066"]
+    extra = {"workerPoolSpecs": [{"pythonPackageSpec": {"pythonModule": "a", "env": [{"name": "B", "value": "b"}]}}]}
+    findings = compiled("vertex-ai", "v2-8", options={"extra": extra}).findings
+    assert [finding.id for finding in findings] == ["TPU066"]
+
+
+def test_one_field_is_one_finding_for_all_environments() -> None:
+    """The finding names the settings of all environments, at the line of `extra`."""
+    environments = {name: {"project": f"my-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+    data = {"tpu": {"nodeSpec": [{"parent": "projects/other/locations/us-central1-b"}]}}
+    result = compiled("cloud-tpu", "v2-8", "v2-32", options={"extra": data}, environments=environments)
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
+    assert "environments.dev.project and environments.prod.project" in finding.message
+    assert result.project
+    extra = ("targets", "cloud-tpu", "extra", "tpu", "nodeSpec", 0, "parent")
+    assert finding.location == document(result.project.document.text).key_location(extra)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_names_in_reserved_are_those_of_the_target(target: str) -> None:
+    """A pattern of RESERVED that names an item means an item of the request body, and every setting is in the spec."""
+    _, body = planned(
+        target, "v2-8" if target != "gke" else "v6e-8", trainer=ENV if target != "ai-platform" else {"runtime": "2.2"}
+    )
+    if target == "gke":
+        assert body["spec"]["replicatedJobs"][0]["name"] == "slice"
+        assert parts(body)[1]["containers"][0]["name"] == "trainer"
+    settings = {reserved.key.split(".")[0] for reserved in target_named(target).RESERVED.values()}
+    assert settings <= {"", "capacity", "environments", "name", "sizes", "targets", "trainer"}
