@@ -10,6 +10,7 @@ from bucket import logical_name
 from identity import ServiceAgent
 from resource_options import ResourceOptionsFactory
 from settings import Settings
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.identities import Identity
 
 OBJECT_USER: Final = "roles/storage.objectUser"
@@ -39,7 +40,7 @@ def grant_access(
     for member in settings.config.bucket_members:
         # Not protected: removing a member's access has to be possible in one step, even in a protected environment.
         _grant_on_bucket(member, member, bucket, settings, options, [], protect=False)
-    if settings.target == "ai-platform":
+    if TARGET_FACTS[settings.target].has_tenant_project:
         gcp.projects.IAMMember(
             "tpu-agent-ml",
             project=settings.project,

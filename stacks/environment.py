@@ -5,13 +5,14 @@ import pulumi_gcp as gcp
 from pulumi import Output, ResourceOptions
 
 from access import grant_access
-from apis import APIS, enable_api
+from apis import enable_api
 from bucket import create_bucket
 from identity import agent_names, create_account, create_agent
 from resource_options import ResourceOptionsFactory
 from secret_access import grant_secrets
 from settings import Settings
 from slice_deletion import grant_deletion
+from tpucfg.catalog.target_facts import TARGET_FACTS
 
 
 class Environment(pulumi.ComponentResource):
@@ -32,7 +33,7 @@ class Environment(pulumi.ComponentResource):
         options = ResourceOptionsFactory(self, settings)
         # First, so that a failed look-up leaves no resource behind.
         names = agent_names(settings, provider)
-        apis = [enable_api(service, settings, options) for service in APIS[settings.target]]
+        apis = [enable_api(service, settings, options) for service in TARGET_FACTS[settings.target].apis]
         bucket = create_bucket(settings, options, apis)
         agent = create_agent(names, options, apis)
         account = create_account(settings, options, apis)

@@ -4,7 +4,7 @@ The members of the grants are computed instead of read from Google's response: a
 response may have no e-mail (https://github.com/hashicorp/terraform-provider-google/issues/18649).
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pulumi
 import pulumi_gcp as gcp
@@ -13,8 +13,7 @@ from pulumi import Output, Resource
 import ml_service
 from resource_options import ResourceOptionsFactory
 from settings import Settings
-
-TPU_API: Final = "tpu.googleapis.com"
+from tpucfg.catalog.target_facts import TARGET_FACTS, TPU_API
 
 
 class ServiceAgent(NamedTuple):
@@ -40,7 +39,7 @@ def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
     Raises:
         pulumi.RunError: The look-up failed; the message names the config that replaces it.
     """
-    if settings.target == "ai-platform":
+    if TARGET_FACTS[settings.target].has_tenant_project:
         # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
         return AgentNames(Output.from_input(names.tpu_account), names.project, is_derived=False)

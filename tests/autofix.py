@@ -121,10 +121,24 @@ def _keep_the_first(document: Document, finding: Finding) -> str | None:
 def _move(document: Document, finding: Finding, key: str, below: str) -> str | None:
     path = _path_at(document, finding)
     value = document.node(path) if path else None
-    if path is None or value is None:
+    if path is None or value is None or "<" in below:
         return None
-    removed = _edited(document, path, _DELETED)
-    return _edited(read_text(removed, document.file), (*below.split("."), key), value.value)
+    return _moved(document, path, below, key, value.value)
+
+
+def _replace_by_line(document: Document, finding: Finding, line: str, below: str) -> str | None:
+    """Apply `replace it by key: value under section`."""
+    path, (key, _, value) = _path_at(document, finding), line.partition(": ")
+    return _moved(document, path, below, key, _value(value)) if path else None
+
+
+def _moved(document: Document, path: KeyPath, below: str, key: str, value: Any) -> str:
+    """Delete a value, and its mapping if nothing is left of it, and set another key."""
+    parent = document.node(path[:-1])
+    removed = path[:-1] if parent is not None and len(parent.value) == 1 and len(path) > 2 else path
+    rest = read_text(_edited(document, removed, _DELETED), document.file)
+    section = () if below == "at the top of the file" else _path(document, below.removeprefix("under "))
+    return _edited(rest, (*section, key), value)
 
 
 _DELETED: Final = object()
@@ -149,13 +163,14 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
     (r"set ([\w.-]+) to one that supports \w+ \(([\w-]+)[,)].*", _set),
-    (rf"set ([\w.\[\]-]+) to (?!another)(?!a name){_VALUE}", _set),
+    (rf"set ([\w.\[\]/-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),
     (r"delete it(?: here, and .*)?", _delete_at_location),
     (r"delete this, or .*", _delete_span),
     (r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?", _delete),
-    (r"(\w+) belongs under ([\w.-]+): move it there.*", _move),
+    (r"(\w+) belongs (under \S+|at the top of the file): move it there.*", _move),
+    (r"(?:.*, and )?replace it by (\w+: .+) (under \S+|at the top of the file)", _replace_by_line),
     (r"add (\w+: .+?)(?:, here or .*|, or another .*)?", _add),
 )
 """The function for each form of help; the first that matches is applied."""

@@ -47,13 +47,14 @@ def parsed(svg: str) -> Element:
 def random_spec(seed: int) -> dict[str, Any]:
     """Return a spec with two ladders of any sizes and figures of any magnitude, the same for the same seed."""
     rng = random.Random(seed)  # noqa: S311 - not for cryptography
-    tuned_on = "v4-8"
+    tuned_on, grad_accum = "v4-8", rng.choice([1, 2, 8])
     data = spec(
         name=rng.choice(["m", "mnist", "a-name-with-thirty-characters0"]),
         environments={name: _random_environment(rng) for name in ("dev", "an-environment-with-30-letters")},
         training={
             "tuned_on": tuned_on,
-            "batch_size": 8 * 10 ** rng.randint(0, 14),
+            "batch_size": 8 * grad_accum * 10 ** rng.randint(0, 13),
+            **({"grad_accum": grad_accum} if grad_accum > 1 else {}),
             **rng.choice([{"train_steps": 10 ** rng.randint(0, 15)}, {"epochs": 2.5}]),
             "learning_rate_rule": rng.choice(["keep", "linear", "sqrt"]),
         },

@@ -54,7 +54,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("ladder", "--format", "svg"): {"yaml", "jsonschema_rs", "xml", "tpucfg.results"},
     ("ladder", "--format", "html"): {"yaml", "jsonschema_rs", "xml", "jinja2", "tpucfg.results"},
     ("status",): {"yaml", "jsonschema_rs", "tpucfg.results"},
-    ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs"},
+    ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("sizes",): {"yaml"},
     ("diff",): {"yaml", "jsonschema_rs"},
     ("diff", "examples", "examples"): {"yaml"},

@@ -2,37 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS, FirstLadder
 from tpucfg.package_data import data_folder
 from tpucfg.render.pipeline import config_template_engine
 
-
-class _Ladder(NamedTuple):
-    """A first ladder for a target: sizes that it supports, in a region that offers all of them."""
-
-    region: str
-    sizes: tuple[str, ...]
-
-
-_LADDERS: Final = {
-    "vertex-ai": _Ladder("us-central1", ("v2-8", "v2-32", "v2-128")),
-    "cloud-tpu": _Ladder("us-central1", ("v2-8", "v2-32", "v2-128")),
-    "gke": _Ladder("us-central1", ("v5litepod-4", "v5litepod-16", "v5litepod-64")),
-    "ai-platform": _Ladder("us-central1", ("v2-8",)),
-}
-_TWO_RUNGS: Final = _Ladder("us-central1", ("v2-8", "v2-32"))
-_TWO_RUNGS_ON_GKE: Final = _Ladder("us-central1", ("v5litepod-4", "v5litepod-16"))
-_SINGLE_HOST: Final = _Ladder("us-central1", ("v5litepod-4", "v5litepod-8"))
+_TWO_RUNGS: Final = FirstLadder("us-central1", ("v2-8", "v2-32"))
+_TWO_RUNGS_ON_GKE: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16"))
+_SINGLE_HOST: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-8"))
 """TensorFlow on several hosts needs a server process on each of them: https://cloud.google.com/tpu/docs/runtimes."""
 
-TRAINERS: Final[Mapping[str, Mapping[str, _Ladder]]] = {
+TRAINERS: Final[Mapping[str, Mapping[str, FirstLadder]]] = {
     "jax": {"vertex-ai": _TWO_RUNGS, "cloud-tpu": _TWO_RUNGS, "gke": _TWO_RUNGS_ON_GKE},
     "tensorflow": {
         "vertex-ai": _SINGLE_HOST,
         "cloud-tpu": _SINGLE_HOST,
         "gke": _SINGLE_HOST,
-        "ai-platform": _LADDERS["ai-platform"],
+        "ai-platform": TARGET_FACTS["ai-platform"].first_ladder,
     },
 }
 """The example trainers by framework, with the targets that each runs on and its ladder there.
@@ -53,7 +40,7 @@ def project_files(
         requirement: What pip installs tpucfg from; empty if that is not known.
         trainer: A framework of TRAINERS; None for a project without an example trainer.
     """
-    ladder = TRAINERS[trainer][target] if trainer else _LADDERS[target]
+    ladder = TRAINERS[trainer][target] if trainer else TARGET_FACTS[target].first_ladder
     values = {"name": name, "target": target, "trainer": trainer, "requirement": requirement, **ladder._asdict()}
     yield from _render_folder("init", Path(), values)
     for part in ("common", trainer) if trainer else ():

@@ -28,7 +28,7 @@ _FACTS: Final = _words(
     "algorithm alg arn backend bucket class cmd column command count days dir directory endpoint expiration expiry"
     " field file filename folder header hours id ids kind length len limit location manager minutes mount name names"
     " namespace path period policy prefix project provider ref refs region ring rotation seconds selector size"
-    " source store suffix timeout ttl type uri url usage vault version versions volume"
+    " source store suffix sync timeout ttl type uri url usage vault version versions volume"
 )
 """Words behind a credential's word that make the name a fact about it, such as where it is kept."""
 _NOT_A_KEY: Final = _words(
@@ -96,8 +96,11 @@ _BOOLEAN_OR_NUMBER: Final = re.compile(
     r"true|false|yes|no|on|off|none|null|[-+]?[0-9.]{1,12}(?:e[-+]?[0-9]{1,3})?", re.IGNORECASE
 )
 _NUMBER_STARTS: Final = frozenset("0123456789+-.")
-_REFERENCE: Final = re.compile(r"\$?\$(?:\{[A-Za-z_][A-Za-z0-9_.]*\}|\([A-Za-z_][A-Za-z0-9_.]*\))")
-"""`${bucket}`, `$(NAME)` or `$$(NAME)`: a value that is filled in elsewhere."""
+_REFERENCE: Final = re.compile(
+    r"\$?\$(?:\{[A-Za-z_][A-Za-z0-9_.]*\}|\([A-Za-z_][A-Za-z0-9_.]*\))"
+    r"|projects/[a-z][a-z0-9:.-]{0,99}/secrets/[A-Za-z0-9_-]{1,255}/versions/[a-z0-9-]{1,63}"
+)
+"""`${bucket}`, `$(NAME)`, `$$(NAME)` or a version in Secret Manager: a value that is filled in elsewhere."""
 _STORAGE: Final = ("gs://", "s3://", "file://")
 _ROOTS: Final = ("", ".", "..", "~")
 _BASE64: Final = re.compile(r"[A-Za-z0-9]*[+=].*|[A-Za-z0-9]{20,}", re.DOTALL)

@@ -72,6 +72,8 @@ def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
         ("v5litepo-32", "v5litepod-32"),
         ("v6e8", "v6e-8"),
         ("v3-32", "v3-32"),
+        ("V6E-256x2", "v6e-256x2"),
+        ("v5e-300x4", "v5litepod-256x4"),
     ],
 )
 def test_a_misspelt_size_has_a_suggestion(text: str, size: str) -> None:

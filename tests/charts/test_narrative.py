@@ -55,6 +55,28 @@ def test_the_words_of_a_ladder_of_three_rungs_are_exact() -> None:
     )
 
 
+def test_accumulation_has_a_column_and_tokens_a_sentence() -> None:
+    """Where the batch stays, the chart has the micro-batches of every rung, and the lead the tokens of the run."""
+    narrative = narrative_of(
+        sizes=["v2-8", "v2-32"],
+        training={
+            "tuned_on": "v2-32",
+            "batch_size": 64,
+            "batch_rule": "keep",
+            "sequence_length": 1000,
+            "train_tokens": 64_000_000,
+        },
+    )
+    assert narrative.lead[0] == "4× the cores, the same 64,000,000 tokens on every rung. Tuned on v2-32."
+    (chart,) = narrative.charts
+    assert labels(chart) == {
+        "batch_size": ["64", "64"],
+        "grad_accum": ["4", "1"],
+        "train_steps": ["1,000", "1,000"],
+    }
+    assert [column.change for column in chart.columns] == ["stays", "falls to 1/4", "stays"]
+
+
 def test_epochs_replace_steps() -> None:
     """A run in epochs has a column of epochs, which stay; a missing learning rate has no column."""
     narrative = narrative_of(training__train_steps=WITHOUT, training__epochs=1)

@@ -272,6 +272,36 @@ def test_sizes_of_an_unknown_region_suggests_regions(tpucfg: Run, arguments: tup
     assert message in completed.stderr
 
 
+def test_sizes_of_one_generation(tpucfg: Run) -> None:
+    """The list has the sizes of the generation alone, and other options narrow it further."""
+    names = [row["size"] for row in json.loads(tpucfg("sizes", "--generation", "v6e", "--format", "json").stdout)]
+    assert names == [f"v6e-{number}" for number in (1, 4, 8, 16, 32, 64, 128, 256)]
+    narrowed = tpucfg("sizes", "--generation", "v2", "--target", "ai-platform", "--format", "json")
+    assert [row["size"] for row in json.loads(narrowed.stdout)] == ["v2-8"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("v5litepod",), 2, "there is no generation v5litepod\nhelp: did you mean v5e?\n"),
+        (("V6E",), 2, "there is no generation V6E\nhelp: did you mean v6e?\n"),
+        (("h100",), 2, "there is no generation h100\nhelp: the generations are: v2, v3, v4, "),
+        (("v4", "--target", "vertex-ai"), 1, "vertex-ai has no size of v4\nhelp: list them all: tpucfg sizes --gene"),
+    ],
+)
+def test_sizes_of_an_unknown_generation(tpucfg: Run, arguments: tuple[str, ...], status: int, message: str) -> None:
+    """The help names the generation of a prefix or a misspelled name, or lists them."""
+    completed = tpucfg("sizes", "--generation", *arguments)
+    assert (completed.returncode, completed.stdout) == (status, "")
+    assert message in completed.stderr
+
+
+def test_numbers_of_the_catalog_have_separators(tpucfg: Run) -> None:
+    """The table writes numbers as every other table does; JSON has plain numbers."""
+    (row,) = (line for line in tpucfg("sizes", "--generation", "v6e").stdout.splitlines() if line.startswith("v6e-256"))
+    assert row.split()[:7] == ["v6e-256", "256", "256", "16x16", "64", "8,192", "235,008"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from spec_changes import impact
 from tpucfg.catalog import Catalog
 from tpucfg.plan import Job, plan
 from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project
+from tpucfg.spec.settings import Capacity, Secret
 from tpucfg.targets import target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -73,6 +75,92 @@ def test_there_are_specs_for_every_target() -> None:
     """Each target has an example."""
     targets = {job.target for path in SPECS for job in planned(path)}
     assert targets == {"ai-platform", "vertex-ai", "cloud-tpu", "gke"}
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.parent.name)
+def test_no_example_needs_extra(path: Path) -> None:
+    """Everything that the examples do has a key of its own."""
+    assert not any("extra" in job.options for job in planned(path))
+
+
+def test_the_chat_environments_differ_by_their_layers() -> None:
+    """As in the README: spot in dev and reserved in prod, with other limits, and secrets of each project."""
+    jobs = {(job.environment.name, job.size): job for job in planned(EXAMPLES / "chat" / "tpucfg.yaml")}
+    assert len(jobs) == 6
+    dev, prod = jobs["dev", "v5litepod-16"], jobs["prod", "v5litepod-16"]
+    assert (dev.capacity, prod.capacity) == (Capacity("spot"), Capacity("reservation", "chat-2026"))
+    assert [(job.restarts, job.max_run_duration and job.max_run_duration.text) for job in (dev, prod)] == [
+        (3, "12h"),
+        (10, "3d"),
+    ]
+    assert [job.secrets for job in (dev, prod)] == [
+        (Secret("WANDB_API_KEY", project, "wandb", "3"),) for project in ("acme-dev", "acme-prod")
+    ]
+    largest = jobs["prod", "v5litepod-256x2"]
+    assert (largest.slice.chips, largest.slice.hosts, largest.rung.data_parallel) == (512, 128, 128)
+    assert {job.rung.steps["save_checkpoints_steps"] for job in jobs.values()} == {50}
+    assert {job.rung.micro_batch for job in jobs.values()} == {16}
+
+
+def test_more_slices_keep_the_batch() -> None:
+    """As in the README, steps, batch and rate are those of the smallest rung, and accumulation shrinks to 1."""
+    jobs = planned(EXAMPLES / "gke-multislice" / "tpucfg.yaml")
+    assert [job.size for job in jobs] == ["v6e-64", "v6e-64x2", "v6e-256x2"]
+    assert len({(job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) for job in jobs}) == 1
+    assert [job.rung.grad_accum for job in jobs] == [8, 4, 1]
+    assert [job.capacity.kind for job in jobs] == ["spot", "reservation", "reservation"]
+
+
+def test_cores_of_tpu7x_are_devices() -> None:
+    """As in the README, a tpu7x-16 has 8 chips and 16 devices, of which 4 share one copy of the batch."""
+    first, *_ = planned(EXAMPLES / "gke-tpu7x" / "tpucfg.yaml")
+    assert (first.slice.chips, first.slice.devices, first.rung.data_parallel) == (8, 16, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "edits", "cautions"),
+    [
+        (
+            "chat",
+            [("capacity: spot", "capacity: on-demand"), ("wandb/3", "wandb-of-all/1"), ("12h ", "5d ")],
+            [
+                "every size of dev: capacity changed from spot to on-demand in environments.dev: machines are billed",
+                "every config: secret WANDB_API_KEY changed from wandb/3 to wandb-of-all/1: the program gets its value",
+                "every size of dev: maximum run duration changed from 12h to 5d: a run that hangs ends later",
+            ],
+        ),
+        (
+            "gke-multislice",
+            [("capacity: spot", "capacity: on-demand"), ("${bucket}/datasets", "gs://else/x"), ("priority: r", "# ")],
+            [
+                "research: v6e-64: capacity changed from spot to on-demand in overrides.v6e-64: machines are billed",
+                "every config: mount /data changed from ${bucket}/datasets to gs://else/x: gs://else is not the",
+                "every config: priority class removed (was research): it decides which pods wait",
+            ],
+        ),
+        (
+            "gke-tpu7x",
+            [("  max_run_duration: 2d\n", ""), ("model_parallel: 4 ", "model_parallel: 2 ")],
+            ["every config: maximum run duration removed (was 2d): nothing else ends a run that hangs"],
+        ),
+        (
+            "vertex-tensorflow",
+            [("resnet-tf:2.15", "resnet-tf:latest")],
+            ["its tag can mean another image at any time"],
+        ),
+    ],
+)
+def test_the_review_of_an_example_has_its_cautions(
+    name: str, edits: list[tuple[str, str]], cautions: list[str]
+) -> None:
+    """A change that makes an example cost more, or gives access, is a caution for all its configs."""
+    before = (EXAMPLES / name / "tpucfg.yaml").read_text(encoding="utf-8")
+    after = before
+    for old, new in edits:
+        assert old in after
+        after = after.replace(old, new)
+    reported = [located.plain for located in impact(before, after).statements if located.statement.risk]
+    assert all(any(caution in line for line in reported) for caution in cautions), reported
 
 
 def test_the_published_mnist_job_is_submitted_as_published() -> None:

@@ -121,7 +121,7 @@ def test_jobset_equals_its_published_definition() -> None:
     """Types, fields, required fields and enums of gke.schema.json equal those of JobSet's CustomResourceDefinition.
 
     The definition includes pods, whose schema comes from another package. It requires nothing above a replicated job,
-    and has fields that only a controller writes.
+    and has fields that only a controller writes. It requires the names of rules, which JobSet's webhook adds.
     """
     definition = yaml.load(gke.crd().read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     published = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -131,7 +131,9 @@ def test_jobset_equals_its_published_definition() -> None:
         ".kind required",
         ".metadata required",
         ".spec required",
+        ".spec.failurePolicy.rules[].name required",
         ".spec.replicatedJobs required",
         ".spec.replicatedJobs[].template.spec.template.spec.ephemeralContainers",
+        ".spec.volumeClaimPolicies[].templates[].status",
         ".status",
     }

@@ -6,7 +6,7 @@ import pytest
 
 from spec_factory import CATALOG, WITHOUT, project, spec
 from tpucfg.plan import ladder
-from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, arg_reasons, derived_reasons, figure_reasons
 from tpucfg.plan.rung import rung_figures
 
 SPEC = spec(
@@ -105,6 +105,32 @@ def test_a_batch_that_stays_has_reasons(key: str, words: list[str]) -> None:
     assert reasons[0].location is not None
     for reason in reasons:
         assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("model_parallel", "model_parallel of v5litepod-32: 2"),
+        ("data_parallel", "data_parallel of v5litepod-32: 16"),
+        ("micro_batch", "examples of one replica at a time: 128 / (16 × 2) = 4"),
+    ],
+)
+def test_columns_of_the_ladder_have_reasons(name: str, last: str) -> None:
+    """The numbers that the ladder shows beside the figures begin at the devices of the rung."""
+    project_ = project(KEPT)
+    tuned_on, rung = ladder(project_, CATALOG, [project_.training.tuned_on, "v5litepod-32"])
+    reasons = list(derived_reasons(project_, tuned_on.slice, rung, name))
+    assert name in DERIVED
+    assert (reasons[0].text, reasons[-1].text) == ("v5litepod-32 has 32 JAX devices", last)
+
+
+def test_accumulation_without_a_setting_has_reasons() -> None:
+    """On a rung that has to accumulate, the derivation begins at the rule."""
+    data = {**KEPT, "training": {**KEPT["training"], "tuned_on": "v5litepod-32"}}
+    del data["training"]["grad_accum"]
+    reasons = chain("v5litepod-16", "grad_accum", data)
+    assert reasons[0].text == "training.batch_rule: keep"
+    assert reasons[-1].text.endswith("at most 8 examples: 128 / 8 = 16, in 2")
 
 
 def test_accumulation_that_stays_has_a_reason() -> None:

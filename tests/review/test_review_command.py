@@ -448,9 +448,10 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
     "repository", [("--target", target) for target in ("vertex-ai", "cloud-tpu", "gke")], indirect=True, ids=" ".join
 )
 def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A variable with the name of a secret is redacted on every target, and others are shown."""
+    """A variable with the name of a secret is redacted on every target, even if allowed, and others are shown."""
     repository.edit(
-        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n")
+        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
+        ("version: 1\n", "version: 1\nallow: {TPU017: a test key}\n"),
     )
     repository.commit()
     repository.edit(("hunter1", "hunter2"), ("plain", "loud"))
@@ -691,7 +692,7 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     assert "### tpucfg review: 6 configs changed; +20.48 USD for one run of each config (+100%)\n" in comment
     assert "- one run of each config costs 20.48 → 40.96 USD (+100%); not known for 3 of 6\n" in comment
     assert "| v2-8, in prod | 6.00 | 1.14 → 2.28 (2×) | 6.83 → 13.65 (2×) |" in comment
-    assert "- the most that a run can cost is not bounded: the spec limits the length of no run\n" in comment
+    assert "- the most that a run can cost is not bounded: set trainer.max_run_duration\n" in comment
     assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
     assert (costs["totals"]["usd"]["before"], costs["totals"]["usd"]["unknown"]) == (20.48, 3)
     assert costs["totals"]["usd_per_hour"] == {"before": 252.0, "after": 252.0, "configs": 6, "unknown": 0}

@@ -16,7 +16,8 @@ ALL = " ".join(f"${{{name}}}" for name in PLACEHOLDERS)
 
 def test_every_placeholder_has_its_documented_value() -> None:
     """Each placeholder is filled in with the value of the job."""
-    job = planned(spec(trainer__args={"all": ALL.replace(" ", ",")}), sizes=("v2-32",), run="r1").jobs[0]
+    data = spec(trainer__args={"all": ALL.replace(" ", ",")}, training__sequence_length=2048)
+    job = planned(data, sizes=("v2-32",), run="r1").jobs[0]
     bucket = "gs://my-project-dev-mnist-dev-us-central1"
     values = {
         "project": "my-project-dev",
@@ -28,6 +29,13 @@ def test_every_placeholder_has_its_documented_value() -> None:
         "size": "v2-32",
         "cores": "32",
         "hosts": "4",
+        "chips": "16",
+        "slices": "1",
+        "topology": "4x4",
+        "data_parallel": "32",
+        "model_parallel": "1",
+        "grad_accum": "1",
+        "sequence_length": "2048",
     }
     assert set(values) == set(PLACEHOLDERS)
     assert job.args[0] == f"--all={','.join(values[name] for name in PLACEHOLDERS)}"

@@ -94,7 +94,8 @@ def test_versions_are_text_in_the_config(data: dict[str, Any], quoted: list[str]
 def all_jobs() -> Iterator[tuple[Job, RequestBody]]:
     """Yield the jobs of every machine with every kind of trainer."""
     uploaded = spec(trainer={"package": "gs://b/trainer.tar.gz"})
-    for data in (spec(), uploaded, container()):
+    limited = spec(trainer={"max_run_duration": "12h"})
+    for data in (spec(), uploaded, container(), limited):
         for machine in OF_MACHINE:
             labelled = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
             changed = {**data, "environments": labelled, "targets": {"ai-platform": {"machine": machine}}}
@@ -113,7 +114,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 def test_every_field_has_an_origin() -> None:
     """Every written field has an origin, and every origin has a written field."""
     jobs = list(all_jobs())
-    assert len(jobs) == 9
+    assert len(jobs) == 12
     written = {path for _, body in jobs for path in leaves(body)}
     origins = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
     assert [path for path, origin in origins.items() if origin is None] == []

@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "environment variables",
         spec(trainer={"env": {"TF_CPP_MIN_LOG_LEVEL": "2"}}),
-        "TPU051",
+        "TPU059",
         '"env"',
         "ai-platform sets no environment variables for the program",
     ),

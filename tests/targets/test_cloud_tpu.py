@@ -197,6 +197,7 @@ def test_a_note_names_the_end_of_the_slice() -> None:
     note = cloud_tpu.submission(bounded).notes[0]
     assert "deletes itself" in note
     assert "12h" in note
+    assert "gs://my-bucket/jobs/mnist/v3-32/.tpucfg/logs/" in cloud_tpu.submission(bounded).notes[1]
     restarted = job("cloud-tpu", "v3-32", environment=EUROPE, trainer={"restarts": 2})
     assert "is charged until it is deleted" in cloud_tpu.submission(restarted).notes[0]
 
@@ -205,7 +206,7 @@ def test_a_note_names_the_end_of_the_slice() -> None:
 def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]) -> None:
     """The parser of gcloud accepts the commands that watch, delete and print the output, of all nodes."""
     submission = cloud_tpu.submission(job("cloud-tpu", size, environment=US_WEST))
-    output = shlex.split(submission.notes[1].partition("output: ")[2])
+    output = shlex.split(submission.notes[-1].partition("output: ")[2])
     assert [word for word in output if word.startswith("--node")] == nodes
     for argv in (submission.watch.argv, submission.delete.argv, output):
         assert gcloud_refusal(argv, tmp_path) is None

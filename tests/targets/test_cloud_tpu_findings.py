@@ -150,6 +150,23 @@ def test_an_invalid_config_has_one_error(path: str, value: Any, expected: str) -
     assert expected in problem.message
 
 
+@pytest.mark.parametrize(
+    ("size", "disk", "problems"),
+    [
+        ("v5litepod-8", {"mode": "READ_WRITE"}, []),
+        ("v5litepod-16", {"mode": "READ_ONLY"}, []),
+        ("v5litepod-16", {"mode": "READ_WRITE"}, ["mode: 4 hosts cannot attach one disk for writing"]),
+        ("v5litepod-16x2", {}, ["sourceDisk: 8 hosts cannot attach one disk for writing"]),
+    ],
+)
+def test_several_hosts_only_read_a_disk(size: str, disk: dict[str, str], problems: list[str]) -> None:
+    """A disk is attached for writing to one host at most, which is also the API's default mode."""
+    body = cloud_tpu.request_body(job("cloud-tpu", size, environment={"region": "us-west4"}))
+    body["tpu"]["nodeSpec"][0]["node"]["dataDisks"] = [{"sourceDisk": "projects/p/zones/us-west4-a/disks/d", **disk}]
+    messages = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
+    assert messages == [f"tpu.nodeSpec[0].node.dataDisks[0].{text}" for text in problems]
+
+
 @pytest.mark.parametrize("other", [{"guaranteed": {}}, {"reservationName": "projects/p/locations/z/reservations/r"}])
 def test_spot_excludes_other_kinds_of_capacity(other: RequestBody) -> None:
     """Spot capacity is neither guaranteed nor reserved."""

@@ -180,7 +180,11 @@ def test_every_size_fits_schema_and_rules() -> None:
         for machine in slice_.machines:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
-            settings = {"options": {"queue": "q", "priority": "high"}, "environment": labels, "overrides": override}
+            settings: dict[str, Any] = {
+                "options": {"queue": "q", "priority": "high"},
+                "environment": labels,
+                "overrides": override,
+            }
             full = job("gke", slice_.size, trainer=TRAINER, capacity=RESERVED, **settings)
             body = gke.request_body(full)
             assert schemas.is_valid("gke", body)
@@ -258,7 +262,7 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     """The parser of kubectl accepts the flags of every command; without a cluster, the command fails afterwards."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
-    submission = gke.submission(job("gke", "v6e-16", environment=EAST))
+    submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
     for command in (submission.start, submission.watch, submission.delete):
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(

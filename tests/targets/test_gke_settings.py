@@ -1,17 +1,22 @@
 """GKE: capacity, slices, mounts, restarts and secrets."""
 
 import json
+import re
+from math import prod
 from typing import Any
 
 import pytest
 
-from jobs import CATALOG, compiled, job, parts
+from jobs import CATALOG, compiled, job, leaves, parts
 from tpucfg import schemas
+from tpucfg.diff.change import ConfigKey, redact_difference
+from tpucfg.diff.config_diff import config_difference
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import build_request_body, job_hash, render_config, render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
-from tpucfg.targets.companions import combined_data, companions_of, documents_of, json_value
+from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
+from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -96,14 +101,14 @@ def test_mounts_are_ephemeral_volumes() -> None:
     assert [(volume["name"], volume.get("csi")) for volume in pod["volumes"]] == [
         ("shm", None),
         (
-            "mount-1",
+            "mount-ckpt",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {"bucketName": "other", "mountOptions": "implicit-dirs"},
             },
         ),
         (
-            "mount-2",
+            "mount-data",
             {
                 "driver": "gcsfuse.csi.storage.gke.io",
                 "volumeAttributes": {
@@ -115,9 +120,26 @@ def test_mounts_are_ephemeral_volumes() -> None:
     ]
     assert pod["containers"][0]["volumeMounts"] == [
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the pod's, not this machine's
-        {"name": "mount-1", "mountPath": "/ckpt"},
-        {"name": "mount-2", "mountPath": "/data"},
+        {"name": "mount-ckpt", "mountPath": "/ckpt"},
+        {"name": "mount-data", "mountPath": "/data"},
     ]
+
+
+def test_volumes_have_names_of_their_own() -> None:
+    """A further mount renames no other, and paths that look alike get different names, all of them DNS labels."""
+    paths = ["/a/b", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]
+    few, many = (
+        [
+            volume["name"]
+            for volume in parts(gke.request_body(v6e(trainer={"mounts": dict.fromkeys(each, "gs://abc")})))[1][
+                "volumes"
+            ]
+        ]
+        for each in (["/data"], paths)
+    )
+    assert set(few) < set(many)
+    assert len({*many}) == len(paths) + 1
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in many)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +285,31 @@ def test_a_mistake_in_any_document_of_a_config_is_located(old: str, new: str, ex
     assert lines & {finding.location.line for finding in findings}
 
 
+def test_no_object_of_a_file_is_lost_in_a_comparison() -> None:
+    """Several objects of one kind, and documents that are no mappings, are all in the compared data."""
+    first, second = ("kind: SecretSync\nmetadata: {name: a}\n", "kind: SecretSync\nmetadata: {name: b}\n")
+    texts = [f"{first}---\n{second}---\nkind: JobSet\n", f"{first}---\n- 1\n---\nkind: JobSet\n", f"{first}---\n- 1\n"]
+    data = [combined_data(read_text(text, "config.yaml", several=True)) for text in texts]
+    for each, values in zip(data, (("a", "b"), ("a", "1"), ("a", "1")), strict=True):
+        assert all(f"'{value}'" in repr(each) or f"[{value}]" in repr(each) for value in values)
+
+
+def test_a_difference_names_the_version_of_a_secret() -> None:
+    """The reference to a secret is no secret: a comparison shows the version before and after."""
+    before, after = (
+        combined(gke.request_body(each), gke.companions(each))
+        for each in (v6e(trainer={"secrets": {"HF_TOKEN": f"hf/{version}"}}) for version in (3, 4))
+    )
+    key = ConfigKey("dev", "v6e-16")
+    difference = redact_difference(config_difference({key: before}, {key: after}))
+    ((change,),) = [group.changes for group in difference.groups]
+    assert change.path == ("companions", "SecretProviderClass", "spec", "parameters", "secrets", "HF_TOKEN")
+    assert (change.before, change.after) == (
+        "projects/my-project/secrets/hf/versions/3",
+        "projects/my-project/secrets/hf/versions/4",
+    )
+
+
 def test_the_schemas_of_the_companions_are_closed() -> None:
     """The objects fit their schemas, and a field that is not in them is refused."""
     for companion in companions_of(v6e(trainer={"secrets": SECRETS})):
@@ -307,3 +354,191 @@ def test_a_compute_class_excludes_a_capacity() -> None:
     assert error.id == "TPU054"
     assert error.message.startswith("environments.dev.capacity excludes targets.gke.compute_class")
     assert error.help == "delete environments.dev.capacity, or delete targets.gke.compute_class"
+
+
+def tpu7x(size: str, **changes: Any) -> Job:
+    """Return a job on TPU7x."""
+    return job("gke", size, environment={"region": "us-central1"}, **changes)
+
+
+def test_a_machine_that_only_its_name_provides_is_selected_by_name() -> None:
+    """tpu7x-ultranet-4t has the labels of another machine, so a pod names it; without an override, none does."""
+    size = "tpu7x-32"
+    body = gke.request_body(tpu7x(size, overrides={size: {"machine": "tpu7x-ultranet-4t"}}))
+    job_spec, pod = parts(body)
+    assert pod["nodeSelector"]["node.kubernetes.io/instance-type"] == "tpu7x-ultranet-4t"
+    assert job_spec["parallelism"] == 4
+    assert list(gke.rules(body, CATALOG)) == []
+    _, plain = parts(gke.request_body(tpu7x(size)))
+    assert "node.kubernetes.io/instance-type" not in plain["nodeSelector"]
+
+
+def test_a_rung_may_have_another_topology() -> None:
+    """An override chooses among the topologies of a number of chips; hosts, and all figures, stay equal."""
+    size = "tpu7x-1024"
+    default, other = (
+        tpu7x(size, **({"overrides": {size: {"topology": shape}}} if shape else {})) for shape in ("", "4x4x32")
+    )
+    assert (default.slice.topology, other.slice.topology) == ("8x8x8", "4x4x32")
+    assert default.slice._replace(topology="4x4x32") == other.slice
+    body = gke.request_body(other)
+    _, pod = parts(body)
+    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "4x4x32"
+    assert list(gke.rules(body, CATALOG)) == []
+
+
+def test_several_slices_may_have_another_topology() -> None:
+    """The topology of an override is that of each slice."""
+    size = "tpu7x-512x2"
+    body = gke.request_body(tpu7x(size, overrides={size: {"topology": "4x4x16"}}))
+    job_spec, pod = parts(body)
+    assert (job_spec["parallelism"], body["spec"]["replicatedJobs"][0]["replicas"]) == (64, 2)
+    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "4x4x16"
+    assert list(gke.rules(body, CATALOG)) == []
+
+
+def test_a_topology_of_other_chips_is_an_error() -> None:
+    """The error has every topology that the chips can form."""
+    size = "tpu7x-1024"
+    findings = compiled(
+        "gke", size, environment={"region": "us-central1"}, overrides={size: {"topology": "4x4x4"}}
+    ).findings
+    (error,) = [finding for finding in findings if finding.level == "error"]
+    assert error.id == "TPU026"
+    assert error.message.endswith("cannot have the topology 4x4x4: its chips form 8x8x8, 4x8x16 or 4x4x32")
+    assert error.help == "set overrides.tpu7x-1024.topology to 8x8x8, 4x8x16 or 4x4x32"
+
+
+def test_every_topology_has_the_chips_of_its_size() -> None:
+    """The product of each topology's sides is the number of chips, and the default is the first one."""
+    for slice_ in CATALOG.all():
+        assert slice_.topologies[:1] == ((slice_.topology,) if slice_.topology else ())
+        for topology in slice_.topologies:
+            assert prod(map(int, topology.split("x"))) == slice_.chips
+    shapes = sum(len(slice_.topologies) for slice_ in CATALOG.all() if slice_.generation == "tpu7x")
+    assert shapes == 321
+
+
+def test_a_placement_policy_selects_its_nodes() -> None:
+    """The workload policy of TPU7x node pools is one more label."""
+    _, pod = parts(gke.request_body(tpu7x("tpu7x-128", options={"placement_policy": "tpu7x-4x4x4"})))
+    assert pod["nodeSelector"]["cloud.google.com/placement-policy-name"] == "tpu7x-4x4x4"
+
+
+@pytest.mark.parametrize(
+    ("size", "annotations", "selector"),
+    [
+        (
+            "v6e-16",
+            {
+                "cloud.google.com/gke-tpu-slice-topology": "4x4",
+                "kueue.x-k8s.io/podset-required-topology": "cloud.google.com/gke-tpu-slice-4x4-id",
+            },
+            {
+                "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
+                "node.kubernetes.io/instance-type": "ct6e-standard-4t",
+            },
+        ),
+        (
+            "v6e-16x3",
+            {
+                "cloud.google.com/gke-tpu-slice-topology": "4x4",
+                "kueue.x-k8s.io/podset-slice-required-topology": "cloud.google.com/gke-tpu-slice-4x4-id",
+                "kueue.x-k8s.io/podset-slice-size": "4",
+            },
+            {
+                "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
+                "node.kubernetes.io/instance-type": "ct6e-standard-4t",
+            },
+        ),
+        (
+            "tpu7x-512",
+            {"cloud.google.com/gke-tpu-slice-topology": "4x8x8"},
+            {"cloud.google.com/gke-tpu-accelerator": "tpu7x"},
+        ),
+    ],
+)
+def test_a_queue_places_slices_by_topology(size: str, annotations: Any, selector: Any) -> None:
+    """Pods ask Kueue for a domain, select no topology, and take no node pool for themselves."""
+    options = {"queue": "tpu", "topology_aware": True}
+    body = gke.request_body(tpu7x(size, options=options))
+    job_spec, pod = parts(body)
+    assert job_spec["template"]["metadata"]["annotations"] == annotations
+    assert pod["nodeSelector"] == selector
+    assert "annotations" not in body["metadata"]
+    assert schemas.is_valid("gke", body)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "expected"),
+    [
+        ("v6e-16", {"topology_aware": True}, "TPU005 targets.gke.topology_aware needs a queue"),
+        ("v5p-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v5p-32 by topology"),
+        ("v6e-1", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v6e-1 by topology"),
+        ("tpu7x-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places tpu7x-32 by topology"),
+        ("v5p-32", {"topology_aware": False, "queue": "q"}, None),
+    ],
+)
+def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expected: str | None) -> None:
+    """A topology-aware queue needs a queue, and a size that is a part of something larger."""
+    findings = compiled("gke", size, environment=EAST, options=options).findings
+    errors = [f"{finding.id} {finding.message}" for finding in findings if finding.level == "error"]
+    errors = [error for error in errors if not error.startswith("TPU021")]
+    assert len(errors) == (1 if expected else 0)
+    assert all(error.startswith(str(expected)) for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("/data", "gs://bucket/x,allow_other"),
+        ("/data", "gs://bucket/a b"),
+        ("/data", "gs://bucket/../other"),
+        ("/data", "gs://bucket//a"),
+        ("/data", "gs://"),
+        ("/data", "gs:///a"),
+        ("/dev/shm", "${bucket}"),  # noqa: S108 - the pod's, not this machine's
+    ],
+)
+def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
+    """A source that is not one bucket and one folder, or a mount point that is taken, is one error at the mount."""
+    findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}).findings
+    errors = [finding for finding in findings if finding.level == "error"]
+    assert len(errors) == 1
+    assert f"cannot be mounted at {path}" in errors[0].message or "mounts" in errors[0].message
+
+
+@pytest.mark.parametrize("source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"])
+def test_a_bucket_and_a_folder_of_it_can_be_mounted(source: str) -> None:
+    """Buckets, folders and placeholders are accepted."""
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer={"mounts": {"/data": source}}).findings
+    assert [finding for finding in findings if finding.level == "error"] == []
+
+
+def test_a_variable_and_a_secret_of_one_name_are_an_error() -> None:
+    """Kubernetes would take one of the two without a word."""
+    trainer = {"env": {"MODE": "fast"}, "secrets": {"MODE": "mode/1"}}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer).findings
+    assert any("MODE" in finding.message and finding.level == "error" for finding in findings)
+
+
+def test_a_duration_beyond_kueues_field_is_an_error() -> None:
+    """The number of seconds has to fit into 32 bits, where Kueue bounds the job."""
+    trainer = {"max_run_duration": "99999999d"}
+    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}).findings
+    (error,) = [finding for finding in findings if finding.level == "error"]
+    assert "is not a number of seconds from 1 to 2,147,483,647" in error.message
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", {"reservation": "mine"}])
+@pytest.mark.parametrize("size", ["v6e-1", "v6e-16", "v6e-16x2", "tpu7x-512", "tpu7x-512x3"])
+@pytest.mark.parametrize("aware", [True, False])
+def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
+    """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
+    options: dict[str, Any] = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
+    options |= {"topology_aware": aware}
+    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
+    job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
+    whole = combined(gke.request_body(job_), gke.companions(job_))
+    assert [path for path in leaves(whole) if origin_of(gke.ORIGINS, path) is None] == []
+    assert list(gke.rules(gke.request_body(job_), CATALOG)) == []

@@ -113,6 +113,37 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
         np.testing.assert_allclose(actual[name], expected[name], atol=1e-4)
 
 
+@pytest.mark.parametrize(("size", "victim"), [("v2-8", 0), ("v2-32", 2)])
+def test_stopped_run_saves_a_checkpoint(
+    trainer: Trainer, server: Buckets, tmp_path: Path, size: str, victim: int
+) -> None:
+    """After SIGTERM to one host, all hosts stop at one step with status 143, and the next start resumes after it."""
+    count = SIZES[size]
+    own = ["--data_dir=local/data", f"--model_dir={tmp_path}", "--train_steps=400", "--save_checkpoints_steps=9999"]
+    flags = [*trainer.flags(size), "--batch_size=1024", *own]
+
+    def start() -> list[Popen[str]]:
+        hosts = trainers.hosts(count) if count > 1 else [{}]
+        settings = devices(8 // count) | server.environment
+        return [trainer.start("trainer", flags, **settings, **host) for host in hosts]
+
+    processes = start()
+    assert processes[0].stdout
+    while "loss" not in processes[0].stdout.readline():
+        assert processes[0].poll() is None
+    processes[victim].send_signal(signal.SIGTERM)
+    outputs = [process.communicate(timeout=trainers.TIMEOUT_SECONDS) for process in processes]
+
+    assert [process.returncode for process in processes] == [143] * count, outputs
+    (saved,) = (tmp_path / "checkpoints").glob("step-*.npz")
+    step = int(saved.name[5:14])
+    assert 0 < step < 400
+    assert f"stopped by SIGTERM after step {step}" in outputs[0][0]
+    resumed, *_ = [trainers.wait_for(process) for process in start()]
+    assert f"resumed after step {step}" in resumed.lines
+    assert resumed.figures["examples_seen"] == 400 * 1024
+
+
 def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """A second start of a finished run trains nothing, prints its metrics except for the speed, and fails."""
     process = trainer.start("trainer", trainer.flags("v2-8"), **devices(8), **server.environment)

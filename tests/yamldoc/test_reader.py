@@ -118,3 +118,47 @@ def test_no_text_raises_an_exception(text: str) -> None:
     """Every text gives a document or a finding."""
     document = read_text(text, "a.yaml")
     assert document.root is not None or document.findings
+
+
+SEVERAL = "a: &x 1\nb: *x\n---\n---\n# nothing\n---\n- 2\n--- 3\n"
+
+
+def test_a_stream_of_documents_is_read_where_it_is_allowed() -> None:
+    """Each document has its data and its own locations, in the lines of the whole text; empty ones are left out."""
+    document = read_text(SEVERAL, "config.yaml", several=True)
+    parts = document.parts()
+    assert [part.data for part in parts] == [{"a": 1, "b": 1}, [2], 3]
+    assert [part.value_location(()).line for part in parts[1:]] == [7, 8]
+    assert parts[1].value_location((0,)).line == 7
+    assert document.findings == ()
+
+
+def test_one_document_is_the_only_part() -> None:
+    """A text with one document is read in the same way, whether or not several are allowed."""
+    for several in (False, True):
+        document = read_text("a: 1\n", "config.yaml", several=several)
+        assert [part.data for part in document.parts()] == [{"a": 1}]
+        assert not document.is_part
+
+
+@pytest.mark.parametrize(
+    ("text", "id_", "line"),
+    [
+        ("a: &x 1\n---\nb: *x\n", "TPU011", 3),
+        ("a: 1\n---\nb: 1\nb: 2\n", "TPU003", 4),
+        ("a: 1\n---\nb: [\n", "TPU002", 4),
+        ("---\n---\n", "TPU002", None),
+        ("- 1\n" + "---\n- 1\n" * 30_000, "TPU010", 50_001),
+    ],
+)
+def test_mistakes_in_any_document_are_found(text: str, id_: str, line: int | None) -> None:
+    """Aliases stay within their document, and limits count the whole text."""
+    document = read_text(text, "config.yaml", several=True)
+    assert [finding.id for finding in document.findings] == [id_]
+    assert line is None or document.findings[0].location.line in {line, line - 1}
+
+
+def test_a_second_document_stays_an_error_elsewhere() -> None:
+    """A spec has one document."""
+    (finding,) = read_text(SEVERAL, "tpucfg.yaml").findings
+    assert (finding.id, finding.location.line) == ("TPU011", 3)

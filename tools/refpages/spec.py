@@ -19,12 +19,16 @@ page is an error, and the error suggests the nearest valid key. `tpucfg schema` 
 first line of a new spec refers to it, so that an editor completes and explains the keys.
 
 Values are literal: nothing is evaluated, and environment variables are not substituted.
+
+`capacity`, `trainer` and `targets` are layered: they may also stand in an environment, in a size's override, and in a
+size's override within an environment. [Settings by environment and size](../layers.md) describes how they merge; their
+keys are listed here once.
 """
 _PLACEHOLDERS: Final = """\
 ## Placeholders
 
-In `trainer.args`, `trainer.env`, `trainer.image`, `trainer.worker_image`, `trainer.package` and
-`overrides.<size>.args`, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or unclosed
+In `trainer.args`, `trainer.env`, `trainer.mounts`, `trainer.image`, `trainer.worker_image` and `trainer.package`, in
+every layer, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or unclosed
 placeholder is [TPU009](../findings/TPU009.md).
 
 | placeholder | replaced by |

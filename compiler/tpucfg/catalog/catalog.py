@@ -105,6 +105,9 @@ class Catalog:
         normalized = text.strip().lower().replace("_", "-")
         if slice_ := self.find(normalized):
             return slice_.size
+        if several := _SEVERAL_SLICES.fullmatch(normalized):
+            one = self.nearest(several["size"])
+            return f"{one}x{several['slices']}" if one else None
         prefix, _, number = normalized.rpartition("-")
         for name in self._generations_like(prefix):
             if re.fullmatch(_SIZE_NUMBER, number):
@@ -166,6 +169,8 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),
         sources=tuple(row.get("sources", data["sources"])),
+        topologies=(row["topology"], *row.get("topologies", ())) if row["topology"] else (),
+        named_machines=tuple(each for each in data["machines"].values() if each.only_named and chips % each.chips == 0),
     )
 
 
@@ -188,7 +193,8 @@ def _machines(row: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[Machine,
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> Machine:
-    return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], tuple(row["sources"]))
+    sources, only_named = tuple(row["sources"]), row.get("only_named", False)
+    return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], sources, only_named)
 
 
 def _zones(size: str, zone_lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:

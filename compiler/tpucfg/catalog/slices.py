@@ -7,6 +7,8 @@ start of every command.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
+
 
 class Source(NamedTuple):
     """The public page or file that a fact is taken from."""
@@ -45,6 +47,9 @@ class Machine(NamedTuple):
     sources: tuple[str, ...]
     """Ids of the sources of this row."""
 
+    only_named: bool = False
+    """True if GKE provides it only for a pod that names it."""
+
 
 class Zone(NamedTuple):
     """A zone that a published list names for a size."""
@@ -80,8 +85,6 @@ class Refusal(NamedTuple):
     """Ids of the sources that state the reason, or that list the supported sizes without this one."""
 
 
-MULTISLICE_TARGETS: Final = ("cloud-tpu", "gke")
-"""Targets that run one job on several slices."""
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
 ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("gke-multislice",))
@@ -163,6 +166,12 @@ class Slice(NamedTuple):
     slices: int = 1
     """Slices of the size: 2 for `v6e-256x2`."""
 
+    topologies: tuple[str, ...] = ()
+    """Every topology that a slice of these chips may have, the default first; empty if no source states any."""
+
+    named_machines: tuple[Machine, ...] = ()
+    """Machine types that GKE provides only for a pod that names them, beside `machines`."""
+
     @property
     def accelerator_type(self) -> str:
         """The size of one of the slices, such as `v6e-256` of `v6e-256x2`."""
@@ -175,7 +184,7 @@ class Slice(NamedTuple):
 
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
-        refused = {target: ONE_SLICE for target in self.targets if target not in MULTISLICE_TARGETS}
+        refused = {target: ONE_SLICE for target in self.targets if not TARGET_FACTS[target].takes_several_slices}
         if self.generation in WITHOUT_MULTISLICE:
             refused = dict.fromkeys(self.targets, OLD_GENERATION)
         elif self.hosts == 1:
@@ -199,11 +208,21 @@ class Slice(NamedTuple):
         Raises:
             ValueError: The size is not offered on that machine type.
         """
-        machine = next((machine for machine in self.machines if machine.name == name), None)
+        machine = next((each for each in (*self.machines, *self.named_machines) if each.name == name), None)
         if machine is None:
             names = ", ".join(machine.name for machine in self.machines) or "no named machine type"
             raise ValueError(f"{self.size} is not offered on {name}, only on {names}")
         return self._replace(machine=machine, chips_per_host=machine.chips, hosts=self.chips // machine.chips)
+
+    def on_topology(self, name: str) -> "Slice":
+        """Return the size with another of its topologies.
+
+        Raises:
+            ValueError: A slice of these chips does not have that topology.
+        """
+        if name not in self.topologies:
+            raise ValueError(f"{self.size} has no topology {name}, only {', '.join(self.topologies) or 'none'}")
+        return self._replace(topology=name)
 
     def regions(self, *, official: bool = False) -> tuple[str, ...]:
         """Return the regions with a zone for the size, most reliable list first; with `official`, Google's only."""

@@ -1,26 +1,28 @@
 """Load a spec for a command: print its findings, and end the command if one of them is an error."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.options import usage_errors
+from tpucfg.cli.options import SPEC, usage_errors
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
+from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
 
 
 def load_compiled(
     path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False
 ) -> tuple[Project, CompiledSpec]:
-    """Compile a spec, and print its errors and warnings to stderr; only `check` reports notes.
+    """Compile a spec, and print its errors to stderr; of warnings alone, only their number, as `check` reports them.
 
     Args:
         path: The spec's file.
@@ -35,9 +37,7 @@ def load_compiled(
         compiled = compile_spec_file(path, catalog, selection)
     is_valid = compiled.project is not None and not errors(compiled.findings)
     if not (is_valid and quiet):
-        print_findings(
-            [finding for finding in compiled.findings if finding.level != "note"], {str(path): compiled.source}
-        )
+        print_result(path, compiled.findings, compiled.source)
     if compiled.project is None or not is_valid:
         raise CommandExit(ERRORS)
     return compiled.project, compiled
@@ -55,6 +55,17 @@ def load_project(path: Path) -> Project:
         print_findings(findings, {str(path): hidden_text(document)})
         raise CommandExit(ERRORS)
     return project
+
+
+def print_result(path: str | Path, findings: Sequence[Finding], source: str) -> None:
+    """Print errors and warnings on stderr; of warnings alone, one line: repeated by every command, they go unread."""
+    serious = [finding for finding in findings if finding.level != "note"]
+    if errors(serious):
+        print_findings(serious, {str(path): source})
+    elif serious:
+        count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
+        option = "" if str(path) == str(SPEC) else f" --spec {shlex.quote(str(path))}"
+        print(printable(f"{path}: {count}; tpucfg check{option} shows {pronoun}"), file=sys.stderr)
 
 
 def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:

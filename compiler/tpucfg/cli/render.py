@@ -12,7 +12,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import print_findings
+from tpucfg.cli.load_spec import print_result
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -79,13 +79,13 @@ def render(
 
 
 def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:
-    """Render every spec and print its errors and warnings; an error ends the command after the last spec."""
+    """Render every spec and print its errors, or the number of warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
     with usage_errors(), _progress(len(paths)) as advance:
         for path in paths:
             rendered = render_spec(path, catalog, chosen, format_)
-            print_findings(rendered.findings, {rendered.path: rendered.source})
+            print_result(rendered.path, rendered.findings, rendered.source)
             specs.append(rendered)
             advance()
     if any(errors(rendered.findings) for rendered in specs):

@@ -12,10 +12,14 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
-from tpucfg.plan.provenance import Reason, arg_reasons, figure_reasons
+from tpucfg.plan.layer_provenance import layer_reasons, setting_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
+from tpucfg.schemas import load_schema
+from tpucfg.schemas.error_context import resolve_references
+from tpucfg.spec.layers import LAYERED, layers_of
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
@@ -101,10 +105,16 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         tuned_on = catalog.find(project.training.tuned_on) or job.slice
         yield from figure_reasons(project, tuned_on, job.rung, figure)
         return
-    if own_flag := tuple(arg_reasons(project, job.settings, name)):
-        yield from own_flag
+    if setting := _setting(project, job, query):
+        yield from setting_reasons(project, job, setting)
+        return
+    if name in (arg.key for arg in job.settings.trainer.args):
+        yield from setting_reasons(project, job, ("trainer", "args", name))
         args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
         yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
+        return
+    if (derived := name.replace("-", "_")) in DERIVED:
+        yield from derived_reasons(project, catalog.find(project.training.tuned_on) or job.slice, job.rung, derived)
         return
     own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
@@ -115,6 +125,35 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         yield from _reasons_below(subject, path)
     else:
         yield from _field_reasons(project, job, path, value)
+
+
+def _setting(project: Project, job: Job, query: str) -> KeyPath:
+    """Return the path of a layered setting such as `trainer.env.A`; an empty one if the query is none.
+
+    Raises:
+        CommandExit: There is no such setting.
+    """
+    if query.partition(".")[0] not in LAYERED:
+        return ()
+    schema: Any = load_schema("tpucfg")
+    known: Any = schema
+    steps: KeyPath = ()
+    rest = query
+    layers = [*layers_of(project.document.data, job.environment.name, job.size)]
+    while rest:
+        known_keys = resolve_references(schema, known).get("properties", {})
+        names = list(dict.fromkeys([*(key for layer in layers for key in layer.children()), *known_keys]))
+        # The longest matching key, because keys may contain dots.
+        step = max((key for key in names if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
+        if step is None:
+            unknown = rest.partition(".")[0]
+            near = nearest(unknown, names)
+            hint = f"did you mean {near}?" if near else f"it has: {listed(names, 12) or 'no keys'}"
+            raise CommandExit(USAGE, f"{dotted(steps, 'the spec')} has no {format_value(unknown)}", hint)
+        known = known_keys.get(step, {})
+        layers = [child for layer in layers if (child := layer.find(step)) is not None]
+        steps, rest = (*steps, step), rest[len(step) + 1 :]
+    return steps
 
 
 def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
@@ -139,9 +178,15 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
         return
     setting = spec_path(origin, job)
     if origin.kind == "spec" and project.document.node(setting):
-        yield Reason(dotted(setting), project.document.key_location(setting))
+        layered = tuple(origin.detail.split("."))
+        if layered[0] in LAYERED:
+            yield from layer_reasons(project, job, layered)
+        else:
+            yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
         yield Reason(f"the default of {dotted(setting)}, which the spec does not set", source=origin.source)
+    elif origin.kind == "catalog" and project.document.node(override := ("overrides", job.size, origin.detail)):
+        yield Reason(dotted(override), project.document.key_location(override))
     elif origin.kind == "catalog":
         location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
         yield Reason(f"the rung {job.size}", location)

@@ -42,7 +42,7 @@ _ROWS: Final = (
     Rule("TPU023", "error", "a ladder out of order"),
     Rule("TPU024", "error", "a size that the target does not support"),
     Rule("TPU025", "error", "an override or a zone for a size in no ladder"),
-    Rule("TPU026", "error", "a machine that the size does not run on"),
+    Rule("TPU026", "error", "a machine or a topology that the size does not have"),
     Rule("TPU027", "error", "a region that the target does not serve", allowable=True),
     Rule("TPU028", "error", "a bucket name that Cloud Storage refuses"),
     Rule("TPU029", "error", "two environments with one bucket"),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding, collect
 from tpucfg.plan.identities import identities
 from tpucfg.plan.naming import bucket_of
@@ -15,8 +16,8 @@ SERVICE_AGENT: Final = "tpuAgent"
 """The output with the TPU service agent. The spec determines only its form: Google assigns the project's number."""
 _AGENT_PATTERN: Final = re.compile(r"service-[0-9]+@cloud-tpu\.iam\.gserviceaccount\.com")
 """https://cloud.google.com/iam/docs/service-agents."""
-_AGENT_PATTERN_BY_TARGET: Final = {"ai-platform": re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")}
-"""The form on targets whose service chooses the account's name."""
+_TENANT_AGENT_PATTERN: Final = re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")
+"""The form on targets whose service has the TPUs in its own project, and chooses the account's name."""
 
 
 def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[Any, KeyPath]]:
@@ -88,7 +89,8 @@ def _differences(
 
 def _service_agent(document: Document, outputs: Mapping[str, Any], environment: Environment) -> Iterator[Finding]:
     account = outputs.get(SERVICE_AGENT, "")
-    pattern = _AGENT_PATTERN_BY_TARGET.get(environment.target, _AGENT_PATTERN)
+    is_tenant = TARGET_FACTS[environment.target].has_tenant_project
+    pattern = _TENANT_AGENT_PATTERN if is_tenant else _AGENT_PATTERN
     if SERVICE_AGENT in outputs and not (isinstance(account, str) and pattern.fullmatch(account)):
         message = (
             f"the stack {environment.name} has {SERVICE_AGENT} {format_value(account, quoted=False)}, which is not a "

@@ -7,13 +7,13 @@ and a longest run of its own.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings
 
 DELETION_PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    # Queued resources have no permissions of their own: https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
-    "cloud-tpu": ("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
+    target: facts.deletion_permissions for target, facts in TARGET_FACTS.items() if facts.deletion_permissions
 }
 """The permissions with which a job deletes its own slice, by target; the other services end the slice themselves.
 

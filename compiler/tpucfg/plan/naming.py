@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from tpucfg.catalog import Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.spec.project import Environment, Project
 
 MAX_BUCKET_LENGTH: Final = 63
@@ -72,8 +73,8 @@ def named_account(project: Project, environment: Environment, size: str = "") ->
         environment: The environment of the job.
         size: The job's size; without one, the settings of the environment alone count.
     """
-    # On gke, service_account is a Kubernetes account, which impersonates the stack's account.
-    if environment.target == "gke":
+    # A Kubernetes account impersonates the stack's account.
+    if TARGET_FACTS[environment.target].runs_pods:
         return None
     settings = project.settings[environment.name, size]
     email: str | None = settings.targets.get(environment.target, {}).get("service_account")
@@ -87,10 +88,10 @@ def workload_account(project: Project, environment: Environment, size: str = "")
 
 
 def kubernetes_account(project: Project, environment: Environment, size: str = "") -> str | None:
-    """Return the pods' Kubernetes service account, as `namespace/name`; None if the target is not gke."""
-    if environment.target != "gke":
+    """Return the pods' Kubernetes service account, as `namespace/name`; None on a target without pods."""
+    if not TARGET_FACTS[environment.target].runs_pods:
         return None
-    options = project.settings[environment.name, size].targets.get("gke", {})
+    options = project.settings[environment.name, size].targets.get(environment.target, {})
     name = options.get("service_account") or account_id(name=project.name, environment=environment.name)
     return f"{options.get('namespace') or 'default'}/{name}"
 

@@ -41,7 +41,10 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
         yield _spec_line(project, ("overrides", rung.size, key))
         yield Reason(f"an override of this rung, used unchanged: {result}")
         return
-    yield _spec_line(project, _setting_path(project, key))
+    setting = _setting_path(project, key)
+    # Accumulation may follow from a batch that stays, without a setting of its own.
+    if project.document.node(setting):
+        yield _spec_line(project, setting)
     if key == "epochs":
         yield Reason(f"epochs are the same on every rung: {result}", source=PODS)
     elif key == "grad_accum":
@@ -63,6 +66,24 @@ def _setting_path(project: Project, key: str) -> KeyPath:
         path = ("training", "steps", key)
         return (*path, "value") if project.document.node((*path, "value")) else path
     return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
+
+
+DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch")
+"""Numbers of a rung that are columns of the ladder, and no flags."""
+
+
+def derived_reasons(project: Project, tuned_on: Slice, rung: Rung, name: str) -> Iterator[Reason]:
+    """Yield the derivation of a number of DERIVED."""
+    yield from _replica_reasons(project, rung.slice, rung.model_parallel)
+    if name != "micro_batch":
+        result = rung.model_parallel if name == "model_parallel" else rung.data_parallel
+        yield Reason(f"{name} of {rung.size}: {result}")
+        return
+    yield from figure_reasons(project, tuned_on, rung, "batch_size")
+    if rung.grad_accum is not None:
+        yield from figure_reasons(project, tuned_on, rung, "grad_accum")
+    parts = f"{rung.batch_size} / ({rung.data_parallel} × {rung.grad_accum or 1})"
+    yield Reason(f"examples of one replica at a time: {parts} = {_ratio_text(rung.micro_batch)}")
 
 
 def arg_reasons(project: Project, settings: Settings, flag: str) -> Iterator[Reason]:

@@ -93,8 +93,10 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     model_parallel = override.model_parallel or training.model_parallel
     tuned = tuned_micro_batch(training, tuned_on)
     # A machine that the size is not offered on is TPU026; the figures are then computed for the default machine.
-    if override.machine in {machine.name for machine in slice_.machines}:
+    if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
         slice_ = slice_.on_machine(override.machine)
+    if override.topology in slice_.topologies:  # another one is TPU026
+        slice_ = slice_.on_topology(override.topology)
     return Rung(
         slice=slice_,
         cores_scale=cores_scale,

@@ -6,9 +6,8 @@ from typing import Final
 CHECKPOINT_INTERVALS: Final[Mapping[str, str]] = {
     "save_steps": "https://huggingface.co/docs/transformers/main_classes/trainer",
     "save_interval_steps": "https://orbax.readthedocs.io/en/stable/api_reference/checkpoint.checkpoint_manager.html",
-    "save_interval": "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py",
+    "save_interval": "https://docs.nvidia.com/nemo/megatron-bridge/latest/training/checkpointing.html",
     "save_every_n_steps": "https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py",
-    "save_every": "https://github.com/marin-community/levanter/blob/9263f81/src/levanter/checkpoint.py",
     "save_model_freq": "https://github.com/young-geng/EasyLM/blob/main/EasyLM/models/llama/llama_train.py",
 }
 """Names of an interval between two checkpoints that do not contain a word of CHECKPOINT_WORDS, with a source each."""
@@ -21,8 +20,10 @@ CHECKPOINT_WORDS: Final = ("checkpoint", "ckpt")
 
 def is_checkpoint_interval(key: str) -> bool:
     """Return True if a setting's name is that of an interval between two checkpoints."""
-    name = key.lower().replace("-", "_")
-    return name.rpartition(".")[2] in CHECKPOINT_INTERVALS or any(word in name for word in CHECKPOINT_WORDS)
+    name = key.lower().replace("-", "_").rpartition(".")[2]
+    if name.startswith("keep"):
+        return False  # the checkpoints that are never deleted, of those that are saved more often
+    return name in CHECKPOINT_INTERVALS or any(word in key.lower() for word in CHECKPOINT_WORDS)
 
 
 def is_warmup(key: str) -> bool:

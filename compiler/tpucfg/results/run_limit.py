@@ -19,8 +19,9 @@ _NO_DURATION: Final = "set trainer.max_run_duration"
 _FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnoreMaxRestarts")
 """The actions that restart pods without counting the restart: https://jobset.sigs.k8s.io/docs/concepts/."""
 _EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
-"""The label by which Kueue limits the time of a job with all restarts:
+"""The label by which Kueue limits the time of a job with all of its restarts:
 https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
+_FREE_RESTARTS: Final = "a restart after a disruption is not counted"
 
 
 class RunLimit(NamedTuple):
@@ -28,40 +29,50 @@ class RunLimit(NamedTuple):
 
     seconds: Fraction | None
     """The limit of one attempt; None if there is none."""
-    attempts: int | None = 1
-    """The attempts that each have this limit; None if their number has no limit."""
-    remedy: str = _NO_DURATION
-    """What to do about a run without a limit, or its reason."""
+    attempts: int = 1
+    """The attempts that are counted; each has this limit."""
+    unbounded: str = ""
+    """The reason why the whole run has no limit, or what would set one; empty if it has a limit."""
 
     @property
     def hours(self) -> Fraction | None:
         """The limit of the whole run in hours; None if there is none."""
-        if self.seconds is None or self.attempts is None:
-            return None
-        return self.seconds * self.attempts / _SECONDS_PER_HOUR
+        return None if self.unbounded else self.counted_hours
+
+    @property
+    def counted_hours(self) -> Fraction | None:
+        """The limit of all counted attempts in hours; None if there is none."""
+        return None if self.seconds is None else self.seconds * self.attempts / _SECONDS_PER_HOUR
+
+
+def _limited(seconds: Fraction | None) -> RunLimit:
+    return RunLimit(seconds, unbounded="" if seconds else _NO_DURATION)
 
 
 def run_limit(job: Job, body: RequestBody) -> RunLimit:
     """Return the longest time that a job can use its slice.
 
-    Read from the request body if it has the limit, because the spec's `extra` can set the field too. The default of a
-    service does not count as a limit: the spec does not contain it, and the service may change it.
+    Read from the request body where it has the limit, as that is what the service gets. The default of a service does
+    not count as a limit: the spec does not contain it, and the service may change it.
     """
     reader = _READERS.get(job.target)
-    return reader(job, body) if reader else RunLimit(None, remedy=f"{job.target} has no limit of its own")
+    return reader(job, body) if reader else RunLimit(None, unbounded=f"{job.target} has no limit of its own")
 
 
 def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
-    """Return the most that a run can cost and its factors, or why nothing bounds it."""
-    limit, chips = run_limit(job, body), format_count(job.slice.chips, "chip")
-    if limit.hours is None:
-        return f"not bounded: {limit.remedy}"
-    factors = f"{_time(job, limit)}{_attempts(limit)} × {chips}"
-    hourly = price_per_hour(job.slice, prices, job.capacity.kind)
+    """Return the most that a run can cost with its factors; or why it is not bounded, and what is known then."""
+    limit = run_limit(job, body)
+    if limit.counted_hours is None:
+        return f"not bounded: {limit.unbounded}"
+    chips, hourly = job.slice.chips, price_per_hour(job.slice, prices, job.capacity.kind)
+    factors = f"{_time(job, limit)}{_attempts(limit)} × {format_count(chips, 'chip')}"
     if hourly is None:
         missing = f"no price for {job.slice.generation} {job.capacity.kind}"
-        return f"at most {format_hours(limit.hours * job.slice.chips)} chip hours: {factors} ({missing})"
-    return f"at most ${format_dollars(limit.hours * hourly)}: {factors} × ${format_dollars(hourly / job.slice.chips)}"
+        text = f"at most {format_hours(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
+    else:
+        dollars = format_dollars(limit.counted_hours * hourly)
+        text = f"at most ${dollars}: {factors} × ${format_dollars(hourly / chips)}"
+    return f"not bounded: {limit.unbounded}; without any, {text}" if limit.unbounded else text
 
 
 def _time(job: Job, limit: RunLimit) -> str:
@@ -80,29 +91,31 @@ def _field_limit(*path: str) -> Callable[[Job, RequestBody], RunLimit]:
     def read(_: Job, body: RequestBody) -> RunLimit:
         value = _value(body, path)
         duration = _DURATION.fullmatch(value) if isinstance(value, str) else None
-        return RunLimit(Fraction(duration[1]) if duration else None)
+        return _limited(Fraction(duration[1]) if duration else None)
 
     return read
 
 
 def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
     """Return the limit of a slice that its own start-up script deletes; its restarts are within the limit."""
-    return RunLimit(Fraction(job.max_run_duration.seconds) if job.max_run_duration else None)
+    return _limited(Fraction(job.max_run_duration.seconds) if job.max_run_duration else None)
 
 
 def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
     """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
-    total = _value(body, ("metadata", "labels", _EXECUTION_LIMIT))
-    if isinstance(total, str) and total.isdecimal():
-        return RunLimit(Fraction(total))
+    total = str(_value(body, ("metadata", "labels", _EXECUTION_LIMIT)))
+    if total.isdecimal():
+        return _limited(Fraction(total))
     deadlines = [*_deadlines(body)]
     if not deadlines or None in deadlines:
-        return RunLimit(None)
-    seconds = Fraction(max(deadline for deadline in deadlines if deadline is not None))
+        return _limited(None)
     policy = _value(body, ("spec", "failurePolicy")) or {}
-    if any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ())):
-        return RunLimit(seconds, None, "a restart after a disruption is not counted, and has a deadline of its own")
-    return RunLimit(seconds, int(policy.get("maxRestarts", 0)) + 1)
+    is_free = any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ()))
+    return RunLimit(
+        seconds=Fraction(max(deadline for deadline in deadlines if deadline is not None)),
+        attempts=int(policy.get("maxRestarts", 0)) + 1,
+        unbounded=_FREE_RESTARTS if is_free else "",
+    )
 
 
 def _deadlines(body: RequestBody) -> Iterator[int | None]:

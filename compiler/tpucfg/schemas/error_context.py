@@ -1,7 +1,7 @@
 """Errors of jsonschema, with the annotations of the schema that their explanations need."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from tpucfg.findings import MAX_FINDINGS
-from tpucfg.schemas import RuleIds, load_schema
+from tpucfg.schemas import SPEC, RuleIds, load_schema
+from tpucfg.schemas.spec_keys import key_advice, synonym
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
@@ -50,6 +51,8 @@ class ErrorContext(NamedTuple):
     ids: RuleIds
     source_text: Callable[[KeyPath], str]
     """Returns the source text of a scalar."""
+    data: Any = None
+    """The whole document."""
 
     @property
     def path(self) -> KeyPath:
@@ -83,10 +86,23 @@ class ErrorContext(NamedTuple):
         schema = self.error.schema
         if schema.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
             return set()
+        if any(
+            self.advice(self.path, key, None).startswith("set ") for key in islice(self.error.instance, MAX_FINDINGS)
+        ):
+            return set(schema.get("required", ()))  # the advice replaces the whole object
         known, absent = schema.get("properties", ()), self.absent_keys
         # Limited, because finding the nearest of several names is slow, and an object may have thousands of keys.
         unknown = islice((key for key in self.error.instance if key not in known), MAX_FINDINGS)
-        return {near for key in unknown if (near := nearest(key, absent))}
+        return {near for key in unknown if (near := self.nearest_key(key, absent))}
+
+    def nearest_key(self, key: str, names: Sequence[str]) -> str | None:
+        """Return the name that was most likely meant by an unknown key; of a spec, also by another tool's name."""
+        meant = synonym(self.path, key) if self.ids == SPEC else None
+        return meant if meant in names else nearest(key, names)
+
+    def advice(self, path: KeyPath, key: str, value: Any) -> str:
+        """Return the edit for an unknown key that belongs to another section of a spec, or an empty text."""
+        return key_advice(self.data, self.schema, path, key, value) if self.ids == SPEC else ""
 
     @property
     def misplaced_keys(self) -> dict[str, list[str]]:
@@ -99,6 +115,19 @@ class ErrorContext(NamedTuple):
                 if member not in self.error.instance and section.removesuffix("[]") == inside_member:
                     misplaced.setdefault(member, []).append(key)
         return {} if self.intended_keys else misplaced
+
+    @property
+    def misplaced_in_override(self) -> str:
+        """The edit for a key of an override that is no setting of training.steps, and belongs to another section."""
+        # The schema takes any name there: which ones are valid depends on training.steps.
+        if self.ids != SPEC or self.path[:1] != ("overrides",) or "additionalProperties" not in self.schema_steps[-2:]:
+            return ""
+        return self.advice(self.path[:2], str(self.path[2]), self.error.instance) if len(self.path) == 3 else ""  # noqa: PLR2004 - overrides, size, key
+
+    @property
+    def schema_steps(self) -> list[Any]:
+        """The steps to the violated keyword of the schema."""
+        return list(self.error.absolute_schema_path)
 
     def example(self) -> str:
         """Return a help line with a valid value, `for example: batch_size: 1024`, or an empty text."""

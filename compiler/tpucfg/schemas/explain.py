@@ -20,7 +20,7 @@ def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[Ke
     """
     most_important: dict[tuple[KeyPath, bool], tuple[int, Problem]] = {}
     for error in strict_validator(name).iter_errors(data):
-        for problem in _problems(ErrorContext(error, load_schema(name), ids, source_text)):
+        for problem in _problems(ErrorContext(error, load_schema(name), ids, source_text, data)):
             key, rank = (problem.path, problem.at_key), _RANKS.get(str(error.validator), len(_RANKS))
             if key not in most_important or rank < most_important[key][0]:
                 most_important[key] = (rank, problem)
@@ -32,6 +32,8 @@ def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[Ke
 def _problems(context: ErrorContext) -> Iterator[Problem]:
     if "propertyNames" in context.error.absolute_schema_path:
         yield object_errors.bad_key(context)
+    elif context.misplaced_in_override:
+        yield object_errors.misplaced_in_override(context)
     else:
         yield from _EXPLAINERS.get(str(context.error.validator), value_errors.out_of_bounds)(context)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from tpucfg.schemas import Problem
+from tpucfg.schemas import SPEC, Problem
 from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern, section_of_key
 from tpucfg.text_format import corrected, dotted, format_value, listed, nearest, quote_key, sorted_by_similarity
 
@@ -23,19 +23,23 @@ def bad_key(context: ErrorContext) -> Problem:
 
 def unknown_keys(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each key that the schema does not allow."""
+    if mapping := mapping_instead_of_value(context):
+        yield mapping
+        return
     known = list(context.error.schema.get("properties", ()))
     misplaced = [key for keys in context.misplaced_keys.values() for key in keys]
     patterns = context.error.schema.get("patternProperties", ())
     for key in context.error.instance:
         if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
-        near = nearest(key, context.absent_keys)
+        near = context.nearest_key(key, context.absent_keys)
+        advice = context.advice(context.path, key, context.error.instance[key])
         allowed = f"it takes: {listed(sorted_by_similarity(key, known))}" if known else "it takes none"
         yield Problem(
             context.ids.unknown,
             f"{context.subject} has no {context.ids.noun} {quote_key(key)}",
             (*context.path, key),
-            did_you_mean(near) or _move_or_delete(context, key, known),
+            advice or did_you_mean(near) or _move_or_delete(context, key, known),
             at_key=True,
             details=(allowed,),
             meant=near or "",
@@ -47,13 +51,33 @@ def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
     name = quote_key(key)
     if existing := nearest(key, known):
         return f"delete {name}: {existing} is already set"
+    if context.ids == SPEC and context.path[-2:-1] == ("targets",):
+        return f"delete {name}"  # another target's key of this name would have no effect
     if section := section_of_key(key, context.schema, context.path):
         return f"{name} belongs {section}: move it there, or delete it"
     return f"delete {name}"
 
 
+def misplaced_in_override(context: ErrorContext) -> Problem:
+    """Return the problem of a key of an override that belongs to another section, with its place."""
+    subject, key = dotted(context.path[:-1]), quote_key(str(context.path[-1]))
+    message, hint = f"{subject} has no {context.ids.noun} {key}", context.misplaced_in_override
+    return Problem(context.ids.unknown, message, context.path, hint, at_key=True)
+
+
+def mapping_instead_of_value(context: ErrorContext) -> Problem | None:
+    """Return the problem of a mapping where the schema takes only a certain one beside plain values, or None."""
+    if not (expected := context.error.schema.get("mappingErrorMessage")):
+        return None
+    message = f"{context.subject} is a mapping; {expected}"
+    return Problem(context.ids.type, message, context.path, context.example() or "write a value")
+
+
 def missing_keys(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each missing key, except misspelt keys, which unknown_keys() reports."""
+    if mapping := mapping_instead_of_value(context):
+        yield mapping
+        return
     misspelt, misplaced = context.intended_keys, context.misplaced_keys
     for key in context.error.validator_value:
         if key in context.error.instance or key in misspelt:

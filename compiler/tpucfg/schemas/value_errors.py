@@ -48,10 +48,11 @@ def _type_name(value: Any) -> str:
 
 def _general_hint(context: ErrorContext, expected: str) -> str:
     if context.path:
-        # An example has only one type: if many types are allowed, it could be misleading.
+        # An example has only one type: if several types are allowed, it could be misleading.
         types = context.error.validator_value
-        has_many = isinstance(types, list) and len({*types} - {"null"}) > MAX_TYPES_WITH_EXAMPLE
-        return ("" if has_many else context.example()) or f"write {expected}"
+        scalars = {types} if isinstance(types, str) else {*types} - {"null", "object"}
+        example = context.example() if len(scalars) == 1 else ""
+        return example or f"write {expected}"
     first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
     return f"begin with {context.example_of(first_key)}" if first_key else ""
 

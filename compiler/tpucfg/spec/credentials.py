@@ -54,7 +54,7 @@ class Credential(NamedTuple):
     def help(self) -> str:
         """The edit that replaces the value by a reference."""
         section = dotted((*self.layer, "trainer", "secrets"))
-        return f"store the value in Secret Manager, and replace this by {self.reference} under {section}"
+        return f"store the value in Secret Manager, and replace it by {self.reference} under {section}"
 
 
 def credentials_in(document: Document) -> Iterator[Credential]:
@@ -144,16 +144,21 @@ def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
 
 
 def _hide(rows: list[str], node: Node) -> None:
-    """Replace the characters of a node by asterisks, without its spaces and line breaks."""
+    """Replace the characters of a node by asterisks, without its indentation and line breaks."""
     for line in range(node.start.line, min(node.end.line + 1, len(rows))):
         row = rows[line]
         start = node.start.column if line == node.start.line else 0
         end = node.end.column if line == node.end.line else len(row)
-        rows[line] = row[:start] + re.sub(r"\S", _BLANK, row[start:end]) + row[end:]
+        rows[line] = row[:start] + _blank(row[start:end]) + row[end:]
 
 
 def _hidden_row(row: str) -> str:
     match = _ROW.match(row)
     if match is None or not is_secret_name(match["name"]) or not is_secret_value(match["value"].strip("\"' ")):
         return row
-    return row[: match.start("value")] + re.sub(r"\S", _BLANK, match["value"])
+    return row[: match.start("value")] + _blank(match["value"])
+
+
+def _blank(text: str) -> str:
+    # The length stays, so that the underlines of a report stay below what they mark.
+    return re.sub(r"\S.*", lambda match: _BLANK * len(match[0]), text)

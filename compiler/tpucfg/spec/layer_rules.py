@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
-from tpucfg.spec.layers import Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
-from tpucfg.text_format import dotted, yaml_example
+from tpucfg.spec.layers import LAYERED, Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
+from tpucfg.text_format import dotted, nearest, yaml_example
 from tpucfg.yamldoc.document import Document, KeyPath
 
 PROGRAMS: Final = (("image",), ("package", "module"))
@@ -32,12 +32,15 @@ class _Part(NamedTuple):
     """True if it takes a setting away."""
     effect: bool
     """True if the result differs from that of the layers before it."""
+    known: tuple[str, ...] = ()
+    """For a removal: the entries that the layers before it set."""
 
 
-def layer_findings(document: Document) -> Iterator[Finding]:
-    """Yield the findings of every rule about layers; the environments, sizes and layers are valid by the schema."""
-    for rule in _RULES:
-        yield from rule(document)
+def layer_findings(document: Document, broken: frozenset[str] = frozenset()) -> Iterator[Finding]:
+    """Yield the findings of every rule about layers that compares no `broken` section of a valid document."""
+    for rule, sections in _RULES.items():
+        if not broken & sections:
+            yield from rule(document)
 
 
 def _jobs(document: Document) -> Iterator[_Job]:
@@ -115,7 +118,8 @@ def _check_effects(document: Document) -> Iterator[Finding]:
 def _removal_of_nothing(document: Document, part: _Part) -> Finding:
     entry = dotted(part.setting)
     message = f"{dotted(part.path)} removes {entry}, which no layer before it sets"
-    hint = f"delete {dotted(deletion_path(document, part.path))}, or name an entry that is set"
+    near = nearest(str(part.setting[-1]), part.known)
+    hint = f"did you mean {near}?" if near else f"delete {dotted(deletion_path(document, part.path))}"
     return Finding.of("TPU015", message, document.key_location(part.path), help=hint)
 
 
@@ -136,17 +140,18 @@ def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
 
 def _changes(document: Document, lower: Layered | None, upper: Layered, setting: KeyPath) -> Iterator[_Part]:
     """Yield the parts of a layer's value; `lower` is the value of the layers before it, if there is one."""
-    if setting and takes_away(upper.value, setting[:-1]):
-        yield _Part(upper.path, setting, removes=True, effect=lower is not None)
-        return
     children = upper.children()
     if not isinstance(upper.value, dict) or "extra" in setting:
         yield _Part(upper.path, setting, removes=False, effect=not _is_equal(document, lower, upper))
         return
     below = lower.children() if lower and isinstance(lower.value, dict) else {}
-    parts = [
-        part for key, child in children.items() for part in _changes(document, below.get(key), child, (*setting, key))
-    ]
+    parts: list[_Part] = []
+    for key, child in children.items():
+        path = (*setting, key)
+        if takes_away(child.value, setting):
+            parts.append(_Part(child.path, path, removes=True, effect=key in below, known=tuple(below)))
+        else:
+            parts += _changes(document, below.get(key), child, path)
     if setting:
         replaces = lower is not None and not isinstance(lower.value, dict)
         yield _Part(upper.path, setting, removes=False, effect=replaces or any(part.effect for part in parts))
@@ -201,9 +206,10 @@ def layer_rank(path: KeyPath) -> int:
     return 2 if path[0] == "overrides" else 0
 
 
-_RULES: Final[tuple[Callable[[Document], Iterator[Finding]], ...]] = (
-    _check_disputed_capacity,
-    _check_args_of_sizes,
-    _check_effects,
-    _check_programs,
-)
+_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
+    _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
+    _check_args_of_sizes: frozenset(("overrides",)),
+    _check_effects: frozenset(("environments", "sizes", "overrides", *LAYERED)),
+    _check_programs: frozenset(("environments", "sizes", "trainer")),
+}
+"""The rules, each with the sections that it compares."""

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file
 from tpucfg.spec.project import Project
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc.document import KeyPath
 
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
-_BUILDING_TARGETS: Final = ("ai-platform",)
-"""The targets whose client builds a local package; the others refuse one."""
 
 
 def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
@@ -20,21 +21,28 @@ def package_findings(project: Project, folder: FilePath) -> Iterator[Finding]:
     gcloud builds a package in its parent folder, with the setup.py there or, without one, with a generated setup.py
     without requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
     """
-    if project.broken & {"trainer", "environments", "target"}:
+    if project.broken & {"trainer", "environments", "target", "sizes", "overrides"}:
         return
-    package = project.base.trainer.package
-    is_built = any(environment.target in _BUILDING_TARGETS for environment in project.environments.values())
-    if not is_built or package is None or package.startswith("gs://") or "${" in package:
-        return
-    location = project.document.value_location(("trainer", "package"))
+    packages = {
+        settings.source(("trainer", "package")): settings.trainer.package
+        for (environment, size), settings in project.settings.items()
+        if size and TARGET_FACTS[project.environments[environment].target].builds_packages
+    }
+    for path, package in packages.items():
+        if package is not None and not package.startswith("gs://") and "${" not in package:
+            yield from _local_package(project, path, package, folder)
+
+
+def _local_package(project: Project, path: KeyPath, package: str, folder: FilePath) -> Iterator[Finding]:
+    location = project.document.value_location(path)
     # normpath, because Path does not resolve `..`: it would return `trainer` as the parent of `trainer/..`.
-    path = FilePath(os.path.normpath(folder.absolute() / package))
-    if not is_directory(path):
-        message = f"trainer.package is {package}, and there is no such folder beside the spec"
+    package_folder = FilePath(os.path.normpath(folder.absolute() / package))
+    if not is_directory(package_folder):
+        message = f"{dotted(path)} is {package}, and there is no such folder beside the spec"
         hint = f"create {package}, or name a package that is built and in Cloud Storage: gs://…"
         yield Finding.of("TPU053", message, location, help=hint)
-    elif not _build_file(path.parent):
-        misplaced_file = _build_file(path)
+    elif not _build_file(package_folder.parent):
+        misplaced_file = _build_file(package_folder)
         problem = (
             f"{misplaced_file} is in {package} itself"
             if misplaced_file

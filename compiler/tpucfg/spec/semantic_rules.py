@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tpucfg.findings import RULES, Finding
+from tpucfg.schemas import load_schema
+from tpucfg.schemas.spec_keys import key_advice
 from tpucfg.spec.layers import present_layers
+from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
@@ -58,8 +61,10 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
         )
         return Finding.of("TPU004", message, location, help=f"override batch_size, or change training.{key}")
     known = (*OVERRIDABLE, *steps)
-    near, name = nearest(key, known), quote_key(key)
+    near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
+    value = document.data["overrides"][size][key]
+    hint = key_advice(document.data, load_schema("tpucfg"), path, key, value) or hint
     details = (f"it takes: {listed(known)}",)
     return Finding.of("TPU004", f"{subject} has no key {name}", location, help=hint, details=details)
 
@@ -83,9 +88,15 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
                 "TPU004",
                 f"training.flags has {name}, which is not a setting of training",
                 document.key_location(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else f"delete training.flags.{name}",
+                help=f"did you mean {near}?" if near else _unknown_flag_help(name),
                 details=(f"it takes: {listed(settings)}",),
             )
+
+
+def _unknown_flag_help(name: str) -> str:
+    if name not in PLACEHOLDERS:
+        return f"delete training.flags.{name}"
+    return f"delete training.flags.{name}, and pass ${{{name}}} by a flag of trainer.args"
 
 
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:

@@ -83,24 +83,45 @@ def long_account_id(project: Project, environment: Environment, target: str) -> 
         )
 
 
-def unsupported_machines(project: Project, slices: Sequence[Slice], target: str, *, chooses: bool) -> Iterator[Finding]:
-    """Yield an error for each override whose machine its size does not run on.
+def unsupported_machines(
+    project: Project, slices: Sequence[Slice], target: str, *, chooses: bool, chooses_all: bool = False
+) -> Iterator[Finding]:
+    """Yield an error for each override whose machine its size does not run on, or whose topology it does not have.
 
     Args:
         project: The project with the overrides.
         slices: The sizes to check.
         target: The name of the target.
         chooses: True if the spec may choose the machine on this target.
+        chooses_all: True if it may also choose the topology, and machines that are provided only by name.
     """
+    yield from _unsupported_topologies(project, slices, target, chooses=chooses_all)
     for slice_ in slices:
         override = project.overrides.get(slice_.size)
-        names = [machine.name for machine in slice_.machines] if chooses else []
+        machines = (*slice_.machines, *(slice_.named_machines if chooses_all else ()))
+        names = [machine.name for machine in machines] if chooses else []
         if override is None or override.machine is None or override.machine in names:
             continue
         path = ("overrides", slice_.size, "machine")
         reason = f"{slice_.size} runs on {' or '.join(names)}" if names else f"{target} chooses the machine itself"
         message = f"{slice_.size} cannot run on {override.machine}: {reason}"
         hint = f"set {dotted(path)} to {' or '.join(names)}" if names else f"delete {dotted(path)}"
+        yield Finding.of("TPU026", message, project.document.value_location(path), help=hint)
+
+
+def _unsupported_topologies(
+    project: Project, slices: Sequence[Slice], target: str, *, chooses: bool
+) -> Iterator[Finding]:
+    for slice_ in slices:
+        override = project.overrides.get(slice_.size)
+        names = slice_.topologies if chooses else ()
+        if override is None or override.topology is None or override.topology in names:
+            continue
+        path = ("overrides", slice_.size, "topology")
+        shapes = listed(names, 12, last=" or ")
+        reason = f"its chips form {shapes}" if names else f"{target} chooses the topology itself"
+        hint = f"set {dotted(path)} to {shapes}" if names else f"delete {dotted(path)}"
+        message = f"{slice_.size} cannot have the topology {override.topology}: {reason}"
         yield Finding.of("TPU026", message, project.document.value_location(path), help=hint)
 
 

@@ -5,7 +5,7 @@ a `List` of all, which kubectl reads in the same way. Whatever identifies, compa
 together with the request body, under one key: `combined`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
@@ -14,9 +14,12 @@ from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc.reader import read_text
 
 _LIST: Final = {"apiVersion": "v1", "kind": "List"}
 """https://kubernetes.io/docs/reference/using-api/api-concepts/#collections: kubectl creates each of its items."""
+_SECRETS: Final = ("spec", "parameters", "secrets")
+_ENTRY: Final = {"resourceName", "path"}
 
 
 def companions_of(job: Job) -> tuple[RequestBody, ...]:
@@ -32,9 +35,22 @@ def companion_schemas(target: str) -> Mapping[str, str]:
 
 
 def combined(request_body: Any, companions: Iterable[Any]) -> Any:
-    """Return the request body with its companions under one key, by kind: a single value for paths and comparisons."""
-    by_kind = {str(companion.get("kind")): companion for companion in companions if isinstance(companion, dict)}
-    return {**request_body, COMPANIONS: by_kind} if by_kind and isinstance(request_body, dict) else request_body
+    """Return the request body with its companions under one key, by kind: a single value for paths and comparisons.
+
+    The list of a SecretProviderClass, which is YAML in a text, becomes a mapping of secrets by path.
+    """
+    objects = list(companions)
+    if not objects:
+        return request_body
+    if not isinstance(request_body, dict):
+        return [*objects, request_body]
+    by_kind: dict[str, Any] = {}
+    for companion in objects:
+        kind = str(companion.get("kind")) if isinstance(companion, dict) else "object"
+        # A file written by hand may have several of a kind.
+        name = kind if kind not in by_kind else f"{kind} {len(by_kind) + 1}"
+        by_kind[name] = _with_secrets_by_path(companion)
+    return {**request_body, COMPANIONS: by_kind}
 
 
 def companion_path(companion: RequestBody, path: KeyPath = ()) -> KeyPath:
@@ -58,6 +74,22 @@ def combined_data(document: Document) -> Any:
     return combined(request_body, companions)
 
 
+def _with_secrets_by_path(companion: Any) -> Any:
+    text: Any = companion
+    for step in _SECRETS:
+        text = text.get(step) if isinstance(text, dict) else None
+    entries = read_text(text, "secrets").data if isinstance(text, str) else None
+    if not isinstance(entries, list) or not all(isinstance(item, dict) and item.keys() == _ENTRY for item in entries):
+        return companion
+    by_path = {str(item["path"]): item["resourceName"] for item in entries}
+    return companion if len(by_path) < len(entries) else _replaced(companion, _SECRETS, by_path)
+
+
+def _replaced(data: Any, path: Sequence[str], value: Any) -> Any:
+    """Return nested mappings with another value at a path."""
+    return {**data, path[0]: _replaced(data[path[0]], path[1:], value)} if path else value
+
+
 def _items(document: Document) -> Iterator[Document]:
     items = document.node(("items",))
     is_list = isinstance(document.data, dict) and _LIST.items() <= document.data.items()
@@ -66,7 +98,7 @@ def _items(document: Document) -> Iterator[Document]:
         return
     for number in range(len(items.value)):
         item = document.node(("items", number))
-        yield document._replace(root=item, findings=document.findings if number == 0 else ())
+        yield document._replace(root=item, findings=document.findings if number == 0 else (), is_part=True)
 
 
 def unknown_kind(value: Any, known: Iterable[str]) -> Problem:

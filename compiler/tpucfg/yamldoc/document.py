@@ -46,10 +46,14 @@ class Document(NamedTuple):
     """The mistakes in the text itself."""
     further_roots: tuple[Node, ...] = ()
     """The roots of the text's further YAML documents, where a reader allows several."""
+    is_part: bool = False
+    """True for a part of a text, whose root is not at its beginning."""
 
     def parts(self) -> "tuple[Document, ...]":
         """Return each YAML document of the text as a document; the findings are the first one's."""
-        further = tuple(self._replace(root=root, findings=(), further_roots=()) for root in self.further_roots)
+        further = tuple(
+            self._replace(root=root, findings=(), further_roots=(), is_part=True) for root in self.further_roots
+        )
         return (self._replace(further_roots=()), *further)
 
     @property
@@ -102,6 +106,9 @@ class Document(NamedTuple):
         return node.text if node else ""
 
     def _location(self, node: Node | None) -> Location:
+        if node is None and self.is_part and self.root:
+            start = self.root.start
+            return Location(self.file, start.line + 1, start.column + 1)
         if node is None:
             return Location(self.file)
         start, end = node.start, node.end

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from trainer import checkpoint, data
+from trainer.notice import STOPPED
 from trainer.replicas import Replicas
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def train(flags: Flags) -> None:
         profiled = flags.profile_dir if start == first + PROFILED.start and replicas.is_first else None
         with replicas.trace(profiled):
             began = time.perf_counter()
-            for step in range(start, stop):
-                indices = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
-                replicas.step(examples, indices, rate(flags, step, steps))
+            _steps(flags, replicas, range(start, stop), steps, examples)
             loss = replicas.loss()  # waits for the dispatched steps to finish
             took = time.perf_counter() - began
         if not math.isfinite(loss):
@@ -44,13 +43,36 @@ def train(flags: Flags) -> None:
         if replicas.is_first:
             print(f"step {stop:,} of {steps:,}: loss {loss:.4f}", flush=True)
             if stop % flags.save_checkpoints_steps == 0 or stop == steps:
-                checkpoint.save(_folder(flags), stop, {"batch_size": flags.batch_size, **replicas.arrays()})
+                _save(flags, replicas, stop)
     figures = {"accuracy": replicas.accuracy(held_out), "examples_seen": max(first, steps) * flags.batch_size}
     if seconds:
         figures["examples_per_second"] = round(measured / seconds, 1)
     if replicas.is_first:
         print(json.dumps(figures), flush=True)
     _exit_if_finished(flags, first, steps)
+
+
+def _steps(flags: Flags, replicas: Replicas, span: range, steps: int, examples: data.Examples) -> None:
+    """Train a span of steps; after SIGTERM, save a checkpoint and end the program."""
+    for step in span:
+        if replicas.must_stop(step):
+            _stop(flags, replicas, step)
+        indices = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
+        replicas.step(examples, indices, rate(flags, step, steps))
+
+
+def _save(flags: Flags, replicas: Replicas, step: int) -> None:
+    checkpoint.save(_folder(flags), step, {"batch_size": flags.batch_size, **replicas.arrays()})
+
+
+def _stop(flags: Flags, replicas: Replicas, step: int) -> None:
+    """Save a checkpoint and end the program, because its machine is about to go away."""
+    replicas.loss()  # a host that ended before the dispatched steps have finished would fail those of the others
+    if replicas.is_first:
+        if step:
+            _save(flags, replicas, step)
+        print(f"stopped by SIGTERM after step {step:,}", flush=True)
+    raise SystemExit(STOPPED)
 
 
 def _exit_if_finished(flags: Flags, first: int, steps: int) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trainer import network, storage, tpu
 from trainer.data import Examples
+from trainer.notice import Notice
 
 SEED = 0
 EVALUATED = 1000
@@ -27,12 +28,20 @@ class Replicas:
 
     def __init__(self, hosts: int) -> None:
         tpu.join(hosts)
+        # With several hosts, JAX handles SIGTERM itself, and agrees with the other hosts on the step to stop at.
+        self._notice = Notice() if hosts == 1 else None
         self.count = jax.device_count()
         self.is_first = jax.process_index() == 0
         mesh = Mesh(np.asarray(jax.devices()), ("batch",))
         self._shared, self._whole = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("batch",), ()))
         self._parameters = jax.jit(network.parameters, out_shardings=self._whole)(jax.random.key(SEED))
         self._loss = jnp.zeros(())
+
+    def must_stop(self, step: int) -> bool:
+        """Return True before the step at which all hosts stop, after one of them has received SIGTERM."""
+        if self._notice:
+            return self._notice.received
+        return multihost_utils.reached_preemption_sync_point(step)
 
     def step(self, examples: Examples, indices: NDArray[np.int64], rate: float) -> None:
         """Train on one global batch: the examples with these indices."""

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import network, tpu
+from trainer.notice import Notice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,12 +29,17 @@ class Replicas:
     def __init__(self, hosts: int, strategy: tf.distribute.Strategy | None = None) -> None:
         if hosts > 1:
             raise SystemExit(f"--hosts={hosts}: this trainer runs on the cores of one host; leave larger sizes out")
+        self._notice = Notice()
         self._strategy = strategy or _strategy()
         self.count = self._strategy.num_replicas_in_sync
         with self._strategy.scope():
             self._parameters = network.parameters(SEED)
         self._loss = tf.zeros(())
         print(f"replicas: {self.count} ({type(self._strategy).__name__})", flush=True)
+
+    def must_stop(self, _: int) -> bool:
+        """Return True once the program has received SIGTERM."""
+        return self._notice.received
 
     def step(self, examples: Examples, indices: NDArray[np.int64], rate: float) -> None:
         """Train on one global batch: the examples with these indices."""

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spec_factory import WITHOUT, finding_with_id, ids, planned, spec
+from spec_factory import CATALOG, WITHOUT, document, finding_with_id, ids, planned, spec
 from tpucfg.findings import Finding
+from tpucfg.plan import plan
+from tpucfg.spec.parse import parse_project
 
 V5E = {
     "target": "gke",
@@ -145,6 +147,28 @@ def test_a_kept_batch_that_does_not_divide_is_an_error() -> None:
     assert finding.help == "set overrides.v5litepod-32.grad_accum to 5"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"training__batch_sise": 5, "overrides": {"v4-8": {"batch_size": 6}}},
+        {"overrides": {"v4-8": {"model_parallel": "2", "batch_size": 6}}},
+        {"sizes": "v4-8"},
+        {"environments": {"dev": {"project": "my-project-dev"}}},
+    ],
+)
+def test_a_broken_section_causes_no_error_about_figures(change: dict[str, Any]) -> None:
+    """Four examples divide over the devices of v4-8, and not over those of the stand-in for a broken section."""
+    data = spec(target="cloud-tpu", environments__dev__region="us-central2", sizes=["v4-8"])
+    data["training"] = {"tuned_on": "v4-8", "batch_size": 4, "train_steps": 1000, "model_parallel": 1}
+    for path, value in change.items():
+        section, _, key = path.partition("__")
+        data[section] = data[section] | {key: value} if key else value
+    parsed = parse_project(document(data))
+    findings = [*parsed.findings, *plan(parsed.project, CATALOG).findings] if parsed.project else parsed.findings
+    assert findings
+    assert "TPU040" not in ids(tuple(findings))
+
+
 @st.composite
 def changes(draw: st.DrawFn) -> dict[str, Any]:
     """Draw settings of parallelism, most of which do not divide."""
@@ -179,6 +203,14 @@ def test_a_plan_has_whole_replicas_or_an_error(change: dict[str, Any]) -> None:
 
 
 @given(changes())
+@example(
+    {
+        "sizes": ["v5litepod-64"],
+        "training__tuned_on": "v5litepod-64",
+        "training__model_parallel": 3,
+        "overrides": {"v5litepod-64": {"model_parallel": 3}},
+    }
+)
 def test_the_help_resolves_each_error(change: dict[str, Any]) -> None:
     """The first edit of a help line removes its finding."""
     data = spec(**{**V5E, **change})

@@ -164,9 +164,9 @@ def test_another_generation_is_a_warning(sizes: tuple[str, ...], expected: str |
     ("batch", "expected"),
     [
         (4096, None),
-        (4064, "falls from 128 to 127 on v2-32, so its devices have less work and scaling is not linear"),
+        (4064, "falls from 128 to 127 on v2-32, so the devices have less work and scaling is not linear"),
         (4128, "rises from 128 to 129 on v2-32, so each device needs more memory"),
-        (32, "falls from 128 to 1 on v2-32, so its devices have less work and scaling is not linear"),
+        (32, "falls from 128 to 1 on v2-32, so the devices have less work and scaling is not linear"),
     ],
 )
 def test_an_overridden_batch_per_device_is_a_warning(batch: int, expected: str | None) -> None:
@@ -174,6 +174,100 @@ def test_an_overridden_batch_per_device_is_a_warning(batch: int, expected: str |
     findings = warnings_of("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
     if warning := only_finding("TPU047", expected, findings):
         assert missing_words(warning, "overrides.v2-32.batch_size", "4096") == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(
+            "save_checkpoints_steps",
+            "checkpoint_period",
+            "checkpoint_interval",
+            "ckpt_steps",
+            "local-checkpoint-period",
+        ),
+        *("save_steps", "save_interval_steps", "save_interval", "save_every_n_steps", "Trainer.Save_Steps"),
+    ],
+)
+def test_common_names_of_checkpoint_intervals_are_known(key: str) -> None:
+    """An interval of any of these names is checked, with dashes, dots and capitals as the program writes it."""
+    steps = {key.lower() if "-" in key else key: 4001}
+    only_finding("TPU044", f"{next(iter(steps))} is longer than the run", warnings_of("v2-8", training__steps=steps))
+
+
+@pytest.mark.parametrize(
+    "key", ["eval_steps", "save_summary_steps", "log_every_n_steps", "keep_ckpt_steps", "keep_every_n_steps"]
+)
+def test_other_intervals_may_be_longer_than_the_run(key: str) -> None:
+    """Losing logs or an evaluation is harmless."""
+    assert warnings_of("v2-8", training__steps={key: 4001}) == ()
+
+
+def test_a_constant_interval_is_compared_with_each_run() -> None:
+    """With `scale: false` the interval is that of the spec, and the help has the steps of the shortest run."""
+    steps = {"save_steps": {"value": 1001, "scale": False}}
+    finding = only_finding(
+        "TPU044", "1,001 of 1,000 steps on v2-32", warnings_of("v2-8", "v2-32", training__steps=steps)
+    )
+    assert finding is not None
+    assert finding.help == "set training.steps.save_steps.value to 1000 or less, or train longer"
+    steps = {"save_steps": {"value": 1000, "scale": False}}
+    assert warnings_of("v2-8", "v2-32", training__steps=steps) == ()
+
+
+@given(st.integers(1, 10**9), st.integers(1, 5000))
+def test_the_help_about_few_steps_may_be_about_tokens(tokens: int, length: int) -> None:
+    """The number of tokens in the help resolves the warning; with one token less, it is back."""
+
+    def few_steps(tokens: int) -> list[Finding]:
+        training = {"tuned_on": "v2-8", "batch_size": 8, "sequence_length": length, "train_tokens": tokens}
+        findings = planned(spec(sizes=["v2-8", "v2-32"], training=training)).findings
+        return [finding for finding in findings if finding.id == "TPU042"]
+
+    for finding in few_steps(tokens):
+        match = re.match(r"set training.train_tokens to (\d+) or more", finding.help)
+        assert match
+        assert few_steps(int(match[1])) == []
+        assert few_steps(int(match[1]) - 1)
+
+
+V5E = {"target": "gke", "environments__dev__region": "us-west4", "tuned_on": "v5litepod-16"}
+
+
+def test_a_kept_batch_with_less_work_for_each_device_is_a_warning() -> None:
+    """One warning has all rungs on which the micro-batch shrinks; TPU041 and TPU045 are silent."""
+    training = {"training__batch_rule": "keep", "training__learning_rate": 0.1, "training__grad_accum": 2}
+    sizes = ("v5litepod-16", "v5litepod-32", "v5litepod-64", "v5litepod-128")
+    finding = only_finding(
+        "TPU047",
+        "the micro-batch of a replica falls from 32 to 16 on v5litepod-64, 8 on v5litepod-128, so the devices have",
+        warnings_of(*sizes, **training, **V5E),
+    )
+    assert finding is not None
+    assert finding.help.startswith("set training.batch_rule to per_core")
+
+
+def test_replicas_that_grow_with_their_examples_have_equal_work() -> None:
+    """Twice the devices with twice the examples of a replica are no change of the work of a device."""
+    overrides = {"v5litepod-32": {"model_parallel": 2}}
+    assert warnings_of("v5litepod-16", "v5litepod-32", overrides=overrides, **V5E) == ()
+
+
+@pytest.mark.parametrize(
+    ("override", "expected", "help_"),
+    [
+        ({"grad_accum": 2}, None, ""),
+        ({"grad_accum": 4}, "falls from 32 to 16 on v5litepod-32", "set overrides.v5litepod-32.grad_accum to 2"),
+        ({"grad_accum": 1}, "rises from 32 to 64 on v5litepod-32", "set overrides.v5litepod-32.grad_accum to 2"),
+        ({"batch_size": 1024}, "falls from 32 to 16 on v5litepod-32", "set overrides.v5litepod-32.batch_size to 2048"),
+        ({"batch_size": 1024, "grad_accum": 1}, None, ""),
+    ],
+)
+def test_an_overridden_micro_batch_is_a_warning(override: dict[str, int], expected: str | None, help_: str) -> None:
+    """Accumulation of a rung is compared with the tuned micro-batch, and the help restores it."""
+    training = {"training__grad_accum": 2, "overrides": {"v5litepod-32": override}}
+    finding = only_finding("TPU047", expected, warnings_of("v5litepod-16", "v5litepod-32", **training, **V5E))
+    assert finding is None or finding.help == f"{help_} to keep the micro-batch of a replica, or allow TPU047"
 
 
 def test_a_run_of_epochs_has_no_warning_about_steps() -> None:

@@ -74,6 +74,39 @@ def test_bucket_names_are_global(send_request: Ask, cloud: Cloud) -> None:
     assert own == (409, errors.bucket_owned().message)
 
 
+def test_deleted_role_keeps_its_id(send_request: Ask, cloud: Cloud) -> None:
+    """A deleted role can be read and undeleted; once that is no longer possible, its id is still refused."""
+    roles = "/v1/projects/acme-dev/roles"
+    body = {"roleId": "a.b", "role": {"title": "t", "includedPermissions": ["x.y.z"]}}
+    assert send_request("POST", roles, body)["name"] == "projects/acme-dev/roles/a.b"
+    assert error_of(send_request, "POST", roles, body)[0] == 409
+
+    assert send_request("DELETE", f"{roles}/a.b")["deleted"]
+    assert send_request("GET", f"{roles}/a.b")["deleted"]
+    assert error_of(send_request, "POST", roles, body) == (400, errors.role_marked_for_deletion("a.b").message)
+    assert "deleted" not in send_request("POST", f"{roles}/a.b:undelete")
+    assert send_request("PATCH", f"{roles}/a.b", {"title": "u"})["includedPermissions"] == ["x.y.z"]
+
+    cloud.roles["projects/acme-dev/roles/a.b"].state = "reserved"
+    assert error_of(send_request, "GET", f"{roles}/a.b")[0] == 404
+    assert error_of(send_request, "POST", roles, body)[0] == 400
+
+
+def test_policy_of_a_secret_needs_the_secret(send_request: Ask, cloud: Cloud) -> None:
+    """The policy of a secret can be read and set; of a missing one, the error has the number of the project."""
+    path = "/v1/projects/acme-dev/secrets/wandb"
+    assert error_of(send_request, "GET", f"{path}:getIamPolicy") == (
+        404,
+        "Secret [projects/123456789012/secrets/wandb] not found.",
+    )
+    cloud.secrets.add("projects/acme-dev/secrets/wandb")
+    binding = {"role": "roles/secretmanager.secretAccessor", "members": ["group:team@example.com"]}
+
+    send_request("POST", f"{path}:setIamPolicy", {"policy": {"bindings": [binding]}})
+
+    assert send_request("GET", f"{path}:getIamPolicy")["bindings"] == [binding]
+
+
 def test_identity_is_generated_in_v1beta1_only(send_request: Ask, cloud: Cloud) -> None:
     """`generateServiceIdentity` returns a finished operation, by project id or number; v1 does not have it."""
     path = "projects/{}/services/tpu.googleapis.com:generateServiceIdentity"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding, Location
 from tpucfg.infra.grants import grants_of, is_public, short_name, target_of
 from tpucfg.infra.resources import Resource
@@ -89,7 +90,7 @@ def powerful_role(resource: Resource, environment: Environment, location: Locati
     (CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011).
     """
     for grant in grants_of(resource):
-        is_exception = grant.role == EXCEPTION and environment.target == "ai-platform"
+        is_exception = grant.role == EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
         if grant.on.kind in WIDE_TARGETS and power_of(grant.role) and not is_exception:
             yield Finding.of(
                 "TPU098",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
@@ -22,8 +23,6 @@ from tpucfg.yamldoc.document import KeyPath
 
 FLEX_START_SECONDS: Final = range(600, 604_801)
 """Run durations that flex-start accepts, 10 minutes to 7 days: GKE_FLEX has the maximum, CLUSTER_AUTOSCALER both."""
-TARGETS_WITH_ZONE_IN_RESERVATION: Final = ("vertex-ai",)
-"""Targets that run in a region, and whose name of a reservation has its zone. cloud-tpu needs a zone in any case."""
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
@@ -55,7 +54,7 @@ class _Choice(NamedTuple):
         return self.target == "gke" and bool(self.settings.targets.get("gke", {}).get("compute_class"))
 
     @property
-    def row(self) -> CapacityRow | None:
+    def row(self) -> CapacityRow:
         return capacity_verdict(self.target, self.slice, self.kind)
 
 
@@ -94,23 +93,18 @@ def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> It
 def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield what the table refuses, and what it leaves open where nothing else of the same layer is refused."""
     refused, refused_paths = _refused(choices), _refused_paths(choices)
-    open_ = [
-        choice
-        for choice in choices
-        if choice.row and choice.row.level == "warning" and choice.path not in refused_paths
-    ]
+    open_ = [choice for choice in choices if choice.row.level == "warning" and choice.path not in refused_paths]
     for group in _grouped(refused, lambda choice: choice.row):
         yield _refusal(project, choices, group)
     for group in _grouped(open_, lambda choice: choice.row):
         row, kind = group[0].row, group[0].kind
-        text = row.text if row else ""
-        message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {text}"
+        message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
         hint = f"set {dotted(group[0].path)} to on-demand, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, group[0].path, hint, _sources(row))
 
 
 def _refused(choices: Sequence[_Choice]) -> list[_Choice]:
-    return [choice for choice in choices if choice.row and choice.row.level == "error"]
+    return [choice for choice in choices if choice.row.level == "error"]
 
 
 def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
@@ -120,8 +114,7 @@ def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
 
 def _refusal(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> Finding:
     first, row = group[0], group[0].row
-    text = row.text if row else ""
-    message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {text}"
+    message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
     hint = f"set {dotted(first.path)} to on-demand"
     same_path = [choice for choice in choices if choice.path == first.path]
     if len(group) == 1 and len(same_path) > 1:
@@ -143,12 +136,11 @@ def _other_targets(group: Sequence[_Choice]) -> Iterator[str]:
 
 
 def _is_taken(target: str, choice: _Choice) -> bool:
-    row = capacity_verdict(target, choice.slice, choice.kind)
-    return row is not None and row.level == "allowed"
+    return capacity_verdict(target, choice.slice, choice.kind).level == "allowed"
 
 
-def _sources(row: CapacityRow | None) -> tuple[str, ...]:
-    return tuple(f"see {url}" for url in row.sources) if row else ()
+def _sources(row: CapacityRow) -> tuple[str, ...]:
+    return tuple(f"see {url}" for url in row.sources)
 
 
 # What a kind of capacity needs
@@ -228,7 +220,7 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
     """Yield an error for a reservation whose full name cannot be written, as the size has no known zone."""
     for choice in choices:
         environment, size = choice.environment, choice.slice.size
-        if choice.kind != "reservation" or choice.target not in TARGETS_WITH_ZONE_IN_RESERVATION:
+        if choice.kind != "reservation" or not TARGET_FACTS[choice.target].reservation_has_zone:
             continue
         if zone_of(environment, choice.slice) or (choice.slice.zones and "TPU021" not in project.allow):
             continue  # TPU021 reports that the region does not offer the size

@@ -122,6 +122,10 @@ FLEX_START_ZONES: Final[Mapping[str, tuple[str, ...]]] = {
 """The zones of flex-start on gke by generation (GKE_FLEX)."""
 
 
-def capacity_verdict(target: str, slice_: Slice, kind: CapacityKind) -> CapacityRow | None:
-    """Return the row about a slice's capacity on a target; None for a target without rows."""
-    return next((row for row in CAPACITY_TABLE if row.matches(target, slice_, kind)), None)
+def capacity_verdict(target: str, slice_: Slice, kind: CapacityKind) -> CapacityRow:
+    """Return the row about a slice's capacity on a target; a target without rows takes on-demand only."""
+    row = next((row for row in CAPACITY_TABLE if row.matches(target, slice_, kind)), None)
+    if row:
+        return row
+    level: Level = "allowed" if kind == "on-demand" else "error"
+    return CapacityRow(target, kind, level, "tpucfg has no source which states that it does", ())

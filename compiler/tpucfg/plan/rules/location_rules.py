@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice, Zone
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.selection import SelectedSizes
@@ -12,10 +13,6 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
 from tpucfg.yamldoc.document import KeyPath
 
-TARGETS_WITH_ZONE_LIST: Final = ("cloud-tpu",)
-"""Targets for which Google publishes zones by size. Others use Cloud TPU's list, and findings mention that."""
-TARGETS_THAT_CHOOSE_ZONES: Final = ("ai-platform",)
-"""Targets that publish regions and choose the zone themselves: the target's own module has the rule."""
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
@@ -33,7 +30,7 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes and the target of its jobs."""
     yield from _bucket(project, environment)
-    if target in TARGETS_THAT_CHOOSE_ZONES:
+    if TARGET_FACTS[target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
     selected = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
@@ -117,9 +114,8 @@ def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder:
 
 
 def _zone_list(target: str) -> str:
-    publisher = (
-        "Cloud TPU's list" if target in TARGETS_WITH_ZONE_LIST else f"by Cloud TPU's list, as {target} publishes none"
-    )
+    has_own = TARGET_FACTS[target].zones == "own list"
+    publisher = "Cloud TPU's list" if has_own else f"by Cloud TPU's list, as {target} publishes none"
     return f"{publisher}: {ZONES_URL}"
 
 

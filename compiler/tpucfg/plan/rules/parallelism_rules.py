@@ -13,27 +13,44 @@ from tpucfg.spec.project import Override, Project
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
+MAX_BATCH: Final = 10**15
+"""The largest number that the schema accepts."""
 MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
 """Numbers that are tried for a help line, so that a batch of many digits costs no time."""
+_LADDER_SECTIONS: Final = frozenset(("sizes", "environments", "overrides"))
+"""The sections that decide on the figures of rungs, besides `training`."""
+_SHARED_BATCH: Final = (
+    "model_parallel is 1; set it if several devices share one copy of the batch, as in tensor or sequence parallelism"
+)
+"""A detail for batches with fewer examples than devices, which is a common state of language models."""
 
 
 def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield the errors about `model_parallel` and about batches, for `tuned_on` and for every rung."""
     tuned_on = catalog.find(project.training.tuned_on)
-    if tuned_on is None:
+    if tuned_on is None or "training" in project.broken:
         return  # an unknown size is TPU020
-    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
-    slices = tuple(slice_ for size in sizes if (slice_ := catalog.find(size)))
-    if not _is_divisible(tuned_on, project.training.model_parallel):
+    slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
+    is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
+    if not is_tuned_divisible:
         yield _tuned_model_parallel(project, tuned_on, slices)
-        return
     divisible = []
     for slice_ in slices:
         if _is_divisible(slice_, _model_parallel(project, slice_)):
             divisible.append(slice_)
-        else:
+        elif is_tuned_divisible or _override(project, slice_).model_parallel:
             yield _rung_model_parallel(project, slice_)
-    yield from _uneven_batches(project, tuned_on, divisible)
+    if not is_tuned_divisible:
+        return  # without whole replicas there are no micro-batches
+    # Most specs pass the whole-number test, which is faster than to compute the rungs.
+    if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
+        yield from _uneven_batches(project, tuned_on, divisible)
+
+
+def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
+    """Yield the slice of each size in a ladder once, without unknown sizes."""
+    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
+    yield from (slice_ for size in sizes if (slice_ := catalog.find(size)))
 
 
 # Model parallelism.
@@ -93,34 +110,50 @@ def _count(number: int, noun: str) -> str:
 # Batches.
 
 
+def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
+    """Return True if the batch grows with the cores, without an override, and divides on a slice."""
+    training = project.training
+    if training.batch_rule == "keep" or slice_.size in project.overrides:
+        return False
+    batch, rest = divmod(training.batch_size * slice_.cores, tuned_on.cores)
+    return not rest and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
+
+
 def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
     training = project.training
     rungs = [make_rung(project, tuned_on, slice_) for slice_ in slices]
     is_tuned_even = tuned_micro_batch(training, tuned_on).denominator == 1
-    uneven = [rung for rung in rungs if not _is_even(project, rung)]
     if not is_tuned_even:
-        replicas = tuned_on.devices // training.model_parallel
-        problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
-        hint = _tuned_batch_help(project, tuned_on, rungs)
-        details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
-        yield _uneven(project, problem, ("training", "batch_size"), hint, details)
+        yield _uneven_tuned_batch(project, tuned_on, rungs)
     following = []
-    for rung in uneven:
-        override = _override(project, rung.slice)
-        if override.batch_size:
+    for rung in rungs:
+        if _is_even(project, rung):
+            continue
+        if "batch_size" in rung.overridden:
             yield _uneven_override(project, tuned_on, rung)
         elif not is_tuned_even:
             continue  # its batch follows from the one that is reported
-        elif training.batch_rule == "keep" or (override.grad_accum and _fits_replicas(project, rung)):
+        elif training.batch_rule == "keep" or ("grad_accum" in rung.overridden and _fits_replicas(project, rung)):
             yield _uneven_accumulation(project, tuned_on, rung)
         else:
             following.append(rung)
     if following:
-        problem = _rung_division(project, following[0])
-        others = listed([rung.size for rung in following[1:]])
-        details = (f"nor on {others}",) if others else ()
-        hint = _tuned_batch_help(project, tuned_on, rungs)
-        yield _uneven(project, problem, ("training", "batch_size"), hint, details)
+        yield _uneven_rungs(project, following, _tuned_batch_help(project, tuned_on, rungs))
+
+
+def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) -> Finding:
+    training = project.training
+    replicas = tuned_on.devices // training.model_parallel
+    problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
+    details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
+    return _uneven(project, problem, ("training", "batch_size"), _tuned_batch_help(project, tuned_on, rungs), details)
+
+
+def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding:
+    """Return the finding for the rungs whose batch follows from that of `tuned_on`, which divides there."""
+    others = listed([rung.size for rung in rungs[1:]])
+    details = (f"nor on {others}",) if others else ()
+    return _uneven(project, _rung_division(project, rungs[0]), ("training", "batch_size"), hint, details)
 
 
 def _exact_batch(project: Project, rung: Rung) -> Fraction:
@@ -138,12 +171,6 @@ def _fits_replicas(project: Project, rung: Rung) -> bool:
 
 def _uneven(project: Project, message: str, path: KeyPath, hint: str, details: tuple[str, ...] = ()) -> Finding:
     return Finding.of("TPU040", message, project.document.value_location(path), help=hint, details=details)
-
-
-_SHARED_BATCH: Final = (
-    "model_parallel is 1; set it if several devices share one copy of the batch, as in tensor or sequence parallelism"
-)
-"""A detail for batches with fewer examples than devices, which is a common state of language models."""
 
 
 def _rung_division(project: Project, rung: Rung) -> str:
@@ -175,7 +202,8 @@ def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) 
 
 def _batch_help(path: KeyPath, batch: int, unit: int) -> str:
     below = batch // unit * unit
-    return f"set {dotted(path)} to {below + unit}" + (f" or {below}" if below else "")
+    nearest = [count for count in (below + unit, below) if 0 < count <= MAX_BATCH]
+    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}" if nearest else "end the ladder below"
 
 
 def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:

@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
-from tpucfg.plan.rules.trainer_rules import trainer_findings
+from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
-from tpucfg.spec.layers import LAYERED, deletion_path, present_layers
+from tpucfg.spec.layers import deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -185,7 +186,7 @@ def _figure_location(project: Project, key: str) -> Location:
 
 
 def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
-    return layer_findings(project.document)
+    return layer_findings(project.document, project.broken)
 
 
 def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -233,11 +234,9 @@ def _unknown_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 
 _READ_BY_ONE_TARGET: Final = {
-    ("trainer", "worker_image"): "ai-platform",
-    ("trainer", "runtime"): "ai-platform",
-    ("trainer", "python"): "ai-platform",
+    ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
 }
-"""Keys outside `targets` that only one target reads. `kube_context`, which only gke reads, is in each environment."""
+"""The keys of the trainer that only one target reads."""
 
 _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
@@ -255,11 +254,12 @@ def unused_settings(project: Project) -> Iterator[Finding]:
             if users and target not in targets:
                 yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
     for environment in project.environments.values():
-        if environment.kube_context and environment.target != "gke":
-            path = (*environment.path, "kube_context")
-            yield _unused_finding(
-                project, path, f"only gke reads it, and {environment.name} is on {environment.target}"
-            )
+        for target, facts in TARGET_FACTS.items():
+            for key in facts.environment_keys:
+                path = (*environment.path, key)
+                if environment.target != target and project.document.node(path):
+                    reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
+                    yield _unused_finding(project, path, reason)
 
 
 def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -311,9 +311,10 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
-    _layers: frozenset(("sizes", "environments", "overrides", *LAYERED)),
-    _credentials: frozenset(("trainer", "environments", "overrides")),
-    trainer_findings: frozenset(("trainer", "environments", "sizes", "overrides")),
+    _layers: frozenset(),
+    _credentials: frozenset(),
+    trainer_findings: frozenset(("trainer",)),
+    unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_prices: frozenset(("prices",)),
 }

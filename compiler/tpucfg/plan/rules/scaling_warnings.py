@@ -26,7 +26,7 @@ KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
 _BATCH: Final = ("training", "batch_size")
-_LESS_WORK: Final = "so its devices have less work and scaling is not linear"
+_LESS_WORK: Final = "so the devices have less work and scaling is not linear"
 
 
 def scaling_warnings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:

@@ -23,7 +23,6 @@ def trainer_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
         for rule in _RULES:
             yield from rule(project, settings)
         yield from _unknown_generations(project, catalog, settings)
-    yield from _unused_generations(project, catalog)
 
 
 def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -103,7 +102,7 @@ def _unknown_generations(project: Project, catalog: Catalog, settings: Settings)
             )
 
 
-def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
+def unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield a warning for each generation with flags that no job has: a rung was removed, or the name is wrong."""
     used: dict[KeyPath, bool] = {}
     for (environment, size), settings in project.settings.items():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.plan.naming import bucket_of
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, format_environments, group_statements
@@ -48,9 +49,9 @@ def _added(project: Project, environment: Environment, *, is_first_spec: bool) -
         sizes = listed(environment.sizes, _MAX_SIZES)
         return Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
     # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
-    trainer = project.settings[environment.name, ""].trainer
-    program = trainer.image or trainer.package or trainer.module or _UNSET
-    values = (program, environment.project, bucket_of(project, environment))
+    trainers = [project.settings[environment.name, size].trainer for size in environment.sizes]
+    programs = dict.fromkeys(each.image or each.package or each.module or _UNSET for each in trainers)
+    values = (listed(tuple(programs), _MAX_SIZES, last=" and "), environment.project, bucket_of(project, environment))
     return Statement("new: jobs run {} in the project {} with the bucket {}", values)
 
 
@@ -88,7 +89,7 @@ def _changed(old: _EnvironmentOf, new: _EnvironmentOf) -> Iterator[Statement]:
     if before.kube_context != after.kube_context:
         template = "kubectl context changed from {} to {}"
         contexts = (before.kube_context or _UNSET, after.kube_context or _UNSET)
-        if after.target == "gke":
+        if "kube_context" in TARGET_FACTS[after.target].environment_keys:
             yield Statement(f"{template}: jobs are submitted to another cluster", contexts, Risk.CAUTION)
         else:
             yield Statement(template, contexts)

@@ -22,6 +22,7 @@ from tpucfg.review.changes.jobs.scaling_table import ScalingRow, scaling_rows
 from tpucfg.review.changes.jobs.training_changes import (
     flag_statements,
     learning_rate_statements,
+    parallelism_statements,
     training_statements,
     tuned_figures,
 )
@@ -96,6 +97,7 @@ def _project_statements(before: CompiledRevision, after: CompiledRevision) -> It
         template = "{} changed from {} to {}: all rungs are rescaled"
         yield LocatedStatement("", Statement(template, ("tuned_on", old.training.tuned_on, new.training.tuned_on)))
     for statement in (
+        *parallelism_statements(old.training, new.training),
         *learning_rate_statements(old.training, new.training),
         *flag_statements(old.training, new.training),
     ):

@@ -36,6 +36,7 @@ _MAX_METADATA_VALUE: Final = 256 * 1024
 _MAX_METADATA: Final = 512 * 1024
 """Bytes of all keys and values together."""
 _MAX_DESCRIPTION_LENGTH: Final = 512
+_DISKS: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
 _MIN_NODES: Final = 2
 """Nodes of a multislice request: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources#multisliceparams."""
 _PARENT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
@@ -96,6 +97,9 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
     prefix_path = (*path, "multisliceParams", "nodeIdPrefix")
     yield from _name_rules(prefix_path, params.get("nodeIdPrefix", ""), node_suffix(count))
     yield from _node_rules((*path, "node"), spec["node"], catalog)
+    slice_ = catalog.find(spec["node"].get("acceleratorType", ""))
+    hosts = (slice_.hosts if slice_ else 1) * params.get("nodeCount", 1)
+    yield from _disk_rules((*path, "node", "dataDisks"), spec["node"].get("dataDisks", []), hosts)
 
 
 def _name_rules(path: KeyPath, name: str, suffix: str = "") -> Iterator[Problem]:
@@ -123,6 +127,16 @@ def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Ite
         message = f"it has more than {_MAX_DESCRIPTION_LENGTH} characters"
         yield service_problem((*path, "description"), message, f"shorten it by {excess}")
     yield from _metadata_rules((*path, "metadata"), node.get("metadata", {}))
+
+
+def _disk_rules(path: KeyPath, disks: Sequence[Mapping[str, Any]], hosts: int) -> Iterator[Problem]:
+    """Yield an error for each disk that several hosts would write to; READ_WRITE is the mode of the API by default."""
+    for index, disk in enumerate(disks):
+        if hosts > 1 and disk.get("mode") != "READ_ONLY":
+            field = "mode" if "mode" in disk else "sourceDisk"
+            message = f"{dotted((*path, index, field))}: {hosts} hosts cannot attach one disk for writing"
+            fix = "attach it for reading: READ_ONLY in a config, and in a spec without read_only: false"
+            yield Problem("TPU074", message, (*path, index, field), fix, details=(f"the rule: {_DISKS}",))
 
 
 def _one_of_hint(mapping: Mapping[str, Any], field: str) -> str:

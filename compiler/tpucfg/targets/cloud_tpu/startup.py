@@ -65,7 +65,7 @@ class Run(NamedTuple):
     uploads: str
     """The URL of uploads to the bucket."""
     folder: str
-    """The folder of the end marks in the bucket, encoded for a URL."""
+    """The folder of the end marks and the logs in the bucket, encoded for a URL."""
     container: str = CONTAINER
     unit: str = WATCHDOG
     state: str = "/var/lib/tpucfg"
@@ -76,6 +76,8 @@ class Run(NamedTuple):
     grace_seconds: int = GRACE_SECONDS
     poll_seconds: int = 5
     retry_seconds: int = 30
+    log_lines: int = 100_000
+    """The last lines of the program's output that are saved before the slice is deleted."""
 
     @property
     def purpose(self) -> str:
@@ -95,10 +97,14 @@ def collection_url(job: Job) -> str:
     return f"https://tpu.googleapis.com/v2/projects/{job.environment.project}/locations/{job.zone}/queuedResources"
 
 
+def end_folder(job: Job) -> str:
+    """Return the URL of the folder with the end marks and the logs of a job's hosts."""
+    return f"{job.job_dir}/.tpucfg"
+
+
 def _run(job: Job) -> Run:
     duration = job.max_run_duration
     stop_seconds = min(_MAX_STOP_SECONDS, duration.seconds // 5) if duration else _MAX_STOP_SECONDS
-    job_folder = job.job_dir.removeprefix(f"gs://{job.bucket}/")
     return Run(
         mounts=tuple(
             HostMount(f"/mnt/tpucfg/{number}", mount.path, *_bucket_and_folder(mount.source))
@@ -113,7 +119,7 @@ def _run(job: Job) -> Run:
         resource=f"{collection_url(job)}/{job.name}",
         objects=f"{_STORAGE}/storage/v1/b/{job.bucket}/o",
         uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o",
-        folder=f"{job_folder}/.tpucfg".replace("/", "%2F"),
+        folder=end_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F"),
     )
 
 

@@ -6,7 +6,7 @@ See https://cloud.google.com/tpu/docs/queued-resources.
 from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.cloud_tpu.startup import CONTAINER, collection_url
+from tpucfg.targets.cloud_tpu.startup import CONTAINER, collection_url, end_folder
 from tpucfg.targets.interface import Command, Submission
 
 
@@ -20,7 +20,7 @@ def submission(job: Job) -> Submission:
         start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
         watch=Command((*gcloud, "describe", job.name, *location)),
         delete=Command((*gcloud, "delete", job.name, *location, "--force")),
-        notes=(_end_note(job), *_output_notes(job)),
+        notes=(*_end_notes(job), *_output_notes(job)),
     )
 
 
@@ -28,13 +28,16 @@ def _location(job: Job) -> tuple[str, str]:
     return (f"--project={job.environment.project}", f"--zone={job.zone}")
 
 
-def _end_note(job: Job) -> str:
+def _end_notes(job: Job) -> Iterator[str]:
+    """Yield notes about the end of the slice, and about what outlives it."""
     if duration := job.max_run_duration:
-        return (
+        yield (
             f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
             "have booted; waiting for capacity does not count"
         )
-    return "the slice is charged until it is deleted, even after the program has ended"
+        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
+    else:
+        yield "the slice is charged until it is deleted, even after the program has ended"
 
 
 def _output_notes(job: Job) -> Iterator[str]:

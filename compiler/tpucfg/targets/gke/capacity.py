@@ -19,12 +19,14 @@ from tpucfg.targets.gke.labels import (
     FLEX_START,
     INSTANCE,
     MAX_RUN_DURATION,
+    PLACEMENT_POLICY,
     RESERVATION_AFFINITY,
     RESERVATION_NAME,
     RESERVATION_PROJECT,
     SPOT,
     TOPOLOGY,
 )
+from tpucfg.targets.gke.placement import DOMAINS, is_placed_by_queue
 
 _TPU_TOLERATION: Final = {"key": CHIPS, "operator": "Exists", "effect": "NoSchedule"}
 # Node pools that GKE creates for spot pods have this taint; those created by hand may have it.
@@ -37,9 +39,10 @@ def node_selector(job: Job) -> dict[str, str]:
     return without_empty(
         **{
             ACCELERATOR: machine and machine.gke_label,
-            TOPOLOGY: job.slice.topology,
+            TOPOLOGY: None if is_placed_by_queue(job) else job.slice.topology,
             INSTANCE: machine.name if machine and _is_selected_by_name(job) else None,
             COMPUTE_CLASS: job.options.get("compute_class"),
+            PLACEMENT_POLICY: job.options.get("placement_policy"),
             **_SELECTORS[job.capacity.kind](job),
         }
     )
@@ -55,10 +58,14 @@ def _is_selected_by_name(job: Job) -> bool:
     """Return True if a pod selects its machine by name.
 
     All machines of a size have the same labels. A pod for the smaller machine would also fit on half of a larger one. A
-    pod for the larger machine fits no smaller one.
+    pod for the larger machine fits no smaller one. Some machines are provided only by name, and part of a larger node
+    pool is selected by its machine instead of its topology.
     """
     machine = job.slice.machine
-    return any(machine.chips < other.chips for other in job.slice.machines) if machine else False
+    if machine is None:
+        return False
+    is_part_of_pool = is_placed_by_queue(job) and DOMAINS[job.slice.generation].selects_machine
+    return is_part_of_pool or machine.only_named or any(machine.chips < other.chips for other in job.slice.machines)
 
 
 def _flex_start(job: Job) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import account_id
 from tpucfg.targets.common import without_empty
-from tpucfg.targets.gke import mounts, restarts
+from tpucfg.targets.gke import mounts, placement, restarts
 from tpucfg.targets.gke.capacity import node_selector, tolerations
 from tpucfg.targets.gke.labels import CHIPS, EXCLUSIVE, MAX_EXEC_TIME, NODE_POOL, QUEUE
 from tpucfg.targets.gke.secrets import secret_objects, secret_variables
@@ -35,8 +35,7 @@ def request_body(job: Job) -> RequestBody:
             name=job.name,
             namespace=job.options.get("namespace", "default"),
             labels={**job.environment.labels, **_queue_labels(job)},
-            # Not for a single host, whose node pool may have several nodes: the job must not occupy all of them.
-            annotations={EXCLUSIVE: NODE_POOL} if job.slice.hosts_per_slice > 1 else {},
+            annotations={EXCLUSIVE: NODE_POOL} if _has_own_node_pools(job) else {},
         ),
         "spec": {
             **without_empty(failurePolicy=restarts.failure_policy(job)),
@@ -64,6 +63,12 @@ def escape_dollars(text: str) -> str:
     return text.replace("$", "$$")
 
 
+def _has_own_node_pools(job: Job) -> bool:
+    """Return True if each slice is a node pool, which its pods must not share with another job."""
+    # A single host's node pool may have several nodes: the job must not occupy all of them.
+    return job.slice.hosts_per_slice > 1 and not placement.is_placed_by_queue(job)
+
+
 def _queue_labels(job: Job) -> dict[str, str]:
     """Return the labels for Kueue: its queue, and the bound of all attempts together."""
     if not (queue := job.options.get("queue")):
@@ -85,7 +90,7 @@ def _child_job(job: Job) -> dict[str, Any]:
             podFailurePolicy=restarts.pod_failure_policy(job),
         ),
         "template": {
-            **without_empty(metadata=without_empty(annotations=mounts.annotations(job))),
+            **without_empty(metadata=without_empty(annotations=mounts.annotations(job) | placement.annotations(job))),
             "spec": _pod(job),
         },
     }

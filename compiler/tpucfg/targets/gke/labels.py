@@ -18,11 +18,18 @@ RESERVATION_NAME: Final = "cloud.google.com/reservation-name"
 RESERVATION_PROJECT: Final = "cloud.google.com/reservation-project"
 RESERVATION_AFFINITY: Final = "cloud.google.com/reservation-affinity"
 COMPUTE_CLASS: Final = "cloud.google.com/compute-class"
+PLACEMENT_POLICY: Final = "cloud.google.com/placement-policy-name"
 
 # Labels and annotations of a JobSet.
 EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 MAX_EXEC_TIME: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+
+# Annotations of a pod.
+SLICE_TOPOLOGY: Final = "cloud.google.com/gke-tpu-slice-topology"
+REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
+SLICE_REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-slice-required-topology"
+SLICE_SIZE: Final = "kueue.x-k8s.io/podset-slice-size"
 
 CHIPS: Final = "google.com/tpu"
 """The resource that counts the chips of a pod."""

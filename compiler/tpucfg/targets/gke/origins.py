@@ -14,10 +14,15 @@ from tpucfg.targets.gke.labels import (
     MAX_EXEC_TIME,
     MAX_RUN_DURATION,
     MULTISLICE,
+    PLACEMENT_POLICY,
     QUEUE,
+    REQUIRED_TOPOLOGY,
     RESERVATION_AFFINITY,
     RESERVATION_NAME,
     RESERVATION_PROJECT,
+    SLICE_REQUIRED_TOPOLOGY,
+    SLICE_SIZE,
+    SLICE_TOPOLOGY,
     SPOT,
     TOPOLOGY,
     TPUS,
@@ -60,6 +65,10 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_CHILD}.backoffLimit": Origin("rule", _ONE_POD, JOBSET),
     f"{_CHILD}.activeDeadlineSeconds": _DURATION,
     f"{_CHILD}.podFailurePolicy.**": _RESTARTS,
+    **{
+        f"{_TEMPLATE}.metadata.annotations.[{name}]": Origin("spec", "targets.gke.topology_aware")
+        for name in (SLICE_TOPOLOGY, REQUIRED_TOPOLOGY, SLICE_REQUIRED_TOPOLOGY, SLICE_SIZE)
+    },
     f"{_TEMPLATE}.metadata.annotations.*": Origin("rule", "GKE adds the container that mounts the buckets", _FUSE),
     f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{_POD}.priorityClassName": Origin("spec", "targets.gke.priority"),
@@ -69,6 +78,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalog", "topology", TPUS),
     f"{_POD}.nodeSelector.[{INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
     f"{_POD}.nodeSelector.[{COMPUTE_CLASS}]": Origin("spec", "targets.gke.compute_class"),
+    f"{_POD}.nodeSelector.[{PLACEMENT_POLICY}]": Origin("spec", "targets.gke.placement_policy"),
     f"{_POD}.nodeSelector.[{MAX_RUN_DURATION}]": _DURATION,
     **{
         f"{_POD}.nodeSelector.[{label}]": _CAPACITY
@@ -86,7 +96,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.containers.*.volumeMounts.**": _MOUNTS,
     f"{_POD}.volumes.0.**": _SHARED_MEMORY,
     f"{_POD}.volumes.**": _MOUNTS,
-    f"{COMPANIONS}.{PROVIDER_CLASS}.spec.parameters.secrets": Origin("spec", "trainer.secrets"),
+    f"{COMPANIONS}.{PROVIDER_CLASS}.spec.parameters.secrets.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.secretObject.data.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{COMPANIONS}.*.metadata.namespace": Origin("spec", "targets.gke.namespace"),

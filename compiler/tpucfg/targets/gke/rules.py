@@ -1,7 +1,7 @@
 """Rules for a JobSet that fits its schema: a cluster would refuse it, or never schedule its pods."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
-from tpucfg.targets.gke.labels import ACCELERATOR, CHIPS, TOPOLOGY
+from tpucfg.targets.gke.labels import ACCELERATOR, CHIPS, MAX_EXEC_TIME, TOPOLOGY
 from tpucfg.targets.gke.versions import version_problems
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed
@@ -21,6 +21,9 @@ NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webho
 _POD_SUFFIX: Final = "-abcde"
 """The suffix that Kubernetes adds to a pod's name, with five random characters."""
 _CHIPS: Final = re.compile(r"[0-9]{1,9}")
+_SECONDS: Final = re.compile(r"[0-9]{1,10}")
+_MAX_SECONDS: Final = 2**31 - 1
+"""https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time: a field of 32 bits."""
 _DNS_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -42,6 +45,7 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     yield from version_problems(body)
     yield from _name_rules(body)
     yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
+    yield from _duration_rule(body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
     if not any(_requested_chips(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
@@ -95,11 +99,30 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
         yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
+        yield from _variable_rules((*pod_path, "containers", index, "env"), container.get("env", []))
         chips += _requested_chips(container)
     selector = pod.get("nodeSelector", {})
     # If one of the labels is missing, the node pool determines the slice, and nothing can be checked here.
     if chips and ACCELERATOR in selector and TOPOLOGY in selector:
         yield from _shape_rules(path, job, chips, catalog)
+
+
+def _variable_rules(path: KeyPath, variables: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Yield an error for each variable that a container has twice, of which Kubernetes silently takes the last."""
+    names: set[str] = set()
+    for index, variable in enumerate(variables):
+        if variable["name"] in names:
+            message = f"the variable {variable['name']} is set twice, and the program gets only the last value"
+            yield service_problem((*path, index, "name"), message, "delete one of the two")
+        names.add(variable["name"])
+
+
+def _duration_rule(labels: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield an error for a bound of all attempts that Kueue cannot read, which it would ignore."""
+    seconds = labels.get(MAX_EXEC_TIME)
+    if seconds is not None and not (_SECONDS.fullmatch(seconds) and 0 < int(seconds) <= _MAX_SECONDS):
+        message = f"{format_value(seconds)} is not a number of seconds from 1 to {_MAX_SECONDS:,}"
+        yield service_problem(("metadata", "labels", MAX_EXEC_TIME), message, "use a shorter duration")
 
 
 def _requested_chips(container: Mapping[str, Any]) -> int:
@@ -157,8 +180,7 @@ def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
         shapes: dict[str, dict[int, str]] = {}
         for slice_ in generation.slices:
             machines = {machine.chips: machine.name for machine in slice_.machines if machine.gke_label == label}
-            if machines and slice_.topology:
-                shapes[slice_.topology] = machines
+            shapes |= dict.fromkeys(slice_.topologies, machines) if machines else {}
         if shapes:
             return shapes
     return {}

@@ -219,7 +219,7 @@ class Cloud:
         """Grant a role to a member, which must exist."""
         with self._change("iam.grant", f"{resource} {role} {member}"):
             self._check_member(member)
-            self._check_resource(resource)
+            self.check_secret(resource)
             self.grants.setdefault(resource, set()).add((role, member))
 
     def revoke(self, resource: str, role: str, member: str) -> None:
@@ -246,7 +246,8 @@ class Cloud:
                 return identifier
         raise errors.not_found(f"Project {project}")
 
-    def _check_resource(self, resource: str) -> None:
+    def check_secret(self, resource: str) -> None:
+        """Raise 404 for the name of a secret that does not exist."""
         project, _, secret = resource.partition("/secrets/")
         if secret and resource not in self.secrets:
             raise errors.no_secret(self.number(project), secret)

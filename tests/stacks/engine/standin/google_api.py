@@ -42,6 +42,7 @@ class GoogleApi:
             # The gcp plugin 10.2.0 reads this one for service accounts, and not the one above.
             "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT": f"{self.url}/v1/",
+            "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"{self.url}/v1/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": "for-tests-only",
             # Otherwise the plugin requests the list of regions from the Compute API.
             "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",

@@ -1,7 +1,7 @@
 """Requests that the stand-in of Google's APIs answers.
 
 The routes are those that a stack calls: storage v1, serviceusage v1 and v1beta1, cloudresourcemanager v1,
-cloudbilling v1, iam v1 and ml v1. Message formats: the discovery documents, https://developers.google.com/discovery
+cloudbilling v1, iam v1, secretmanager v1 and ml v1. Message formats: the discovery documents, https://developers.google.com/discovery
 """
 
 from collections.abc import Callable
@@ -171,8 +171,48 @@ def _delete_account(request: Request) -> dict[str, Any]:
     return {}
 
 
+def _role_name(request: Request) -> str:
+    return f"projects/{request.cloud.project_id(request.path['project'])}/roles/{request.path['role']}"
+
+
+def _role(request: Request, name: str) -> dict[str, Any]:
+    """Return a custom role; a deleted one is still returned: https://cloud.google.com/iam/reference/rest/v1/projects.roles/delete."""
+    role = request.cloud.role(name)
+    deleted = {"deleted": True} if role.state == "deleted" else {}
+    return {**role.body, **deleted, "name": name, "etag": "CAE="}
+
+
+def _create_role(request: Request) -> dict[str, Any]:
+    body = request.body
+    return _role(request, request.cloud.create_role(request.path["project"], body["roleId"], body.get("role", {})))
+
+
+def _get_role(request: Request) -> dict[str, Any]:
+    return _role(request, _role_name(request))
+
+
+def _patch_role(request: Request) -> dict[str, Any]:
+    name = _role_name(request)
+    request.cloud.update_role(name, _merged(request.cloud.role(name).body, request.body))
+    return _role(request, name)
+
+
+def _delete_role(request: Request) -> dict[str, Any]:
+    request.cloud.delete_role(_role_name(request))
+    return _get_role(request)
+
+
+def _undelete_role(request: Request) -> dict[str, Any]:
+    request.cloud.undelete_role(_role_name(request))
+    return _get_role(request)
+
+
 def _resource(request: Request) -> str:
     """Return the cloud's name for the resource that a policy belongs to."""
+    if "secret" in request.path:
+        name = f"projects/{request.cloud.project_id(request.path['project'])}/secrets/{request.path['secret']}"
+        request.cloud.check_secret(name)
+        return name
     if "bucket" in request.path:
         request.cloud.bucket(request.path["bucket"])
         return f"b/{request.path['bucket']}"
@@ -214,6 +254,9 @@ _SERVICES = r"/(?:v1|v1beta1)/projects/(?P<project>[^/:]+)/services"
 _SERVICE = _SERVICES + r"/(?P<service>[^/:]+)"
 _ACCOUNTS = r"/v1/projects/(?P<project>[^/:]+)/serviceAccounts"
 _ACCOUNT = _ACCOUNTS + r"/(?P<email>[^/:]+)"
+_ROLES = r"/v1/projects/(?P<project>[^/:]+)/roles"
+_ROLE = _ROLES + r"/(?P<role>[^/:]+)"
+_SECRET = r"/v1/projects/(?P<project>[^/:]+)/secrets/(?P<secret>[^/:]+)"  # noqa: S105 - a pattern
 _BUCKET = r"/storage/v1/b/(?P<bucket>[^/]+)"
 
 Answer = Callable[[Request], dict[str, Any] | None]
@@ -246,4 +289,11 @@ ROUTES: list[tuple[str, str, Answer]] = [
     ("DELETE", _ACCOUNT, _delete_account),
     ("POST", _ACCOUNT + ":getIamPolicy", _get_policy),
     ("POST", _ACCOUNT + ":setIamPolicy", _set_policy),
+    ("POST", _ROLES, _create_role),
+    ("GET", _ROLE, _get_role),
+    ("PATCH", _ROLE, _patch_role),
+    ("DELETE", _ROLE, _delete_role),
+    ("POST", _ROLE + ":undelete", _undelete_role),
+    ("GET", _SECRET + ":getIamPolicy", _get_policy),
+    ("POST", _SECRET + ":setIamPolicy", _set_policy),
 ]

@@ -103,7 +103,7 @@ def compute_costs(
         rows=tuple(sorted(_grouped(rows), key=_sort_key)),
         statements=(*_limit_statements(rows, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
-        unbounded=tuple(dict.fromkeys(cost.limit.remedy for cost in new.values() if cost.max_hours is None)),
+        unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )
 
 

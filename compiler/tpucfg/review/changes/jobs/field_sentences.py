@@ -34,6 +34,8 @@ class FieldChange(NamedTuple):
     verdict: Verdict = Verdict()
     varies: bool = False
     """True if configs have too many different values to show."""
+    layer: str = ""
+    """The layer of the spec that sets it; empty for the top."""
 
 
 def field_statements(
@@ -114,7 +116,12 @@ def _head(subject: str, count: int) -> str:
 
 
 def _clause(change: FieldChange, head: str) -> tuple[str, tuple[str, ...]]:
-    """Return what happened to a field, and the values in it."""
+    """Return what happened to a field in which layer of the spec, and the values in it."""
+    template, values = _event(change, head)
+    return (f"{template} in {{}}", (*values, change.layer)) if change.layer else (template, values)
+
+
+def _event(change: FieldChange, head: str) -> tuple[str, tuple[str, ...]]:
     subject = " ".join(part for part in (head, "{}" if change.label else "") if part)
     label = (change.label,) if change.label else ()
     note = f" ({change.note})" if change.note else ""
@@ -126,5 +133,6 @@ def _clause(change: FieldChange, head: str) -> tuple[str, tuple[str, ...]]:
     if change.before is None:
         return (f"{subject} added ({{}})", (*label, change.after)) if change.after else (f"{subject} added", label)
     if change.after is None:
-        return f"{subject} removed (was {{}})", (*label, change.before)
+        was = (change.before,) if change.before else ()
+        return f"{subject} removed{' (was {})' if was else ''}", (*label, *was)
     return f"{subject} changed from {{}} to {{}}{note}", (*label, change.before, change.after)

@@ -21,6 +21,7 @@ from tpucfg.review.changes.jobs.field_sentences import FieldChange, field_statem
 from tpucfg.review.changes.jobs.job_context import JobContext, Verdict, figure_flags, image_verdict
 from tpucfg.review.changes.jobs.job_fields import IMAGE, FieldRule
 from tpucfg.review.changes.jobs.new_jobs import new_dangers
+from tpucfg.review.changes.jobs.setting_changes import setting_changes
 from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.yamldoc.document import KeyPath
 
@@ -40,6 +41,7 @@ _SETTINGS: Final = (
     _JobSetting("runtime version", lambda job: job.runtime),
     _JobSetting("Python version", lambda job: job.python),
     _JobSetting("machine type", lambda job: job.slice.machine and job.slice.machine.name),
+    _JobSetting("topology", lambda job: job.slice.topology),
     _JobSetting("zone", lambda job: job.zone),
 )
 
@@ -56,6 +58,7 @@ def job_statements(
     for key in kept:
         figures = figure_flags(old[key], trainings[0]), figure_flags(new[key], trainings[1])
         context = JobContext.of(key, old[key], new[key], figures)
+        owned += [(key, change) for change in setting_changes(context)]
         owned += [(key, change) for change in _field_changes(changes.get(key, ()), context)]
     yield from field_statements(owned, lambda keys: format_keys(keys, kept))
     known = sorted_keys(new)

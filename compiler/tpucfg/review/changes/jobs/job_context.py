@@ -5,24 +5,28 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.diff.change import ABSENT, Change, ConfigKey
 from tpucfg.diff.command_lines import FLAG
 from tpucfg.diff.config_diff import ENVIRONMENT, SIZE
 from tpucfg.diff.tree_diff import ORDER
 from tpucfg.plan import Job
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
 from tpucfg.plan.rung import flag_name, rung_figures
-from tpucfg.render.extra import merged_extra
+from tpucfg.render.extra import merged_request_body
+from tpucfg.review.changes.jobs.job_settings import is_compared
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
 from tpucfg.targets.extra import Merged
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.interface import COMPANIONS, origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
 """Origins of fields that follow from the size, the names and the target, whose changes have statements of their own."""
 _LABELS: Final = "environments.<env>.labels"
+_ENV_OPTION: Final = "--env."
 _REFERENCE: Final = re.compile(r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+", re.IGNORECASE)
 """The service and the bucket or host of an address: `gs://bucket`, `https://example.com`."""
 _ADDRESS: Final = re.compile(_REFERENCE.pattern + r"(?:/[^\s'\"?#,;)]*)?", re.IGNORECASE)
@@ -50,8 +54,8 @@ class JobContext(NamedTuple):
     after: Job
     figures: tuple[Mapping[str, str], Mapping[str, str]]
     """The flags of the rung's figures, with their values, in both revisions."""
-    extras: tuple[Merged, ...] = ()
-    """The request bodies of both revisions that have an `extra`: merged once, as every changed field is looked up."""
+    extras: tuple[Merged, ...]
+    """The merged `extra` of each revision that has one: merging is slow, and a config can have thousands of fields."""
 
     @classmethod
     def of(
@@ -61,9 +65,9 @@ class JobContext(NamedTuple):
         after: Job,
         figures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
     ) -> "JobContext":
-        """Return the context of a config."""
-        extras = [merged_extra(job) for job in (before, after) if job]
-        return cls(key, before, after, figures, tuple(extra for extra in extras if extra))
+        """Return the context of a config, of which the base may have no job."""
+        jobs = (job for job in (before, after) if job and job.options.get("extra"))
+        return cls(key, before, after, figures, tuple(map(merged_request_body, jobs)))
 
     @property
     def has_other_target(self) -> bool:
@@ -87,13 +91,21 @@ class JobContext(NamedTuple):
         """
         if self.is_extra(change.path):
             return False
+        if change.path[:1] == (COMPANIONS,):
+            return True  # objects that repeat the secrets, the account and the namespace of the job
         pairs = ((self.before, change.before), (self.after, change.after))
         jobs = [job for job, value in pairs if job and value is not ABSENT]
         origins = [_origin(change.path, job.target) for job in jobs]
-        if all(origin and (origin.kind in _DERIVED or origin.detail == _LABELS) for origin in origins):
+        if all(origin and _is_explained(origin) for origin in origins) or self._is_xla_flags(change.path):
             return True
         before, after = (self.concrete(value) for value in (change.before, change.after))
         return self._is_figure(change.path, before, after) or self._follows_names(before, after)
+
+    def _is_xla_flags(self, path: KeyPath) -> bool:
+        """Return True for the variable with the flags of the TPU compiler, if the spec has them by generation."""
+        is_variable = str(path[-1] if path else "").removeprefix(_ENV_OPTION) == XLA_FLAGS_VARIABLE
+        jobs = (job for job in (self.before, self.after) if job)
+        return is_variable and any(job.settings.trainer.xla_flags.get(job.slice.generation) for job in jobs)
 
     def _is_figure(self, path: KeyPath, before: Any, after: Any) -> bool:
         """Return True for a flag with a figure of the rung, which the table of rungs shows."""
@@ -121,7 +133,7 @@ def figure_flags(job: Job | None, training: Training | None) -> dict[str, str]:
 
 def own_account(job: Job) -> str:
     """Return the account that the environment's stack creates for the jobs, as the config names it."""
-    if job.target == "gke":
+    if TARGET_FACTS[job.target].runs_pods:
         return account_id(name=job.project, environment=job.environment.name)
     return job.account
 
@@ -207,6 +219,10 @@ def is_mutable(image: str) -> bool:
     """Return True if an image has neither a digest nor a version of its own."""
     name = image.rpartition("/")[2]
     return _DIGEST not in image and (":" not in name or name.endswith(":latest"))
+
+
+def _is_explained(origin: Origin) -> bool:
+    return origin.kind in _DERIVED or origin.detail == _LABELS or (origin.kind == "spec" and is_compared(origin.detail))
 
 
 @lru_cache(maxsize=8192)

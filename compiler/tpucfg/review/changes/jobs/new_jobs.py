@@ -20,6 +20,7 @@ from tpucfg.review.changes.jobs.changed_fields import (
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext, image_verdict, references, registry_of
 from tpucfg.review.changes.jobs.job_fields import IMAGE
+from tpucfg.review.changes.jobs.setting_changes import setting_dangers
 
 
 def new_dangers(
@@ -43,6 +44,7 @@ def _dangers(config: Any, context: JobContext, known: KnownValues) -> Iterator[F
             verdict = image_verdict(None, image, known.registries)
             if image and verdict.risk:
                 yield FieldChange(IMAGE, "", None, image, verdict=verdict)
+    yield from setting_dangers(context)
     scripts = []
     for leaf in leaves_of(Change((), ABSENT, parse_command_lines(config))):
         rule = rule_of(leaf.path, context)

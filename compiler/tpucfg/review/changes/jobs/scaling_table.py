@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from tpucfg.diff.change import ConfigKey, sorted_keys
 from tpucfg.number_format import UNKNOWN, format_factor, format_figure
 from tpucfg.plan import Job, Rung
-from tpucfg.plan.rung import rung_figures
+from tpucfg.plan.rung import rung_figures, shows_parallelism
 from tpucfg.spec.project import Number
 from tpucfg.text_format import format_value, listed
 
-_RUN_LENGTH: Final = ("global batch", "steps", "examples")
-"""Columns that are shown together: the third is the product of the other two."""
+_RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
+"""Columns that are shown together: the third is the product of the first two, and the fourth follows from it."""
 
 Figures = Mapping[str, Number | None]
 """The figures of a rung by column, each with its text; None if the rung has no such figure."""
@@ -37,10 +37,11 @@ class ScalingRow(NamedTuple):
 def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> tuple[ScalingRow, ...]:
     """Return a row for each rung that is new or has other figures, from small to large."""
     old, new = _rungs_by_size(before), _rungs_by_size(after)
+    columns = _OptionalColumns.of([*old.values(), *new.values()])
     changed = [
-        ScalingRow(size, (), size, False, _figures(old[size]), _figures(new[size]))
+        ScalingRow(size, (), size, False, _figures(old[size], columns), _figures(new[size], columns))
         for size in new
-        if size in old and _values(_figures(old[size])) != _values(_figures(new[size]))
+        if size in old and _values(_figures(old[size], columns)) != _values(_figures(new[size], columns))
     ]
     added: dict[tuple[str, str, bool], list[str]] = {}
     for key, (baseline, is_rung_below) in rung_baselines(before, after):
@@ -54,8 +55,8 @@ def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
             new_in=tuple(environments),
             baseline=baseline,
             is_rung_below=is_rung_below,
-            before=_figures(rungs[baseline]) if baseline else {},
-            after=_figures(new[size]),
+            before=_figures(rungs[baseline], columns) if baseline else {},
+            after=_figures(new[size], columns),
         )
         for (size, baseline, is_rung_below), environments in added.items()
     ]
@@ -94,18 +95,44 @@ def row_label(row: ScalingRow) -> str:
     return f"{baseline}{row.size}, new in {listed(row.new_in)}"
 
 
-def _figures(rung: Rung) -> Figures:
+class _OptionalColumns(NamedTuple):
+    """The columns that only some ladders need."""
+
+    slices: bool
+    parallelism: bool
+
+    @classmethod
+    def of(cls, rungs: Sequence[Rung]) -> "_OptionalColumns":
+        """Return the columns for the rungs of both revisions."""
+        return cls(any(rung.slice.slices > 1 for rung in rungs), shows_parallelism(rungs))
+
+
+def _figures(rung: Rung, columns: _OptionalColumns) -> Figures:
     """Return the figures of a rung in the order of the columns."""
     texts = dict(rung_figures(rung))
+    slices = {"slices": _count(rung.slice.slices)} if columns.slices else {}
     return {
+        **slices,
         "hosts": _count(rung.slice.hosts),
         "cores": _count(rung.slice.cores),
         "global batch": _count(rung.batch_size),
+        **(_parallelism(rung) if columns.parallelism else {}),
         "steps": _count(rung.train_steps),
         "epochs": _setting(texts.get("epochs")),
         "examples": _count(rung.examples),
+        "tokens": _count(rung.tokens),
         "learning rate": _setting(texts.get("learning_rate")),
         **{key: _count(count) for key, count in rung.steps.items() if key != "train_steps"},
+    }
+
+
+def _parallelism(rung: Rung) -> Figures:
+    """Return the split of the devices and of the batch."""
+    return {
+        "data parallel": _count(rung.data_parallel),
+        "model parallel": _count(rung.model_parallel),
+        "accumulation": _count(rung.grad_accum or 1),
+        "micro-batch": _count(int(rung.micro_batch)),
     }
 
 

@@ -16,6 +16,9 @@ _MAX_ROUNDING: Final = Fraction(1, 20)
 """Relative error that rounding up a few steps can cause in a proportion."""
 
 
+_UNSET: Final = "unset"
+
+
 class TunedFigures(NamedTuple):
     """The proportions that a spec sets, before the step counts of each rung are rounded."""
 
@@ -60,6 +63,14 @@ def training_statements(before: Rung, after: Rung, tuned: tuple[TunedFigures, Tu
     for key in before.steps:
         if key not in after.steps and key != "train_steps":
             yield Statement("{} removed", (key,))
+
+
+def parallelism_statements(before: Training, after: Training) -> Iterator[Statement]:
+    """Yield the settings of the split of devices and batch that differ; the scaling table shows what follows."""
+    for key in ("model_parallel", "grad_accum", "batch_rule", "sequence_length"):
+        old, new = (getattr(training, key) for training in (before, after))
+        if old != new:
+            yield Statement("{} changed from {} to {}", (key, *(str(value or _UNSET) for value in (old, new))))
 
 
 def learning_rate_statements(before: Training, after: Training) -> Iterator[Statement]:

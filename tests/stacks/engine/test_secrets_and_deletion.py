@@ -1,4 +1,7 @@
-"""Access to secrets and the role for deletion on the real engine, behind the stand-in of the gcp plugin."""
+"""Access to secrets, and the role for deletion, on the real engine.
+
+Each test runs behind the stand-in of the gcp plugin, and behind the real plugin if it is installed.
+"""
 
 from typing import Any
 
@@ -33,9 +36,9 @@ def set_trainer(program: RealProgram, **keys: Any) -> None:
     program.top = {"trainer": {"image": "us-docker.pkg.dev/acme-dev/train/mnist:1.0", **keys}}
 
 
-def test_secret_is_granted_and_revoked(standin_world: World, stack: Stack, program: RealProgram) -> None:
+def test_secret_is_granted_and_revoked(world: World, stack: Stack, program: RealProgram) -> None:
     """A named secret is readable after `up`, and no longer once it left the spec, even in a protected environment."""
-    cloud = standin_world.cloud
+    cloud = world.cloud
     cloud.secrets.add(SECRET)
     program.environment["protect"] = True
     set_trainer(program, **READING)
@@ -55,7 +58,7 @@ def test_secret_is_granted_and_revoked(standin_world: World, stack: Stack, progr
     assert "secretmanager.googleapis.com" in cloud.services[PROJECT]
 
 
-def test_missing_secret_is_explained(stack: Stack, program: RealProgram) -> None:
+def test_missing_secret_is_explained(world: World, stack: Stack, program: RealProgram) -> None:
     """A secret that does not exist fails with the command that creates it."""
     set_trainer(program, **READING)
 
@@ -64,9 +67,10 @@ def test_missing_secret_is_explained(stack: Stack, program: RealProgram) -> None
     [explanation] = [message for message in failed.errors if "help:" in message]
     assert f"the project {PROJECT} has no secret wandb" in explanation
     assert f"gcloud secrets create wandb --project={PROJECT}" in explanation
+    assert not world.cloud.grants.get(SECRET)
 
 
-def test_role_is_granted_after_it_was_created(standin_world: World, stack: Stack, program: RealProgram) -> None:
+def test_role_is_granted_after_it_was_created(world: World, stack: Stack, program: RealProgram) -> None:
     """The role is created before its grant, and a preview shows the name that the role will have."""
     set_trainer(program, **BOUNDED)
 
@@ -74,10 +78,10 @@ def test_role_is_granted_after_it_was_created(standin_world: World, stack: Stack
     created = [name for op, name in stack.up().order if op == "create"]
 
     assert created.index("slice-deletion") < created.index("workload-deletes-slices")
-    assert standin_world.cloud.members(f"projects/{PROJECT}", ROLE) == {ACCOUNT}
-    standin_world.cloud.calls.clear()
+    assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {ACCOUNT}
+    world.cloud.calls.clear()
     assert not stack.up(expect_no_changes=True).changes
-    assert not standin_world.cloud.calls
+    assert not world.cloud.calls
 
 
 def test_deleted_role_is_undeleted(standin_world: World, stack: Stack, program: RealProgram) -> None:
@@ -95,15 +99,16 @@ def test_deleted_role_is_undeleted(standin_world: World, stack: Stack, program: 
     stack.up()
 
     assert cloud.roles[ROLE].state == "active"
-    assert cloud.operations == ["iam.grant", "role.undelete", "role.update"]
+    # The account's description lists what it may do.
+    assert cloud.operations == ["account.update", "iam.grant", "role.undelete", "role.update"]
     assert cloud.members(f"projects/{PROJECT}", ROLE) == {ACCOUNT}
 
 
 def test_reserved_role_is_replaced_by_an_existing_one(
-    standin_world: World, new_stack: NewStack, stack: Stack, program: RealProgram
+    world: World, new_stack: NewStack, stack: Stack, program: RealProgram
 ) -> None:
     """While the id is reserved, the error names the config that grants another role, which then works."""
-    cloud = standin_world.cloud
+    cloud = world.cloud
     set_trainer(program, **BOUNDED)
     stack.up()
     set_trainer(program)
@@ -120,15 +125,15 @@ def test_reserved_role_is_replaced_by_an_existing_one(
     assert cloud.members(f"projects/{PROJECT}", other) == {ACCOUNT}
 
 
-def test_role_of_another_owner_is_not_changed(standin_world: World, stack: Stack, program: RealProgram) -> None:
+def test_role_of_another_owner_is_not_changed(world: World, stack: Stack, program: RealProgram) -> None:
     """An active role of the same id fails the update, and keeps its permissions."""
-    cloud = standin_world.cloud
-    cloud.create_role(PROJECT, "tpu.mnist.dev", {"permissions": ["storage.buckets.list"]})
+    cloud = world.cloud
+    cloud.create_role(PROJECT, "tpu.mnist.dev", {"includedPermissions": ["storage.buckets.list"]})
     set_trainer(program, **BOUNDED)
 
     failed = stack.up(fails=True)
 
     [explanation] = [message for message in failed.errors if "help:" in message]
     assert f"the custom role {ROLE} exists but is not part of this stack" in explanation
-    assert cloud.roles[ROLE].body == {"permissions": ["storage.buckets.list"]}
+    assert cloud.roles[ROLE].body == {"includedPermissions": ["storage.buckets.list"]}
     assert not cloud.members(f"projects/{PROJECT}", ROLE)

@@ -1,0 +1,82 @@
+"""Facts about each target that other parts of the compiler, and the stack program, need without the target's module.
+
+A new target adds one row. What only the service's own requests need is in `targets/`; the capacity that it offers is in
+`plan/rules/capacity_table.py`, and the limit of a run in `results/run_limit.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+TPU_API: Final = "tpu.googleapis.com"
+_COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
+
+
+class FirstLadder(NamedTuple):
+    """The ladder of a new project: sizes that the target supports, in a region that offers all of them."""
+
+    region: str
+    sizes: tuple[str, ...]
+
+
+class TargetFacts(NamedTuple):
+    """One target."""
+
+    apis: tuple[str, ...]
+    """The APIs that its jobs need in the environment's project."""
+    first_ladder: FirstLadder
+    zones: Literal["own list", "list of Cloud TPU", "chosen by the service"] = "list of Cloud TPU"
+    """How the zones of a size are known. A service that chooses them has a rule about regions in its own module."""
+    reservation_has_zone: bool = False
+    """True if jobs run in a region, and the name of a reservation has its zone."""
+    takes_several_slices: bool = False
+    """True if a job may run on several slices."""
+    builds_packages: bool = False
+    """True if the service's client builds a local package; other targets refuse one."""
+    runs_pods: bool = False
+    """True if `service_account` is a Kubernetes account, which acts as the Google account of the stack."""
+    has_tenant_project: bool = False
+    """True if the TPUs are in a project of the service, whose agent needs a role on the environment's project."""
+    trainer_keys: tuple[str, ...] = ()
+    """The keys of `trainer` that no other target reads."""
+    environment_keys: tuple[str, ...] = ()
+    """The keys of an environment that no other target reads."""
+    deletion_permissions: tuple[str, ...] = ()
+    """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
+
+
+TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
+    "vertex-ai": TargetFacts(
+        apis=(*_COMMON_APIS, TPU_API, "aiplatform.googleapis.com"),
+        first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
+        # https://cloud.google.com/vertex-ai/docs/training/use-reservations
+        reservation_has_zone=True,
+    ),
+    "cloud-tpu": TargetFacts(
+        apis=(*_COMMON_APIS, TPU_API),
+        first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
+        zones="own list",
+        takes_several_slices=True,
+        # Queued resources have no permissions of their own:
+        # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
+        deletion_permissions=("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
+    ),
+    "gke": TargetFacts(
+        # Pods act as the account by Workload Identity, which requests its tokens from iamcredentials:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
+        apis=(*_COMMON_APIS, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
+        first_ladder=FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16", "v5litepod-64")),
+        takes_several_slices=True,
+        runs_pods=True,
+        environment_keys=("kube_context",),
+    ),
+    "ai-platform": TargetFacts(
+        # No TPU API: the TPUs are in the service's own project, where only the service can enable APIs.
+        apis=(*_COMMON_APIS, "ml.googleapis.com"),
+        first_ladder=FirstLadder("us-central1", ("v2-8",)),
+        zones="chosen by the service",
+        builds_packages=True,
+        has_tenant_project=True,
+        trainer_keys=("worker_image", "runtime", "python"),
+    ),
+}
+"""The facts by target."""

@@ -1,0 +1,205 @@
+"""Where an unknown key of a spec belongs: keys of other layers and sections, former keys, and names of other tools.
+
+Every help line is an edit that works: it names a place that takes the key and does not have it yet.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from tpucfg.text_format import dotted, quote_key, yaml_example
+from tpucfg.yamldoc.document import KeyPath
+
+_TOP: Final[KeyPath] = ()
+_CAPACITY_WORDS: Final = {
+    "spot": "spot",
+    "preemptible": "spot",
+    "flex_start": "flex-start",
+    "dws": "flex-start",
+    "on_demand": "on-demand",
+    "standard": "on-demand",
+}
+"""Names of a capacity in Google's APIs and in former keys, without case and with underscores."""
+_RESERVATION: Final = re.compile(r"projects/([^/]+)/(?:zones|locations)/[^/]+/reservations/([^/]+)")
+"""A reservation in the form of an API, which has a zone that the spec works out itself."""
+_SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
+
+
+class _Replacement(NamedTuple):
+    """The layered key that has the meaning of another key."""
+
+    section: KeyPath
+    """Its section, in the layer of the other key."""
+    key: str
+    convert: Callable[[str, Any], Any]
+    """Returns its value for the other key and value; None if the other key is to be deleted."""
+
+
+def _capacity(key: str, value: Any) -> Any:
+    text = key if isinstance(value, bool) else str(value)
+    word = _CAPACITY_WORDS.get(text.lower().replace("-", "_"), "spot")
+    return word if value not in (False, None) else None
+
+
+def _reservation(_: str, value: Any) -> Any:
+    if not isinstance(value, str) or not value:
+        return None
+    match = _RESERVATION.fullmatch(value)
+    return {"reservation": f"projects/{match[1]}/reservations/{match[2]}" if match else value}
+
+
+def _duration(_: str, value: Any) -> Any:
+    if value is None:
+        return None
+    text = str(value)
+    return (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
+
+
+_CAPACITY: Final = _Replacement(_TOP, "capacity", _capacity)
+_DURATION: Final = _Replacement(("trainer",), "max_run_duration", _duration)
+REPLACED: Final[Mapping[str, _Replacement]] = {
+    **dict.fromkeys(("spot", "preemptible", "flex_start", "on_demand", "strategy", "provisioning_model"), _CAPACITY),
+    **dict.fromkeys(("reservation", "reservation_name"), _Replacement(_TOP, "capacity", _reservation)),
+    **dict.fromkeys(("timeout", "max_run_time", "max_duration", "deadline"), _DURATION),
+}
+"""The keys whose meaning another key has: former ones of `targets`, and those of the services' APIs."""
+SYNONYMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "training": {
+        "batch_size": ("global_batch_size", "global_batch", "train_batch_size"),
+        "grad_accum": ("gradient_accumulation_steps", "gradient_accumulation", "accum_steps", "accumulation_steps"),
+        "model_parallel": ("tensor_parallel", "tensor_parallelism", "model_parallelism", "tp"),
+        "sequence_length": ("seq_len", "seq_length", "max_seq_len", "context_length", "max_target_length"),
+        "train_steps": ("max_steps", "num_steps", "total_steps", "iterations", "num_train_steps"),
+        "train_tokens": ("tokens", "total_tokens", "num_tokens", "max_tokens", "token_budget"),
+        "learning_rate": ("lr",),
+    },
+    "trainer": {
+        "image": ("container", "container_image", "docker_image"),
+        "env": ("environment", "env_vars", "environment_variables"),
+        "args": ("arguments", "flags"),
+        "mounts": ("volumes", "volume_mounts"),
+        "xla_flags": ("libtpu_init_args", "libtpu_flags"),
+        "restarts": ("max_restarts", "retries", "max_retries"),
+    },
+}
+"""Names of other tools for the keys of a section."""
+_EXCLUSIVE: Final = ("train_steps", "train_tokens", "epochs")
+"""Keys of the same section of which only one may be set."""
+DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
+    "training": dict.fromkeys(
+        ("micro_batch", "micro_batch_size", "microbatch", "per_device_batch_size", "per_core_batch_size"),
+        "the micro-batch follows from batch_size, grad_accum and model_parallel",
+    ),
+}
+"""Figures that follow from the keys of a section, with the reason for which they are no keys."""
+
+
+def synonym(path: KeyPath, key: str) -> str | None:
+    """Return the key of a section that has the meaning of another tool's name."""
+    _, section = split_layer(path)
+    names = SYNONYMS.get(".".join(map(str, section)), {})
+    return next((name for name, others in names.items() if key.lower().replace("-", "_") in others), None)
+
+
+def split_layer(path: KeyPath) -> tuple[KeyPath, KeyPath]:
+    """Split a path into that of its layer, which is empty at the top, and the section inside it."""
+    length = 0
+    if path[:1] == ("environments",):
+        length = 4 if path[2:3] == ("overrides",) else 2
+    elif path[:1] == ("overrides",):
+        length = 2
+    return (path[:length], path[length:]) if len(path) >= length else (_TOP, path)
+
+
+def key_advice(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str, value: Any) -> str:
+    """Return the edit for an unknown key of the mapping at a path; an empty text if no section is known for it."""
+    advice = _advice_by_name(data, path, key, value)
+    if advice is not None:
+        return advice
+    place = next((place for place in _places(data, schema, path, key) if place != path), None)
+    if place is None:
+        return ""
+    if _value_at(data, (*place, key)) is not _ABSENT:
+        return f"delete {dotted((*path, key))}: {dotted((*place, key))} is already set"
+    return f"{quote_key(key)} belongs {_where(place)}: move it there, or delete it"
+
+
+def _advice_by_name(data: Any, path: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a key that the tables know, or None."""
+    layer, section = split_layer(path)
+    name, word = quote_key(key), key.lower().replace("-", "_")
+    if section == ("capacity",):
+        return f"set {dotted(path)} to {_CAPACITY_WORDS[word]}" if word in _CAPACITY_WORDS else ""
+    replacement = REPLACED.get(word)
+    if replacement and (not section or section[0] in ("trainer", "targets")):
+        return _replacement_help(data, layer, name, replacement, replacement.convert(key, value))
+    if reason := DERIVED.get(".".join(map(str, section)), {}).get(word):
+        return f"delete {name}: {reason}"
+    meant = synonym(path, key)
+    return _synonym_help(data, path, key, meant) if meant else None
+
+
+def _synonym_help(data: Any, path: KeyPath, key: str, meant: str) -> str:
+    others = [name for name in (meant, *_EXCLUSIVE) if meant in (name, *_EXCLUSIVE)]
+    present = next((name for name in others if _value_at(data, (*path, name)) is not _ABSENT), None)
+    if present == meant:
+        return f"delete {quote_key(key)}: {dotted((*path, meant))} is already set"
+    if present:
+        reason = f"{dotted((*path, present))} is already set, and excludes {meant}, which has this meaning"
+        return f"delete {quote_key(key)}: {reason}"
+    return f"did you mean {meant}?"
+
+
+def _where(place: KeyPath) -> str:
+    return f"under {dotted(place)}" if place else "at the top of the file"
+
+
+def _replacement_help(data: Any, layer: KeyPath, name: str, replacement: _Replacement, value: Any) -> str:
+    place = (*layer, *replacement.section)
+    if value is None:
+        return f"delete {name}"
+    if _value_at(data, (*place, replacement.key)) is not _ABSENT:
+        return f"delete {name}: {dotted((*place, replacement.key))} is already set"
+    return f"replace it by {replacement.key}: {yaml_example(value)} {_where(place)}"
+
+
+_ABSENT: Final = object()
+
+
+def _value_at(data: Any, path: KeyPath) -> Any:
+    for step in path:
+        if not isinstance(data, dict) or step not in data:
+            return _ABSENT
+        data = data[step]
+    return data
+
+
+def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> Iterator[KeyPath]:
+    """Yield the paths of the mappings that take a key, those of the same layer first."""
+    layer, section = split_layer(path)
+    definitions = schema["$defs"]
+    known = {
+        (): _LAYERED,
+        ("trainer",): definitions["trainer_layer" if layer else "trainer"]["properties"],
+        ("targets",): definitions["targets"]["properties"],
+    }
+    if section[:1] != ("targets",):
+        target = _target_of(data, layer)
+        known["targets", target] = definitions.get(target, {}).get("properties", {})
+    yield from ((*layer, *place) for place, keys in known.items() if key in keys)
+    # Figures of one size stand in `overrides`, and not in an environment's.
+    if layer[2:3] == ("overrides",) and key in definitions["override"]["properties"]:
+        yield ("overrides", layer[3])
+    if key in schema["properties"]:
+        yield _TOP
+    yield from ((name,) for name in ("training", "gate") if key in definitions[name]["properties"])
+
+
+_LAYERED: Final = ("capacity", "trainer", "targets")
+
+
+def _target_of(data: Any, layer: KeyPath) -> str:
+    """Return the target of the layer's environment, or of most."""
+    own = _value_at(data, (*layer[:2], "target")) if layer[:1] == ("environments",) else _ABSENT
+    target = _value_at(data, ("target",)) if own is _ABSENT else own
+    return target if isinstance(target, str) else ""

@@ -1,0 +1,124 @@
+"""Credentials in a spec are errors with the line for Secret Manager, and no report shows their values."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_factory import compiled, document, ids, loaded, spec
+from tpucfg.cli.app import run
+from tpucfg.findings.formats import FORMATS
+from tpucfg.spec.credentials import hidden_text
+from tpucfg.yamldoc.reader import read_text
+
+VALUE = "q7v2m9x4k1w8"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "WANDB_API_KEY",
+        "HF_TOKEN",
+        "CLIENT_SECRET",
+        "DB_PASSWORD",
+        "PASSPHRASE",
+        "AWS_CREDENTIALS",
+        "SENTRY_DSN",
+        "AWS_SECRET_ACCESS_KEY",
+    ],
+)
+def test_a_name_with_a_word_of_a_credential_is_an_error(name: str) -> None:
+    """In env and in args of any layer, a credential is one error, with the line that refers to a secret."""
+    line = f"{name}: {name.lower().replace('_', '-')}/1"
+    for path, section in (
+        ("trainer__env", "trainer.secrets"),
+        ("trainer__args", "trainer.secrets"),
+        ("environments__dev__trainer__env", "environments.dev.trainer.secrets"),
+        ("overrides__v2-32__args", "overrides.v2-32.trainer.secrets"),
+        ("environments__dev__overrides__v2-32__trainer__args", "environments.dev.overrides.v2-32.trainer.secrets"),
+    ):
+        (finding,) = compiled(spec(**{path: {name: VALUE}})).findings
+        assert finding.id == "TPU017"
+        assert finding.help.endswith(f"replace it by {line} under {section}")
+        assert VALUE not in "".join(finding.lines)
+
+
+@pytest.mark.parametrize(
+    "name", ["TOKENIZERS_PARALLELISM", "MAX_TOKENS", "TOKENIZER", "PAD_TOKEN", "SORT_KEY", "KEYBOARD"]
+)
+def test_a_name_without_such_a_word_is_none(name: str) -> None:
+    """Words that only contain a credential's word, or that qualify it, are none."""
+    assert compiled(spec(trainer__env={name: VALUE})).findings == ()
+
+
+@pytest.mark.parametrize("value", ["", "true", "0", "12.5", "/run/key.json", "./key", "${job_dir}/key", "gs://b/key"])
+def test_a_boolean_a_number_and_a_path_are_no_credentials(value: str) -> None:
+    """A value that cannot be a credential is none, whatever its name."""
+    findings = compiled(spec(trainer__env={"API_KEY": value})).findings
+    assert "TPU017" not in ids(findings)
+
+
+def test_a_reference_is_no_credential() -> None:
+    """The entries of `secrets` are names, and stay visible."""
+    data = spec(target="cloud-tpu", trainer__secrets={"WANDB_API_KEY": "wandb/3"})
+    assert "TPU017" not in ids(compiled(data).findings)
+    assert "wandb/3" in hidden_text(document(data))
+
+
+def test_a_credential_can_be_allowed() -> None:
+    """The names are a judgment, so `allow` turns the error into a note."""
+    findings = compiled(spec(trainer__env={"API_KEY": VALUE}, allow={"TPU017": "a public key"})).findings
+    assert [(finding.id, finding.level) for finding in findings] == [("TPU017", "note")]
+
+
+TEXTS = {
+    "block": f"  env:\n    API_KEY: {VALUE} # comment\n",
+    "flow": f"  env: {{A: '1', API_KEY: {VALUE}, B: '2'}}\n",
+    "quoted": f'  env: {{"API_KEY": "{VALUE}"}}\n',
+    "list": f"  args: {{api_key: [{VALUE}, {VALUE}]}}\n",
+    "literal": f"  env:\n    API_KEY: |\n      {VALUE}\n      {VALUE}\n",
+    "folded": f"  env:\n    API_KEY: {VALUE}\n      {VALUE}\n",
+    "of a wrong type": "  env: {API_KEY: 12345678901234567890}\n",
+    "in a wrong place": f"env: {{API_KEY: {VALUE}}}\n",
+    "beside an error": f"  env: {{API_KEY: {VALUE}, B: [1]}}\n",
+    "in a variable of a pod": f"targets: {{gke: {{extra: {{env: [{{name: API_KEY, value: {VALUE}}}]}}}}}}\n",
+    "in a text that is not YAML": f"  env: [\n    API_KEY: {VALUE}\n",
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("format_", FORMATS)
+def test_no_format_shows_the_value(kind: str, format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No output of a check has the value, in whatever form the spec has it."""
+    head = json.dumps(spec(trainer={}, trainer__image="a")["environments"])
+    text = (
+        f"version: 1\nname: mnist\ntarget: vertex-ai\nsizes: [v2-8]\nenvironments: {head}\n"
+        "training: {tuned_on: v2-8, batch_size: 8, train_steps: 1000}\n"
+        f"trainer:\n  image: a\n{TEXTS[kind]}"
+    )
+    file = tmp_path / "tpucfg.yaml"
+    file.write_text(text)
+    run(["check", "--spec", str(file), "--format", format_])
+    output = "".join(capsys.readouterr())
+    assert output
+    assert VALUE not in output
+    assert "12345678901234567890" not in output
+
+
+def test_the_hidden_text_keeps_every_column() -> None:
+    """Only the values are replaced, by as many characters, so that locations still fit."""
+    text = "\n".join(TEXTS.values())
+    for part in TEXTS.values():
+        hidden = hidden_text(read_text(part, "x"))
+        assert [len(row) for row in hidden.split("\n")] == [len(row) for row in part.split("\n")]
+        assert hidden.replace("*", "") in part or "*" in hidden
+    assert hidden_text(read_text("a: 1\n", "x")) == "a: 1\n"
+    assert VALUE in text
+
+
+def test_a_text_without_credentials_is_unchanged() -> None:
+    """A spec without a credential is shown as it is."""
+    data: Any = spec(trainer__env={"MAX_TOKENS": "x", "KEY_FILE": "/a"})
+    assert hidden_text(document(data)) == document(data).text
+    assert loaded(data)[1] == ()
