@@ -52,7 +52,7 @@ DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
         r"spec\.replicatedJobs\[=\]\.template\.metadata\.annotations\.\[alpha\.jobset.*\]",
         r"spec\.replicatedJobs\[=\]\.template\.spec\.(activeDeadlineSeconds|backoffLimit.*|comple.*|managedBy|parallelism)",
         r"spec\.replicatedJobs\[=\]\.template\.spec\.(maxFailedIndexes|podFailurePolicy.*|ttlSecondsAfterFinished)",
-        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[(.*slice-topology|gke-gcsfuse/.*)\]",
+        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[(.*slice-topology|gke-gcsfuse/.*|kueue\.x-k8s\.io/podset-.*)\]",
         rf"{_POD}\.(activeDeadlineSeconds|hostNetwork|nodeName|resourceClaims.*|restartPolicy|serviceAccount.*)",
         rf"{_POD}\.priorityClassName",
         rf"{_POD}\.affinity\.nodeAffinity\..*\.matchFields.*",
