@@ -120,6 +120,21 @@ def test_every_decided_field_is_refused_by_some_job() -> None:
     assert matched == {row for rows in DECIDED.values() for row in rows}
 
 
+def test_a_toleration_of_any_type_raises_no_exception() -> None:
+    """Values that the schema refuses reach the rules of `extra` first, which must not depend on their types."""
+    job_, body = planned("gke", "v6e-16")
+    for value in (["x"], {"a": 1}, 5, None, ""):
+        term = {"matchExpressions": [{"key": value, "operator": "In"}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        pod = {
+            "tolerations": [{"key": value}],
+            "affinity": {"nodeAffinity": required},
+            "containers": [{"name": "trainer", "volumeMounts": [{"name": "x", "mountPath": value}]}],
+        }
+        template = {"spec": {"template": {"spec": pod}}}
+        assert kept(merged(job_, body, {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}), body)
+
+
 def test_settings_of_targets_are_free_until_they_are_set() -> None:
     """The field of a setting such as a network or a priority is decided in the jobs that set it, and free in others."""
     free = r".*\.(networkConfig\.(sub)?network|tags|priorityClassName)|metadata\.labels\.\[.*queue-name\]"

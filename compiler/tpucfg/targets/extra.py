@@ -230,8 +230,9 @@ class _Merger:
 
     def _decided(self, at: _Position, origins: Sequence[Origin]) -> Refusal:
         keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
-        rules = [origin for origin in origins if origin.kind == "rule"]
-        reason, page = (rules[0].detail, rules[0].source) if rules else ("", "")
+        # With several origins, one rule is not the reason for the rest.
+        rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
+        reason, page = (rule.detail, rule.source) if rule else ("", "")
         return Refusal("TPU066", at.path, at.source, reason, keys, page)
 
     def _overrides(self, reserved: Reserved, at: _Position) -> Refusal:
