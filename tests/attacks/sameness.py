@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from attacks.attack import Attack, Edit, together, write
-from attacks.jobs import CLOUD_TPU, GKE, ONE_SIZE, attack, node, options, spec, variables
+from attacks.jobs import CLOUD_TPU, GKE, ONE_SIZE, attack, credentials, node, options, spec
 
 _RECORDS: Final = "results/dev.jsonl"
 _GATE: Final = spec(("# gate:", "gate:"))
@@ -35,7 +35,7 @@ def records(*throughputs: tuple[str, float], padding: int = 0) -> Edit:
 
 def script(text: str) -> Edit:
     """Replace the start-up script."""
-    return options("cloud-tpu", extra=node({"startup-script": text}))
+    return options("cloud-tpu", extra=node({"tool-script": text}))
 
 
 def script_edit(old: str, new: str) -> Edit:
@@ -68,7 +68,7 @@ ATTACKS: Final = (
         "another-secret",
         spec(("hunter2", "hunter3")),
         "variable `API_KEY` changed from `[secret]` to `[secret] (another value)`",
-        base=variables(API_KEY="hunter2"),
+        base=credentials(API_KEY="hunter2"),
         absent=("hunter",),
     ),
     attack(
