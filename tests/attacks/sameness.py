@@ -4,16 +4,10 @@ import json
 from typing import Any, Final
 
 from attacks.attack import Attack, Edit, together, write
-from attacks.jobs import CLOUD_TPU, GKE, ONE_SIZE, attack, credentials, node, options, spec
+from attacks.jobs import GKE, attack, credentials, options, spec
 
 _RECORDS: Final = "results/dev.jsonl"
 _GATE: Final = spec(("# gate:", "gate:"))
-_SCRIPT: Final = """#!/bin/bash
-docker run \\
-  image:1 \\
-  '--title=$(id)' \\
-  --fast
-"""
 
 
 def argument(value: str) -> Edit:
@@ -33,22 +27,11 @@ def records(*throughputs: tuple[str, float], padding: int = 0) -> Edit:
     return write(_RECORDS, "".join(f"{json.dumps(line)}\n" for line in lines) + "\n" * padding)
 
 
-def script(text: str) -> Edit:
-    """Replace the start-up script."""
-    return options("cloud-tpu", extra=node({"tool-script": text}))
-
-
-def script_edit(old: str, new: str) -> Edit:
-    """Edit that script in the spec."""
-    return spec((json.dumps(old)[1:-1], json.dumps(new)[1:-1]))
-
-
 def changed(id: str, before: str, after: str, *cautions: str) -> Attack:
     """Return an attack that changes the value of an argument."""
     return attack(id, other_argument(before, after), *cautions, base=argument(before))
 
 
-_CLOUD_TPU: Final = together(CLOUD_TPU, ONE_SIZE)
 _MEASURED: Final[Any] = (("v2-8", 1000.0),)
 
 ATTACKS: Final = (
@@ -86,25 +69,6 @@ ATTACKS: Final = (
             )
         ),
         "order of `containerSpec.args` changed",
-    ),
-    attack(
-        "quotes-that-run-a-command",
-        script_edit("'--title=$(id)'", '"--title=$(id)"'),
-        "start-up script changed",
-        'the first: `"--title=$(id)"',
-        base=together(_CLOUD_TPU, script(_SCRIPT)),
-    ),
-    attack(
-        "backslash-removed",
-        script_edit("'--title=$(id)' \\\n", "'--title=$(id)'\n"),
-        "start-up script changed",
-        base=together(_CLOUD_TPU, script(_SCRIPT)),
-    ),
-    attack(
-        "backslash-removed-beside-a-change",
-        together(script_edit("image:1 \\\n", "image:1\n"), spec((":1.0", ":1.1"))),
-        "start-up script changed",
-        base=together(_CLOUD_TPU, script(_SCRIPT)),
     ),
     attack(
         "record-that-opens-the-gate",

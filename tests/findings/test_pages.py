@@ -121,7 +121,7 @@ def test_explain_lists_all_findings(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("TPU02A", "did you mean TPU020? "),
         ("TPU999", ""),
-        ("66", "did you mean TPU006? "),
+        ("76", "did you mean TPU006? "),
         ("banana", ""),
         ("../../x", ""),
         ("²", ""),

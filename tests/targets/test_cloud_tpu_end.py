@@ -1,7 +1,5 @@
 """The end of a Cloud TPU slice: the real start-up script runs on simulated hosts while things go wrong."""
 
-import random
-import signal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,9 @@ from typing import Any
 import pytest
 
 from jobs import job
-from tpu_hosts import Event, Host, Scenario, Trainer, World
+from slice_faults import scenario
+from slice_scenario import Event, Host, Scenario, Trainer
+from tpu_hosts import World
 from tpucfg.targets import cloud_tpu
 
 DURATION = 240
@@ -20,11 +20,6 @@ SLACK = 15
 """A minute is counted from what the watchdog sees: it looks every 5 seconds, and is back 5 seconds after a kill."""
 RUNS = 200
 BATCHES = 20
-FAULTS = (
-    *("ends", "fails", "restarts", "slow", "deadline", "deaf", "bucket"),
-    *("term", "term-all", "kill", "script", "watchdog", "watchdog-call", "all-watchdogs", "reboot", "reset", "lost"),
-)
-ANSWERS: tuple[list[int], ...] = ([], [], [403], [403, 403, 503], [404], [503, 0, 403], [500, 429, 409])
 
 
 @cache
@@ -34,58 +29,6 @@ def script_of(hosts: int, restarts: int | None, slices: int = 1) -> str:
     planned_job = job("cloud-tpu", "v4-16", environment={"region": "us-central2"}, trainer=trainer)
     slice_ = planned_job.slice._replace(hosts=hosts, slices=slices)
     return cloud_tpu.startup_script(planned_job._replace(rung=planned_job.rung._replace(slice=slice_)))
-
-
-def scenario(seed: int) -> tuple[str, Scenario]:
-    """Return the run of a seed: its fault, its hosts and programs."""
-    dice = random.Random(seed)  # noqa: S311 - not for secrets
-    fault, hosts = FAULTS[seed % len(FAULTS)], dice.randint(1, 4)
-    restarts = 2 if fault == "restarts" else dice.choice([None, None, 0, 2])
-    work = dice.randint(30, 110)
-    checkpoint = dice.randint(0, 50)
-    trainers = [
-        Trainer([(work, 0)], checkpoint=max(0, checkpoint - dice.randint(0, 20)), peer_delay=dice.randint(1, 40))
-        for _ in range(hosts)
-    ]
-    boots = [dice.uniform(0, 20) for _ in range(hosts)]
-    victim, at = dice.randrange(hosts), dice.uniform(21, work)
-    number = dice.choice([signal.SIGTERM, signal.SIGKILL])
-    run = Scenario(script_of(hosts, restarts), trainers, boots, answers=dice.choice(ANSWERS))
-    match fault:
-        case "fails":
-            trainers[victim].work = [(dice.uniform(1, work), dice.choice([1, 137, 139]))]
-        case "restarts":
-            trainers[victim].work = [(dice.uniform(1, 20), 1), (dice.uniform(1, 20), 1), (work, dice.choice([0, 1]))]
-        case "slow":  # every program ends at another time, some after the deadline
-            for trainer in trainers:
-                trainer.work = [(dice.uniform(10, 300), dice.choice([0, 0, 1]))]
-        case "deadline" | "deaf":
-            for trainer in trainers:
-                trainer.work, trainer.checkpoint = [(9999, 0)], None if fault == "deaf" else dice.uniform(0, 40)
-        case "bucket":
-            run.broken_bucket = True
-        case "term" | "kill":
-            run.events = [Event("trainer", victim, at, signal.SIGTERM if fault == "term" else signal.SIGKILL)]
-        case "term-all":
-            run.events = [Event("trainer", host, at, signal.SIGTERM) for host in range(hosts)]
-        case "script":
-            # The third call starts the watchdog; a host of its own that dies before has none.
-            call = dice.randint(4 if hosts == 1 else 1, 6)
-            run.events = [Event("calls-script", victim, call, number, seconds=dice.choice([0, 1]))]
-        case "watchdog":
-            run.events = [Event("watchdog", victim, dice.uniform(21, work + 70), number) for _ in range(3)]
-        case "watchdog-call":
-            calls = range(1, dice.randint(40, 120), dice.randint(3, 30))
-            run.events = [Event("calls-watchdog", victim, n, number, seconds=dice.choice([0, 1])) for n in calls]
-        case "all-watchdogs":
-            run.events = [Event("watchdog", host, moment) for host in range(hosts) for moment in (at, work + 3)]
-        case "reboot":
-            run.events = [Event("reboot", victim, at, seconds=dice.uniform(0, 60))]
-        case "reset":
-            run.events = [Event("reset", victim, at)]
-        case "lost" if hosts > 1:
-            run.events = [Event("lost", victim, at)]
-    return fault, run
 
 
 def latest(world: World) -> float:
@@ -128,9 +71,7 @@ def _has_left_its_mark(world: World, host: Host) -> bool:
 def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, batch: int) -> None:
     """In 200 runs of one to four hosts a call deletes the slice in time, and none cuts off a checkpoint or a host."""
     for seed in range(batch, RUNS, BATCHES):
-        fault, run = scenario(seed)
-        print(f"seed {seed}: {fault}, {len(run.trainers)} hosts")
-        world = World(tmp_path / str(seed), run)
+        world = World(tmp_path / str(seed), scenario(seed, script_of))
         world.run()
         check(world)
 
@@ -158,8 +99,8 @@ EARLIER = {"jobs/mnist/v4-16/.tpucfg/first": "77"} | {
 def test_marks_of_an_earlier_slice_count_for_nothing(tmp_path: Path, slices: int) -> None:
     """The first host waits for the hosts of its own slices, although an earlier run has left all of their marks."""
     world = run_of(tmp_path, [Trainer([(20, 0)]), *(Trainer([(50, 0)]) for _ in range(3))], slices=slices)
-    check_marks = {name.rpartition("/")[2] for name in world.objects if "/ended/1000/" in name}
-    assert check_marks == ({"0-1", "0-2", "0-3"} if slices == 1 else {"0-1", "1-0", "1-1"}), world.report()
+    marks = {name.rpartition("/")[2] for name in world.objects if "/ended/1000/" in name}
+    assert marks == ({"0-1", "0-2", "0-3"} if slices == 1 else {"0-1", "1-0", "1-1"}), world.report()
     assert 50 <= world.calls[0].at <= 50 + SLACK, world.report()
     assert (world.calls[0].host, world.calls[0].problems) == (0, [])
 

@@ -123,7 +123,8 @@ def test_every_decided_field_is_refused_by_some_job() -> None:
 def test_settings_of_targets_are_free_until_they_are_set() -> None:
     """The field of a setting such as a network or a priority is decided in the jobs that set it, and free in others."""
     free = r".*\.(networkConfig\.(sub)?network|tags|priorityClassName)|metadata\.labels\.\[.*queue-name\]"
-    refused, reached = set(), set()
+    refused: set[str] = set()
+    reached: set[str] = set()
     for target, size, changes in EVERYTHING:
         job_, body = planned(target, size, **changes)
         for field in fields(target, body):

@@ -180,7 +180,11 @@ def test_every_size_fits_schema_and_rules() -> None:
         for machine in slice_.machines:
             override = {slice_.size: {"machine": machine.name}}
             labels = {"labels": {"team": "vision"}}
-            settings = {"options": {"queue": "q", "priority": "high"}, "environment": labels, "overrides": override}
+            settings: dict[str, Any] = {
+                "options": {"queue": "q", "priority": "high"},
+                "environment": labels,
+                "overrides": override,
+            }
             full = job("gke", slice_.size, trainer=TRAINER, capacity=RESERVED, **settings)
             body = gke.request_body(full)
             assert schemas.is_valid("gke", body)

@@ -535,7 +535,7 @@ def test_a_duration_beyond_kueues_field_is_an_error() -> None:
 @pytest.mark.parametrize("aware", [True, False])
 def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
     """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
-    options = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
+    options: dict[str, Any] = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
     options |= {"topology_aware": aware}
     trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
     job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)

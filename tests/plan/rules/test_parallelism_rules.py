@@ -203,6 +203,14 @@ def test_a_plan_has_whole_replicas_or_an_error(change: dict[str, Any]) -> None:
 
 
 @given(changes())
+@example(
+    {
+        "sizes": ["v5litepod-64"],
+        "training__tuned_on": "v5litepod-64",
+        "training__model_parallel": 3,
+        "overrides": {"v5litepod-64": {"model_parallel": 3}},
+    }
+)
 def test_the_help_resolves_each_error(change: dict[str, Any]) -> None:
     """The first edit of a help line removes its finding."""
     data = spec(**{**V5E, **change})

@@ -31,15 +31,17 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
     if tuned_on is None or "training" in project.broken:
         return  # an unknown size is TPU020
     slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
-    if not _is_divisible(tuned_on, project.training.model_parallel):
+    is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
+    if not is_tuned_divisible:
         yield _tuned_model_parallel(project, tuned_on, slices)
-        return
     divisible = []
     for slice_ in slices:
         if _is_divisible(slice_, _model_parallel(project, slice_)):
             divisible.append(slice_)
-        else:
+        elif is_tuned_divisible or _override(project, slice_).model_parallel:
             yield _rung_model_parallel(project, slice_)
+    if not is_tuned_divisible:
+        return  # without whole replicas there are no micro-batches
     # Most specs pass the whole-number test, which is faster than to compute the rungs.
     if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
         yield from _uneven_batches(project, tuned_on, divisible)

@@ -99,7 +99,8 @@ def test_deleted_role_is_undeleted(standin_world: World, stack: Stack, program: 
     stack.up()
 
     assert cloud.roles[ROLE].state == "active"
-    assert cloud.operations == ["iam.grant", "role.undelete", "role.update"]
+    # The account's description lists what it may do.
+    assert cloud.operations == ["account.update", "iam.grant", "role.undelete", "role.update"]
     assert cloud.members(f"projects/{PROJECT}", ROLE) == {ACCOUNT}
 
 
