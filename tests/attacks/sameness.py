@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from attacks.attack import Attack, Edit, together, write
-from attacks.jobs import GKE, attack, options, spec, variables
+from attacks.jobs import GKE, attack, credentials, options, spec
 
 _RECORDS: Final = "results/dev.jsonl"
 _GATE: Final = spec(("# gate:", "gate:"))
@@ -51,7 +51,7 @@ ATTACKS: Final = (
         "another-secret",
         spec(("hunter2", "hunter3")),
         "variable `API_KEY` changed from `[secret]` to `[secret] (another value)`",
-        base=variables(API_KEY="hunter2"),
+        base=credentials(API_KEY="hunter2"),
         absent=("hunter",),
     ),
     attack(
