@@ -37,18 +37,16 @@ def naive(layers: list[Any], path: tuple[str, ...] = ()) -> Any:
     """Merge plain values from first to last: an oracle that copies everything and knows no locations."""
     result: Any = None
     for layer in layers:
-        if not isinstance(result, dict) or not isinstance(layer, dict):
+        if not isinstance(layer, dict):
             result = deepcopy(layer)
             continue
-        merged = dict(result)
+        merged = dict(result) if isinstance(result, dict) else {}
         for key, value in layer.items():
             removes = value == {"remove": True} if path == ("trainer", "args") else value is None
             if removes:
                 merged.pop(key, None)
-            elif key in merged:
-                merged[key] = naive([merged[key], value], (*path, key))
             else:
-                merged[key] = deepcopy(value)
+                merged[key] = naive([merged.get(key), value], (*path, key))
         result = merged
     return result
 
@@ -79,6 +77,16 @@ def test_each_value_has_the_path_that_it_comes_from(layers: tuple[Any, ...]) -> 
         for step in leaf.path:
             value = value[step]
         assert leaf.value in (value, {})  # every key of a mapping may have been taken away
+
+
+@pytest.mark.parametrize("layer", ["top", "environment"])
+def test_no_removal_is_left_in_the_first_layer_of_a_mapping(layer: str) -> None:
+    """A null without an earlier value is as if it were absent, at any depth: a target reads it with a default."""
+    targets = {"gke": {"namespace": None, "queue": "q", "extra": {"spec": {"suspend": None}}}}
+    data = {"capacity": None, "trainer": {"args": {"profile": None, "x": {"remove": True}}}, "targets": targets}
+    merged = merge_layers(data if layer == "top" else {"environments": {"dev": data}}, "dev", "v2-8")
+    expected = {"trainer": {"args": {"profile": None}}, "targets": {"gke": {"queue": "q", "extra": {"spec": {}}}}}
+    assert merged.value == expected
 
 
 @given(LAYERS)

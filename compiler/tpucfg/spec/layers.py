@@ -52,6 +52,10 @@ class Layered:
         return value
 
 
+_UNSET: Final = Layered(None, ())
+"""The value of a setting that no earlier layer has."""
+
+
 def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "") -> Layered:
     """Return the layered keys of an environment and a size, as a mapping.
 
@@ -121,17 +125,18 @@ def _short_form(args: Any, path: KeyPath) -> Layered:
 
 
 def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
-    """Return the upper value merged into the lower one, both at a path below a layer."""
-    if not isinstance(lower.value, dict) or not isinstance(upper.value, dict):
+    """Return the upper value merged into the lower one, both at a path below a layer; the result has no removals."""
+    if not isinstance(upper.value, dict):
         return upper
-    children = lower.children()
+    first = lower if isinstance(lower.value, dict) else Layered({}, upper.path)
+    children = first.children()
     for key, item in upper.children().items():
-        below = (*path, key)
         if takes_away(item.value, path):
             children.pop(key, None)
         else:
-            children[key] = merge(children[key], item, below) if key in children else item
-    return Layered({key: child.value for key, child in children.items()}, lower.path, children)
+            # Merged even if it is new, because it may contain removals itself.
+            children[key] = merge(children.get(key, _UNSET), item, (*path, key))
+    return Layered({key: child.value for key, child in children.items()}, first.path, children)
 
 
 def takes_away(value: Any, path: KeyPath) -> bool:

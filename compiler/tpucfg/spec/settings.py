@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.spec.layers import LAYERED, REMOVE, Layered, layer_paths, merge_layers
+from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
 from tpucfg.yamldoc.document import Document, KeyPath
 
 CapacityKind = Literal["on-demand", "spot", "flex-start", "reservation"]
@@ -150,8 +150,8 @@ def _trainer(document: Document, layers: Layered) -> Trainer:
 
 
 def _items(value: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
-    """Return the sorted items of a mapping in a value, without those that are null."""
-    return sorted((name, item) for name, item in (value.get(key) or {}).items() if item is not None)
+    """Return the sorted items of a mapping in a value."""
+    return sorted(value.get(key, {}).items())
 
 
 def _secret(variable: str, text: str) -> Secret:
@@ -164,7 +164,7 @@ def _secret(variable: str, text: str) -> Secret:
 
 
 def _args(document: Document, args: Mapping[str, Layered]) -> tuple[Arg, ...]:
-    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.items() if arg.value != REMOVE)
+    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.items())
 
 
 def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:

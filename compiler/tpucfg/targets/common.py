@@ -64,7 +64,7 @@ def unsupported_trainer_key(
     `{path}` in the texts stands for the path of the key.
     """
     for each in settings:
-        if (value := each.layers.find("trainer", key)) is not None and value.value is not None:
+        if value := each.layers.find("trainer", key):
             path = dotted(value.path)
             location = project.document.key_location(value.path)
             yield Finding.of("TPU051", message.format(path=path), location, help=fix.format(path=path))
