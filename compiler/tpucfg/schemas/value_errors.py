@@ -20,8 +20,6 @@ _TYPE_NAMES: Final = {
 }
 _SCHEMA_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _BOOLEANS: Final = {"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
-MAX_TYPES_WITH_EXAMPLE: Final = 2
-"""The types of a value, null apart, for which one example is a help: `capacity` is a word or a mapping."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 

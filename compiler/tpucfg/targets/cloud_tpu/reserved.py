@@ -31,7 +31,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
         "targets.cloud-tpu.network", "replace networkConfig, which it excludes", _NODE_API
     ),
     # The program.
-    **{f"{_NODE}.metadata.{key}": _PROGRAM for key in ("startup-script", "startup-script-url")},
+    f"{_NODE}.metadata.startup-script-url": _PROGRAM,
     **{f"{_NODE}.metadata.{key}": _END for key in ("shutdown-script", "shutdown-script-url")},
     f"{_NODE}.metadata.user-data": _PROGRAM._replace(source=_USER_DATA),
     f"{_NODE}.metadata.gce-container-declaration": _PROGRAM._replace(source=_CONTAINERS),
