@@ -25,6 +25,17 @@ class Capacity(NamedTuple):
     reservation: str | None = None
     """For a reservation: its name, or `projects/<project>/reservations/<name>`."""
 
+    @property
+    def reservation_project(self) -> str | None:
+        """The Google project that shares the reservation; None for one of the environment's own project."""
+        project, _, _ = (self.reservation or "").removeprefix("projects/").rpartition("/reservations/")
+        return project or None
+
+    @property
+    def reservation_name(self) -> str | None:
+        """The reservation's name alone; None for another kind of capacity."""
+        return self.reservation.rpartition("/")[2] if self.reservation else None
+
 
 class Secret(NamedTuple):
     """An environment variable whose value is in Secret Manager."""

@@ -1,10 +1,11 @@
 """Checks and request body helpers that several targets share."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.plan.job import Job
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id, job_name
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
@@ -159,6 +160,20 @@ def long_job_names(
             help=f"shorten the project's or the environment's name by {excess} characters",
             details=(f"the rule: {source}",),
         )
+
+
+def reservation_path(job: Job, collection: Literal["zones", "locations"]) -> str | None:
+    """Return the full name of a job's reservation, with the zone that the spec omits; None for other capacity.
+
+    Args:
+        job: The job, whose size has a zone: a reservation without one is TPU005.
+        collection: The word before the zone in the names of the target's API.
+    """
+    capacity = job.capacity
+    if capacity.reservation is None:
+        return None
+    project = capacity.reservation_project or job.environment.project
+    return f"projects/{project}/{collection}/{job.zone}/reservations/{capacity.reservation_name}"
 
 
 def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = False) -> Problem:

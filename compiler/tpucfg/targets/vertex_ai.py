@@ -18,6 +18,7 @@ from tpucfg.spec.settings import CapacityKind, Settings
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
+    reservation_path,
     service_problem,
     unsupported_machines,
     unsupported_sizes,
@@ -107,7 +108,7 @@ def request_body(job: Job) -> RequestBody:
 
 
 def _machine(job: Job) -> dict[str, Any]:
-    reservation = _reservation(job)
+    reservation = reservation_path(job, "zones")
     affinity = {
         "reservationAffinityType": "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
@@ -122,14 +123,6 @@ def _machine(job: Job) -> dict[str, Any]:
         tpuTopology=None if by_count else job.slice.topology,
         reservationAffinity=affinity if reservation else None,
     )
-
-
-def _reservation(job: Job) -> str | None:
-    """Return the reservation's full name, which has the zone."""
-    if (reservation := job.capacity.reservation) is None:
-        return None
-    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
-    return f"projects/{project or job.environment.project}/zones/{job.zone}/reservations/{name}"
 
 
 def _scheduling(job: Job) -> dict[str, Any]:

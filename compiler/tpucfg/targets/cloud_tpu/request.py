@@ -1,6 +1,6 @@
 """The request body of a job: a queued resource, whose hosts start the trainer's container when they boot.
 
-Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the message),
+Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the request body),
 https://cloud.google.com/tpu/docs/queued-resources (tiers and states).
 """
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.cloud_tpu.startup import startup_script
-from tpucfg.targets.common import without_empty
+from tpucfg.targets.common import reservation_path, without_empty
 from tpucfg.targets.interface import Origin, RequestBody
 
 NAME: Final = "cloud-tpu"
@@ -58,7 +58,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
 def request_body(job: Job) -> RequestBody:
     """Return the QueuedResource: one node for each slice."""
     node_spec = {"parent": parent(job), **_node_names(job), "node": _node(job)}
-    body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=_reservation(job))
+    body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=reservation_path(job, "locations"))
     # The spot tier is requested by an empty mapping, which `without_empty` would omit.
     return {**body, "spot": {}} if job.capacity.kind == "spot" else body
 
@@ -101,11 +101,3 @@ def _node(job: Job) -> dict[str, Any]:
 
 def _data_disk(disk: Mapping[str, Any]) -> dict[str, str]:
     return {"sourceDisk": disk["source"], "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY"}
-
-
-def _reservation(job: Job) -> str | None:
-    if (reservation := job.capacity.reservation) is None:
-        return None
-    # A shared reservation is projects/P/reservations/NAME, without the zone that the API expects in between.
-    project, _, name = reservation.removeprefix("projects/").rpartition("/reservations/")
-    return f"projects/{project or job.environment.project}/locations/{job.zone}/reservations/{name}"

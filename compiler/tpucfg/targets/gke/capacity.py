@@ -74,10 +74,9 @@ def _flex_start(job: Job) -> dict[str, str]:
 
 
 def _reservation(job: Job) -> dict[str, Any]:
-    *owner, name = (job.capacity.reservation or "").removeprefix("projects/").split("/reservations/")
     return {
-        RESERVATION_NAME: name,
-        RESERVATION_PROJECT: owner[0] if owner else None,
+        RESERVATION_NAME: job.capacity.reservation_name,
+        RESERVATION_PROJECT: job.capacity.reservation_project,
         RESERVATION_AFFINITY: "specific",
     }
 
