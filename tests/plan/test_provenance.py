@@ -6,7 +6,7 @@ import pytest
 
 from spec_factory import CATALOG, WITHOUT, project, spec
 from tpucfg.plan import ladder
-from tpucfg.plan.provenance import DERIVED, Reason, arg_reasons, derived_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons
 from tpucfg.plan.rung import rung_figures
 
 SPEC = spec(
@@ -155,12 +155,3 @@ def test_rules_have_public_sources() -> None:
     """The source of a reason is a public URL or a source of the catalog."""
     for reason in chain("v2-32", "learning_rate"):
         assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
-
-
-def test_an_argument_is_located_in_the_spec() -> None:
-    """The reason is located at the override, or else at the trainer's argument."""
-    project_ = project(SPEC)
-    for size, path in (("v2-8", ("trainer", "args")), ("v2-128", ("overrides", "v2-128", "args"))):
-        (reason,) = arg_reasons(project_, project_.settings["dev", size], "data_dir")
-        assert reason.location == project_.document.key_location((*path, "data_dir"))
-    assert list(arg_reasons(project_, project_.base, "nothing")) == []

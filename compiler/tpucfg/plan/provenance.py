@@ -8,7 +8,6 @@ from tpucfg.catalog import Slice
 from tpucfg.findings import Location
 from tpucfg.plan.rung import Rung, rung_figures
 from tpucfg.spec.project import Project
-from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
@@ -84,13 +83,6 @@ def derived_reasons(project: Project, tuned_on: Slice, rung: Rung, name: str) ->
         yield from figure_reasons(project, tuned_on, rung, "grad_accum")
     parts = f"{rung.batch_size} / ({rung.data_parallel} × {rung.grad_accum or 1})"
     yield Reason(f"examples of one replica at a time: {parts} = {_ratio_text(rung.micro_batch)}")
-
-
-def arg_reasons(project: Project, settings: Settings, flag: str) -> Iterator[Reason]:
-    """Yield the lines of the spec that set one of the program's own flags."""
-    for arg in settings.trainer.args:
-        if arg.key == flag:
-            yield _spec_line(project, arg.path)
 
 
 def _spec_line(project: Project, path: KeyPath) -> Reason:
