@@ -37,6 +37,7 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     ),
     ("gke", "v6e-16", {"trainer": ENV, "options": {"queue": "q"}, "environment": {"labels": {"a": "b"}}}),
     ("gke", "v6e-16x2", {"trainer": ENV, "capacity": {"reservation": "r"}}),
+    ("gke", "v6e-16x2", {"trainer": ENV, "options": {"queue": "q", "topology_aware": True}}),
     ("gke", "v5litepod-1", {"trainer": ENV}),
     (
         "gke",

@@ -182,7 +182,7 @@ class Machines(Simulation):
     def _docker(self, host: Host, arguments: list[str]) -> tuple[int, str]:
         container = host.container
         match arguments:
-            case ["pull" | "logs", *_]:
+            case ["info" | "pull" | "logs", *_]:
                 return 0, ""
             case ["container", "inspect", *_] if container is None:
                 return 1, "Error response from daemon: No such container: trainer\n"

@@ -84,13 +84,13 @@ def test_a_jobset_whose_restarts_all_count_is_bounded() -> None:
     [
         ("gke", {}, f"not bounded: {NO_DURATION}"),
         ("gke", {"restarts": 3}, f"not bounded: {NO_DURATION}"),
-        ("gke", {"max_run_duration": "12h"}, "at most $518.40: 12h × 16 chips × $2.70"),
-        ("vertex-ai", {"max_run_duration": "2d"}, "at most $2,073.60: 2d × 16 chips × $2.70"),
-        ("cloud-tpu", {"max_run_duration": "90m", "capacity": "spot"}, "at most $33.60: 90m × 16 chips × $1.40"),
+        ("gke", {"max_run_duration": "12h"}, "at most $518.40: 12h × 16 chips × $2.7"),
+        ("vertex-ai", {"max_run_duration": "2d"}, "at most $2,073.60: 2d × 16 chips × $2.7"),
+        ("cloud-tpu", {"max_run_duration": "90m", "capacity": "spot"}, "at most $33.60: 90m × 16 chips × $1.4"),
         (
             "gke",
             {"max_run_duration": "12h", "restarts": 1},
-            f"not bounded: {FREE_RESTARTS}; without any, at most $1,036.80: 12h × 2 attempts × 16 chips × $2.70",
+            f"not bounded: {FREE_RESTARTS}; without any, at most $1,036.80: 12h × 2 attempts × 16 chips × $2.7",
         ),
         (
             "gke",
@@ -108,7 +108,7 @@ def test_the_cost_has_its_factors(target: str, changes: dict[str, Any], text: st
 def test_every_slice_is_paid(size: str, chips: int, dollars: str) -> None:
     """Several slices have the chips of all of them."""
     for target in ("gke", "cloud-tpu"):
-        assert cost_of(target, size, max_run_duration="12h") == f"at most ${dollars}: 12h × {chips} chips × $2.70"
+        assert cost_of(target, size, max_run_duration="12h") == f"at most ${dollars}: 12h × {chips} chips × $2.7"
 
 
 def test_extra_cannot_set_a_limit() -> None:

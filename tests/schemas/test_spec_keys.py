@@ -39,7 +39,6 @@ CASES: list[tuple[str, Any, str]] = [
     ("targets__gke", {"reservation": "chat"}, "replace it by capacity: {reservation: chat} at the top of the file"),
     ("targets__vertex-ai", {"timeout": "86400s"}, f'replace it by max_run_duration: "86400s" {TRAINER}'),
     ("targets__vertex-ai", {"strategy": "SPOT"}, "replace it by capacity: spot at the top of the file"),
-    ("targets__vertex-ai", {"strategy": "FLEX_START"}, "replace it by capacity: flex-start at the top of the file"),
     ("targets__vertex-ai", {"strategy": "STANDARD"}, "replace it by capacity: on-demand at the top of the file"),
     ("environments__dev__targets", {"gke": {"spot": True}}, f"replace it by capacity: spot {DEV}"),
     ("overrides", {SIZE: {"targets": {"gke": {"spot": True}}}}, f"replace it by capacity: spot under overrides.{SIZE}"),
@@ -141,6 +140,18 @@ def test_a_reservation_of_an_api_loses_its_zone() -> None:
     finding = finding_with_id("TPU004", findings_of(text))
     line = "capacity: {reservation: projects/my-project/reservations/tpu}"
     assert finding.help == f"replace it by {line} at the top of the file"
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+def test_a_flexible_start_needs_a_duration_too() -> None:
+    """The replacement of FLEX_START is exact; the duration that this capacity needs is a finding of its own."""
+    vertex_ai = {"vertex-ai": {"strategy": "FLEX_START"}}
+    data = {**deepcopy(GKE), "targets": vertex_ai, "trainer": {"image": "a", "max_run_duration": "12h"}}
+    text = document(spec(**data))
+    finding = finding_with_id("TPU004", findings_of(text))
+    assert finding.help == "replace it by capacity: flex-start at the top of the file"
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()

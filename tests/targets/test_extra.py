@@ -197,3 +197,15 @@ def test_the_names_in_reserved_are_those_of_the_target(target: str) -> None:
         assert parts(body)[1]["containers"][0]["name"] == "trainer"
     settings = {reserved.key.split(".")[0] for reserved in target_named(target).RESERVED.values()}
     assert settings <= {"", "capacity", "environments", "name", "sizes", "targets", "trainer"}
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", [], {}, [5], [[]], [{}], [{"key": [5]}], [{"name": [5]}], {"a": {}}])
+@EVERY_JOB
+def test_no_value_raises_an_exception(target: str, size: str, changes: dict[str, Any], value: Any) -> None:
+    """A value of any type at any place of the message is merged or refused, and the target's values stay."""
+    job_, body = planned(target, size, **changes)
+    written = [leaf for leaf in leaves(body) if value_at(body, leaf) != {}]
+    for path in {leaf[:end] for leaf in leaves(body) for end in range(1, len(leaf) + 1)}:
+        if isinstance(path[-1], str):
+            result = merged(job_, body, extra_at(body, path, value))
+            assert all(value_at(result.body, leaf) == value_at(body, leaf) for leaf in written)

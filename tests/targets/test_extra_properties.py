@@ -52,7 +52,7 @@ DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
         r"spec\.replicatedJobs\[=\]\.template\.metadata\.annotations\.\[alpha\.jobset.*\]",
         r"spec\.replicatedJobs\[=\]\.template\.spec\.(activeDeadlineSeconds|backoffLimit.*|comple.*|managedBy|parallelism)",
         r"spec\.replicatedJobs\[=\]\.template\.spec\.(maxFailedIndexes|podFailurePolicy.*|ttlSecondsAfterFinished)",
-        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[(.*slice-topology|gke-gcsfuse/.*)\]",
+        r"spec\.replicatedJobs\[=\]\.template\.spec\.template\.metadata\.annotations\.\[(.*slice-topology|gke-gcsfuse/.*|kueue\.x-k8s\.io/podset-.*)\]",
         rf"{_POD}\.(activeDeadlineSeconds|hostNetwork|nodeName|resourceClaims.*|restartPolicy|serviceAccount.*)",
         rf"{_POD}\.priorityClassName",
         rf"{_POD}\.affinity\.nodeAffinity\..*\.matchFields.*",
@@ -118,6 +118,21 @@ def test_every_decided_field_is_refused_by_some_job() -> None:
             if merged(job_, body, field.extra).refusals:
                 matched |= {row for row in DECIDED[target] if re.fullmatch(row, field.name)}
     assert matched == {row for rows in DECIDED.values() for row in rows}
+
+
+def test_a_toleration_of_any_type_raises_no_exception() -> None:
+    """Values that the schema refuses reach the rules of `extra` first, which must not depend on their types."""
+    job_, body = planned("gke", "v6e-16")
+    for value in (["x"], {"a": 1}, 5, None, ""):
+        term = {"matchExpressions": [{"key": value, "operator": "In"}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        pod = {
+            "tolerations": [{"key": value}],
+            "affinity": {"nodeAffinity": required},
+            "containers": [{"name": "trainer", "volumeMounts": [{"name": "x", "mountPath": value}]}],
+        }
+        template = {"spec": {"template": {"spec": pod}}}
+        assert kept(merged(job_, body, {"spec": {"replicatedJobs": [{"name": "slice", "template": template}]}}), body)
 
 
 def test_settings_of_targets_are_free_until_they_are_set() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs import job
-from spec_factory import compiled, finding_with_id, missing_words, spec
+from spec_factory import CATALOG, compiled, finding_with_id, missing_words, spec
 from tpucfg.findings import Finding
 from tpucfg.targets import vertex_ai
 
@@ -136,3 +136,31 @@ def test_a_mount_of_several_environments_is_replaced_in_one() -> None:
     layer = {"mounts": {f"/gcs/{BUCKET}/data": None, right: "${bucket}/data"}}
     fixed = spec(trainer__mounts=mounts, environments__prod={**prod, "trainer": layer})
     assert not any(found.id == "TPU059" for found in compiled(fixed).findings)
+
+
+@pytest.mark.parametrize("source", ["${job_dir}", "${job_dir}/out"])
+def test_the_folder_of_a_job_is_no_mount(source: str) -> None:
+    """It changes with the run, which a fixed mount point cannot follow."""
+    finding = refusal(sizes=["v2-8"], trainer__mounts={f"/gcs/{BUCKET}/jobs/mnist/v2-8": source})
+    assert missing_words(finding, f"and pass {source} as a flag") == []
+
+
+@pytest.mark.parametrize(
+    ("size", "strategy", "refused"),
+    [
+        ("v3-8", "SPOT", False),
+        ("v3-32", "SPOT", True),
+        ("v6e-8", "SPOT", False),
+        ("v6e-16", "SPOT", True),
+        ("v3-8", "FLEX_START", True),
+        ("v6e-16", "FLEX_START", True),
+        ("v6e-16", "STANDARD", False),
+        ("v6e-16", "ON_DEMAND", False),
+    ],
+)
+def test_a_config_written_by_hand_is_judged_too(size: str, strategy: str, refused: bool) -> None:
+    """The rules of a config refuse what the table refuses, and name its pages."""
+    body = {**vertex_ai.request_body(job("vertex-ai", size)), "scheduling": {"strategy": strategy}}
+    problems = [*vertex_ai.rules(body, CATALOG)]
+    assert [problem.path for problem in problems] == ([("scheduling", "strategy")] if refused else [])
+    assert all("https://" in "".join(problem.details) for problem in problems)

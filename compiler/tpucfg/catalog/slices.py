@@ -87,7 +87,7 @@ class Refusal(NamedTuple):
 
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
-ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("gke-multislice",))
+ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
 OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
 SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from tpucfg.number_format import format_dollars, format_hours
+from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec.project import Prices
@@ -71,7 +71,7 @@ def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
         text = f"at most {format_hours(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
     else:
         dollars = format_dollars(limit.counted_hours * hourly)
-        text = f"at most ${dollars}: {factors} × ${format_dollars(hourly / chips)}"
+        text = f"at most ${dollars}: {factors} × ${format_number(hourly / chips)}"
     return f"not bounded: {limit.unbounded}; without any, {text}" if limit.unbounded else text
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
-from tpucfg.secret_names import is_secret_name, is_secret_value
 from tpucfg.spec.layers import present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc.document import Document, KeyPath, Node
@@ -23,6 +22,19 @@ _PAIR: Final = frozenset(("name", "value"))
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
 _BLANK: Final = "*"
+
+
+# secret_names is imported in use, as most specs do not pass the filter above.
+def _is_secret_name(name: str) -> bool:
+    from tpucfg.secret_names import is_secret_name
+
+    return is_secret_name(name)
+
+
+def _is_secret_value(text: str) -> bool:
+    from tpucfg.secret_names import is_secret_value
+
+    return is_secret_value(text, may_be_number=False)
 
 
 class Credential(NamedTuple):
@@ -66,7 +78,7 @@ def credentials_in(document: Document) -> Iterator[Credential]:
             node = document.node((*layer, *keys))
             for name in node.keys if node else ():
                 path: KeyPath = (*layer, *keys, name)
-                if is_secret_name(name) and (values := tuple(_secret_values(document, path))):
+                if _is_secret_name(name) and (values := tuple(_secret_values(document, path))):
                     yield Credential(path, layer, values)
 
 
@@ -125,7 +137,7 @@ def _is_credential(node: Node | None) -> bool:
     if node is None or node.value is None or isinstance(node.value, bool | dict | list):
         return False
     text = node.value if isinstance(node.value, str) else node.text
-    return not text.startswith("${") and is_secret_value(text, may_be_number=False)
+    return not text.startswith("${") and _is_secret_value(text)
 
 
 def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
@@ -139,7 +151,7 @@ def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
     elif isinstance(node.value, list):
         for child in children:
             yield from _secret_nodes(child, name)
-    elif name and is_secret_name(name) and _is_credential(node):
+    elif name and _is_secret_name(name) and _is_credential(node):
         yield node
 
 
@@ -154,7 +166,7 @@ def _hide(rows: list[str], node: Node) -> None:
 
 def _hidden_row(row: str) -> str:
     match = _ROW.match(row)
-    if match is None or not is_secret_name(match["name"]) or not is_secret_value(match["value"].strip("\"' ")):
+    if match is None or not _is_secret_name(match["name"]) or not _is_secret_value(match["value"].strip("\"' ")):
         return row
     return row[: match.start("value")] + _blank(match["value"])
 

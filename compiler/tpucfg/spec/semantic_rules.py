@@ -5,7 +5,6 @@ from typing import Final
 
 from tpucfg.findings import RULES, Finding
 from tpucfg.schemas import load_schema
-from tpucfg.schemas.spec_keys import key_advice
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
@@ -54,6 +53,9 @@ def _check_override_keys(document: Document) -> Iterator[Finding]:
 
 
 def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
+    # Imported here, as most specs have no unknown key.
+    from tpucfg.schemas.spec_keys import key_advice
+
     location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
     if key in {"train_steps", "train_tokens", "epochs"}:
         message = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from tpucfg.catalog import Slice
+from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id, job_name
 from tpucfg.schemas import Problem
@@ -34,7 +34,14 @@ def unsupported_sizes(
             f"{target} does not support {names}: {reason}",
             project.document.value_location(path),
             help=f"{move}leave {names} out",
+            # The sources are read only here, because most specs have no such size.
+            details=[f"see {Catalog().sources[source].url}" for source in _refusal_sources(refused_slices, target)],
         )
+
+
+def _refusal_sources(slices: Sequence[Slice], target: str) -> list[str]:
+    """Return the ids of the sources of several refusals, each once."""
+    return list(dict.fromkeys(source for slice_ in slices for source in slice_.refusals[target].sources))
 
 
 def _has_own_target(project: Project, environment: Environment) -> bool:

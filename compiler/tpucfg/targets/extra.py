@@ -12,10 +12,10 @@ left out of the result, if it
 
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches, origin_of, pattern_steps, spec_path
+from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches_step, origin_of, pattern_steps, spec_path
 from tpucfg.yamldoc.document import KeyPath
 
 _WHOLE: Final = ("*",)
@@ -80,23 +80,55 @@ class Merged(NamedTuple):
         return next((source for field, source in self.sources.items() if field[: len(path)] == path), None)
 
 
+_ENDS: Final = ((), ("**",))
+"""The rests of patterns that match at the current position."""
+_Row = TypeVar("_Row", Origin, Reserved)
+_Rows = tuple[tuple[tuple[str, ...], _Row], ...]
+"""The rows of a table whose patterns match a path so far, each with the rest of its pattern."""
+
+
 class _Position(NamedTuple):
     """The position of a value in the request body and in `extra`."""
 
+    origins: _Rows[Origin]
+    """The rows of ORIGINS; none in an item that `extra` adds to a list, as they describe the target's own items."""
+    reserved: _Rows[Reserved]
+    """The rows of RESERVED, which has the names of named items instead of their indices."""
     path: KeyPath = ()
     source: KeyPath = ()
-    names: tuple[str, ...] = ()
-    """The path with the names of named items instead of their indices, as RESERVED has it."""
-    is_in_new_item: bool = False
-    """True at and below an item that `extra` adds to a list: ORIGINS describes only the target's own items."""
 
     def child(self, key: str) -> "_Position":
-        return _Position((*self.path, key), (*self.source, key), (*self.names, key), self.is_in_new_item)
+        # A final `*` does not decide about new keys of a mapping such as the labels.
+        origins = _after(tuple(row for row in self.origins if row[0] != ("*",)), key)
+        reserved = _after(self.reserved, key)
+        return _Position(origins, reserved, (*self.path, key), (*self.source, key))
 
     def item(self, index: int, source: int, value: Any, *, is_new: bool) -> "_Position":
         name = value.get("name") if isinstance(value, dict) else None
-        names = (*self.names, name if isinstance(name, str) else str(index))
-        return _Position((*self.path, index), (*self.source, source), names, self.is_in_new_item or is_new)
+        origins = () if is_new else _after(self.origins, str(index))
+        reserved = _after(self.reserved, name if isinstance(name, str) else str(index))
+        return _Position(origins, reserved, (*self.path, index), (*self.source, source))
+
+
+def _rows(table: Mapping[str, _Row]) -> _Rows[_Row]:
+    return tuple((pattern_steps(pattern), row) for pattern, row in table.items())
+
+
+def _after(rows: _Rows[_Row], step: str) -> _Rows[_Row]:
+    """Return the rows that still match after one more step.
+
+    A mapping may have thousands of keys, so the patterns that do not lead to it are dropped once, on the way to it.
+    """
+    return tuple(
+        (rest if rest[0] == "**" else rest[1:], row)
+        for rest, row in rows
+        if rest and (rest[0] == "**" or matches_step(rest[0], step))
+    )
+
+
+def _reached(rows: _Rows[_Row]) -> Iterator[_Row]:
+    """Yield the rows whose whole pattern matches, in the order of the table."""
+    return (row for rest, row in rows if rest in _ENDS)
 
 
 def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]) -> Merged:
@@ -111,8 +143,8 @@ def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], rese
     extra = job.options.get("extra")
     if not extra:
         return Merged(body, {}, ())
-    merger = _Merger(job, body, origins, reserved)
-    merged = merger.mapping(body, extra, _Position())
+    merger = _Merger(job, body, origins)
+    merged = merger.mapping(body, extra, _Position(_rows(origins), _rows(reserved)))
     return Merged(merged, merger.sources, tuple(merger.refusals))
 
 
@@ -123,13 +155,10 @@ _LEFT_OUT: Final = object()
 class _Merger:
     """One merge, which collects the sources of added values and the refusals on its way through both values."""
 
-    def __init__(
-        self, job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]
-    ) -> None:
+    def __init__(self, job: Job, body: RequestBody, origins: Mapping[str, Origin]) -> None:
         self._job = job
         self._body = body
         self._origins = origins
-        self._reserved = reserved
         self.sources: dict[KeyPath, KeyPath] = {}
         self.refusals: list[Refusal] = []
 
@@ -189,12 +218,10 @@ class _Merger:
         return _LEFT_OUT if value and result in ({}, []) else result
 
     def _refusal(self, value: Any, at: _Position) -> Refusal | None:
-        for pattern, reserved in self._reserved.items():
-            if matches(pattern_steps(pattern), at.names) and reserved.applies(value, self._body):
+        for reserved in _reached(at.reserved):
+            if reserved.applies(value, self._body):
                 return self._overrides(reserved, at)
-        if at.is_in_new_item or _is_object_list(value):
-            return None
-        origin = _unused_origin(self._origins, value, at.path)
+        origin = None if _is_object_list(value) else _unused_origin(value, at.origins)
         return self._decided(at, [origin]) if origin else None
 
     def _replaces(self, value: Any, at: _Position) -> Refusal:
@@ -203,8 +230,9 @@ class _Merger:
 
     def _decided(self, at: _Position, origins: Sequence[Origin]) -> Refusal:
         keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
-        rules = [origin for origin in origins if origin.kind == "rule"]
-        reason, page = (rules[0].detail, rules[0].source) if rules else ("", "")
+        # With several origins, one rule is not the reason for the rest.
+        rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
+        reason, page = (rule.detail, rule.source) if rule else ("", "")
         return Refusal("TPU066", at.path, at.source, reason, keys, page)
 
     def _overrides(self, reserved: Reserved, at: _Position) -> Refusal:
@@ -246,18 +274,13 @@ def folder(path: Any) -> Any:
     return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
 
 
-def _unused_origin(origins: Mapping[str, Origin], value: Any, path: KeyPath) -> Origin | None:
+def _unused_origin(value: Any, rows: _Rows[Origin]) -> Origin | None:
     """Return the origin of a field that this job's request body does not have; None if `extra` may add the field."""
-    steps = [str(step) for step in path]
     # A list of texts, such as the arguments, has the origin of its items.
-    steps_of_item = [*steps, "0"] if isinstance(value, list) else steps
-    for pattern, origin in origins.items():
-        wanted = pattern_steps(pattern)
-        if matches(wanted, steps) or matches(wanted, steps_of_item):
-            # Any key may be added to a mapping such as the labels.
-            is_new_key = wanted[-1] == "*" and not isinstance(value, list)
-            is_free = origin.kind == "spec" and origin.detail.startswith(_FREE_WHEN_UNSET)
-            return None if is_new_key or is_free else origin
+    of_items = _after(rows, "0") if isinstance(value, list) else ()
+    for origin in (*_reached(rows), *_reached(of_items)):
+        is_free = origin.kind == "spec" and origin.detail.startswith(_FREE_WHEN_UNSET)
+        return None if is_free else origin
     return None
 
 

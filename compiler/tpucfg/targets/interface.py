@@ -182,7 +182,9 @@ def matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
     if pattern and pattern[-1] == "**":
         pattern = pattern[:-1]
         steps = steps[: len(pattern)]
-    return len(pattern) == len(steps) and all(
-        wanted == step or (wanted.endswith("*") and step.startswith(wanted[:-1]))
-        for wanted, step in zip(pattern, steps, strict=True)
-    )
+    return len(pattern) == len(steps) and all(map(matches_step, pattern, steps))
+
+
+def matches_step(wanted: str, step: str) -> bool:
+    """Return True if a step of a pattern other than `**` matches a step of a path."""
+    return wanted == step or (wanted.endswith("*") and step.startswith(wanted[:-1]))

@@ -11,9 +11,10 @@ from typing import Any, Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
+from tpucfg.plan.rules.capacity_table import capacity_verdict
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Settings
+from tpucfg.spec.settings import CapacityKind, Settings
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -36,6 +37,8 @@ _COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-co
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
 _REFERENCE: Final = re.compile(r"\$+(?=\()")
 """Dollar signs before a parenthesis, with which the service would read it as a reference."""
+_KINDS: Final[Mapping[str, CapacityKind]] = {"SPOT": "spot", "FLEX_START": "flex-start"}
+"""The strategies of `scheduling` that are a kind of capacity."""
 _BOOT_DISK_GB: Final = range(100, 64_001)
 
 ORIGINS: Final[Mapping[str, Origin]] = {
@@ -180,6 +183,20 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
             disk_path = (*path, "diskSpec", "bootDiskSizeGb")
             yield service_problem(disk_path, message, f"set {dotted(disk_path)} to {_BOOT_DISK_GB[0]} or more")
         yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
+        yield from _strategy_rules(body, pool.get("machineSpec", {}), catalog)
+
+
+def _strategy_rules(body: RequestBody, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+    """Yield the problem of a strategy that the service does not have for a slice."""
+    path, strategy = ("scheduling", "strategy"), body.get("scheduling", {}).get("strategy")
+    if (kind := _KINDS.get(str(strategy))) is None:
+        return
+    for slice_ in _slices_on_machine(str(spec.get("machineType")), str(spec.get("acceleratorType")), catalog):
+        row = capacity_verdict(NAME, slice_, kind)
+        if _shape_of(spec, slice_) == _shape(slice_) and row.level == "error":
+            message = f"{dotted(path)}: {strategy} on {slice_.size}: {row.text}"
+            details = tuple(f"see {url}" for url in row.sources)
+            yield Problem("TPU074", message, path, f"set {dotted(path)} to STANDARD", details=details)
 
 
 def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
@@ -197,7 +214,7 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         if field in spec and field not in fields:
             message = f"a slice of {machine} is chosen by {' and '.join(fields)}"
             yield service_problem((*path, field), message, f"delete {dotted((*path, field))}", at_key=True)
-    shape = tuple(str(spec[field]) if field in spec else None for field in fields)
+    shape = _shape_of(spec, slices[0])
     shapes = [_shape(slice_) for slice_ in slices]
     if shape not in shapes:
         field = next((field for field in fields if field not in spec), fields[-1])
@@ -206,6 +223,12 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         yield service_problem(
             (*path, field), f"{machine} is not offered with {shown}", _set_hint((*path, field), values)
         )
+
+
+def _shape_of(spec: Mapping[str, Any], slice_: Slice) -> tuple[str | None, ...]:
+    """Return the values by which a machine spec chooses among the sizes of the slice's machine."""
+    fields = ("acceleratorType", "acceleratorCount") if _by_count(slice_) else ("tpuTopology",)
+    return tuple(str(spec[field]) if field in spec else None for field in fields)
 
 
 def _set_hint(path: KeyPath, values: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ _RESTARTS: Final = "https://cloud.google.com/vertex-ai/docs/training/understandi
 _ENV: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar"
 _ROOT: Final = "/gcs/"
 """The folder in which the service shows every bucket that the job's account may read (_FUSE)."""
+_JOB_DIR: Final = "${job_dir}"
 _READER: Final = "roles/secretmanager.secretAccessor"
 
 
@@ -81,6 +82,9 @@ def _grant_command(secret: Secret, environment: Environment, account: str) -> st
 def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, mount: Mount) -> Iterator[Finding]:
     """Yield an error for a mount whose folder is not the one where the service shows the bucket."""
     settings = project.settings[environment.name, slice_.size]
+    if _JOB_DIR in mount.source:
+        yield _mounted_job_dir(project, environment, settings, mount)
+        return
     source = fill_placeholders(mount.source, _placeholder_values(project, environment, slice_)).rstrip("/")
     folder = _ROOT + source.removeprefix("gs://")
     if mount.path == folder:
@@ -93,6 +97,18 @@ def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, 
         f"{_NAME} cannot mount {mount.source} at {mount.path}: every bucket is below {_ROOT}, and this one at {folder}",
         project.document.key_location(path),
         help=f"{move}, and add to {dotted(own_path)}: {folder}: {mount.source}",
+        details=(f"see {_FUSE}",),
+    )
+
+
+def _mounted_job_dir(project: Project, environment: Environment, settings: Settings, mount: Mount) -> Finding:
+    """Return an error for a mount of the job's own folder: its path below the root is another one for each run."""
+    path = settings.source(("trainer", "mounts", mount.path))
+    return Finding.of(
+        "TPU059",
+        f"{_NAME} cannot mount {mount.source} at {mount.path}: below {_ROOT}, its folder changes with the size and run",
+        project.document.key_location(path),
+        help=f"{removal_hint(project, environment, path, 'mounts', mount.path)}, and pass {mount.source} as a flag",
         details=(f"see {_FUSE}",),
     )
 
@@ -113,6 +129,5 @@ def _placeholder_values(project: Project, environment: Environment, slice_: Slic
         env=environment.name,
         region=environment.region,
         bucket=bucket,
-        job_dir=f"{bucket}/jobs/{project.name}/{slice_.size}",
         size=slice_.size,
     )

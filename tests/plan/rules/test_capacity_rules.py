@@ -106,6 +106,35 @@ def test_a_capacity_of_one_size_is_judged_for_that_size() -> None:
     assert missing_words(finding, "set environments.dev.overrides.v3-32.capacity to on-demand") == []
 
 
+PLACE = {"project": "my-project-prod", "region": "europe-west4"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"capacity": "spot"}, "environments.prod.capacity"),
+        ({"environments__prod": {**PLACE, "target": "vertex-ai", "capacity": "spot"}}, "environments.prod.capacity"),
+        ({"overrides": {"v3-32": {"capacity": "spot"}}}, "environments.prod.overrides.v3-32.capacity"),
+        ({"capacity": "spot", "target": "vertex-ai"}, "capacity"),
+        (
+            {
+                "capacity": "spot",
+                "overrides": {"v3-32": {"capacity": {"reservation": "r"}}},
+                "sizes": ["v3-32", "v3-64"],
+            },
+            "capacity",
+        ),
+    ],
+)
+def test_the_fix_leaves_other_environments_alone(changes: dict[str, Any], path: str) -> None:
+    """Of two environments that share a layer, only the one whose service refuses is changed, if a layer can do so."""
+    environments = {"dev": {**PLACE, "project": "my-project-dev"}, "prod": {**PLACE, "target": "vertex-ai"}}
+    sizes = {"sizes": ["v3-32"], "training__tuned_on": "v3-32", "trainer__args": {"d": "${job_dir}"}}
+    data = spec(**{"target": "cloud-tpu", "environments": environments, **sizes, **changes})
+    finding = finding_with_id("TPU055", planned(data).findings)
+    assert finding.help == f"set {path} to on-demand"
+
+
 def test_a_selected_target_is_judged() -> None:
     """`--target` replaces the target of the environment."""
     data = spec(capacity="spot", sizes=["v2-32"], training__tuned_on="v2-32", trainer__args={"d": "${job_dir}"})
@@ -130,6 +159,12 @@ def test_flex_start_needs_a_duration(duration: str | None, fix: str | None) -> N
     limit = {"trainer__max_run_duration": duration} if duration else {}
     findings = capacity_findings("gke", "v6e-4", capacity="flex-start", **limit)
     assert [(finding.id, finding.help) for finding in findings] == ([("TPU057", fix)] if fix else [])
+
+
+def test_the_duration_is_asked_for_in_the_layer_of_the_capacity() -> None:
+    """A duration for the flex-start of one environment limits no run of another."""
+    (finding,) = capacity_findings("gke", "v6e-4", environments__dev__capacity="flex-start")
+    assert finding.help == "set environments.dev.trainer.max_run_duration to 12h"
 
 
 @pytest.mark.parametrize(("generation", "size"), [("v5e", "v5litepod-4"), ("v5p", "v5p-8"), ("v6e", "v6e-4")])

@@ -49,7 +49,8 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
     for job in jobs:
         for mount in job.mounts:
             bucket = "/".join(mount.source.split("/")[:3])
-            if bucket != f"gs://{job.bucket}":
+            # A source that is no bucket at all is TPU007.
+            if bucket.startswith("gs://") and bucket != f"gs://{job.bucket}":
                 path = job.settings.source(("trainer", "mounts", mount.path))
                 email = workload_account(project, job.environment, job.size)
                 members.setdefault((path, bucket), {})[f"serviceAccount:{email}"] = job.environment.name

@@ -38,24 +38,19 @@ class _Choice(NamedTuple):
     target: str
     slice: Slice
     settings: Settings
+    path: KeyPath
+    """The path of the layer that sets the capacity."""
+    row: CapacityRow
+    """The verdict of the table."""
 
     @property
     def kind(self) -> CapacityKind:
         return self.settings.capacity.kind
 
     @property
-    def path(self) -> KeyPath:
-        """The path of the layer that sets the capacity."""
-        return self.settings.source(("capacity",))
-
-    @property
     def has_class(self) -> bool:
         """True if a compute class of GKE decides how nodes are bought."""
-        return self.target == "gke" and bool(self.settings.targets.get("gke", {}).get("compute_class"))
-
-    @property
-    def row(self) -> CapacityRow:
-        return capacity_verdict(self.target, self.slice, self.kind)
+        return _class_of(self.target, self.settings) is not None
 
 
 def capacity_findings(
@@ -73,10 +68,20 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target
     for environment, sizes in selected:
         name = target or environment.target
         for size in sizes:
+            settings = project.settings[environment.name, size]
+            # No rule is about the default, on-demand without a class; most specs have no other capacity.
+            if settings.capacity.kind == "on-demand" and not _class_of(name, settings):
+                continue
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
             if slice_ and name in slice_.targets:
-                yield _Choice(environment, name, slice_, project.settings[environment.name, size])
+                row = capacity_verdict(name, slice_, settings.capacity.kind)
+                yield _Choice(environment, name, slice_, settings, settings.source(("capacity",)), row)
+
+
+def _class_of(target: str, settings: Settings) -> str | None:
+    """Return the compute class of GKE that decides how nodes are bought; None if there is none."""
+    return settings.targets.get("gke", {}).get("compute_class") if target == "gke" else None
 
 
 def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> Iterator[list[_Choice]]:
@@ -99,7 +104,8 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
     for group in _grouped(open_, lambda choice: choice.row):
         row, kind = group[0].row, group[0].kind
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
-        hint = f"set {dotted(group[0].path)} to on-demand, or allow TPU056 with what you know"
+        edit_path = _edit_path(project, choices, group)
+        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, group[0].path, hint, _sources(row))
 
 
@@ -115,12 +121,27 @@ def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
 def _refusal(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> Finding:
     first, row = group[0], group[0].row
     message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
-    hint = f"set {dotted(first.path)} to on-demand"
-    same_path = [choice for choice in choices if choice.path == first.path]
-    if len(group) == 1 and len(same_path) > 1:
-        own_path = (*first.environment.path, "overrides", first.slice.size, "capacity")
-        hint = f"set {dotted(own_path)} to on-demand"
+    hint = f"set {dotted(_edit_path(project, choices, group))} to on-demand"
     return _finding(project, "TPU055", message, first.path, hint, (*_sources(row), *_other_targets(group)))
+
+
+def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> KeyPath:
+    """Return the path to set another capacity at, which leaves the capacity of other sizes and environments alone."""
+    first, environment = group[0], group[0].environment
+    same_layer = [choice for choice in choices if choice.path == first.path]
+    own = [choice for choice in same_layer if choice.environment.name == environment.name]
+    if any(choice.environment.name != environment.name for choice in group):
+        return first.path
+    if len(group) == 1 and len(own) > 1:
+        return (*environment.path, "overrides", first.slice.size, "capacity")
+    if len(own) == len(same_layer):
+        return first.path
+    if first.path[0] == "overrides":
+        return (*environment.path, *first.path)
+    # A size's override would be an error beside a capacity of the environment.
+    overrides = project.document.data.get("overrides", {})
+    is_free = not any("capacity" in overrides.get(size, {}) for size in environment.sizes)
+    return (*environment.path, "capacity") if is_free else first.path
 
 
 def _other_targets(group: Sequence[_Choice]) -> Iterator[str]:
@@ -159,7 +180,8 @@ def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[
         environment, zones = group[0].environment, FLEX_START_ZONES[group[0].slice.generation]
         message = f"GKE's page on flex-start does not list {environment.region} for {_sizes(group)}"
         details = (f"it lists {listed(zones, last=' and ')}: {GKE_FLEX}",)
-        hint = f"set {dotted(group[0].path)} to on-demand, or allow TPU056 with what you know"
+        edit_path = _edit_path(project, choices, group)
+        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, group[0].path, hint, details)
 
 
@@ -179,7 +201,9 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
         path = choice.settings.source(("trainer", "max_run_duration"))
         if duration is None:
             message = "capacity flex-start needs trainer.max_run_duration: the machines are lent for that time"
-            yield _finding(project, "TPU057", message, choice.path, "set trainer.max_run_duration to 12h", details)
+            # In the layer of the capacity, so that it limits no other run.
+            own_path = (*choice.path[:-1], "trainer", "max_run_duration")
+            yield _finding(project, "TPU057", message, choice.path, f"set {dotted(own_path)} to 12h", details)
         elif duration.seconds not in FLEX_START_SECONDS:
             message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
             limit = "10m" if duration.seconds < FLEX_START_SECONDS[0] else "7d"

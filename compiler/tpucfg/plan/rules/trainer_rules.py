@@ -105,9 +105,9 @@ def _unknown_generations(project: Project, catalog: Catalog, settings: Settings)
 def unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield a warning for each generation with flags that no job has: a rung was removed, or the name is wrong."""
     used: dict[KeyPath, bool] = {}
-    for (environment, size), settings in project.settings.items():
-        slice_ = catalog.find(size)
-        if not environment or slice_ is None:
+    for (_, size), settings in project.settings.items():
+        # Without flags, the catalog is not asked: an unknown size makes it load every generation.
+        if not size or not settings.trainer.xla_flags or (slice_ := catalog.find(size)) is None:
             continue
         for generation in settings.trainer.xla_flags:
             path = settings.source((*_XLA_FLAGS, generation))

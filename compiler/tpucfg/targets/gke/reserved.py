@@ -87,7 +87,8 @@ _CHIPS: Final = ("[google.com/tpu]", "[cloud-tpus.google.com/*]")
 
 def _tolerates_other_capacity(toleration: Any, _: RequestBody) -> bool:
     # A toleration without a key tolerates every taint.
-    return isinstance(toleration, dict) and (not toleration.get("key") or toleration["key"] in _TAINTS)
+    key = toleration.get("key") if isinstance(toleration, dict) else None
+    return not key or (isinstance(key, str) and key in _TAINTS)
 
 
 def _chooses_nodes(label: Any, _: RequestBody) -> bool:
