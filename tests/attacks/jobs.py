@@ -272,12 +272,6 @@ ATTACKS: Final = (
         "would run a program while the host shuts down",
         base=together(CLOUD_TPU, ONE_SIZE),
     ),
-    refused(
-        "network-of-the-host",
-        options("gke", extra=pod(hostNetwork=True)),
-        "would run the program as the account of its node",
-        base=GKE,
-    ),
     attack(
         "keys-to-the-hosts",
         options(

@@ -93,7 +93,7 @@ def test_the_end_and_its_cost_are_printed(chat: Run) -> None:
     """Before a job starts, its capacity and the most that it can cost are known."""
     printed = chat("submit", "--env", "dev", "--size", "v5litepod-16", "--target", "cloud-tpu").stdout
     assert "# capacity: spot" in printed
-    assert "at most $115.20: 12h × 16 chips × $0.60" in printed
+    assert "at most $115.20: 12h × 16 chips × $0.6" in printed
 
 
 def test_the_differences_are_those_of_the_layers(chat: Run, tmp_path: Path) -> None:

@@ -82,3 +82,13 @@ def test_a_mapping_names_all_its_layers() -> None:
         "environments.dev.trainer.env, set in environments.dev",
         f"{OWN}.trainer.env, set in {OWN}",
     ]
+
+
+def test_an_argument_is_located_in_the_layer_that_sets_it() -> None:
+    """The short form `args` of a size is a layer of the program's args."""
+    data = spec(trainer__args={"data_dir": "a"}, overrides={"v2-32": {"args": {"data_dir": "b"}}})
+    expected = [
+        "overrides.v2-32.args.data_dir: b, set in overrides.v2-32",
+        "trainer.args.data_dir: a, which overrides.v2-32 overrides",
+    ]
+    assert texts(("trainer", "args", "data_dir"), data=data) == expected

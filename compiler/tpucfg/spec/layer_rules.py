@@ -105,7 +105,7 @@ def _check_effects(document: Document) -> Iterator[Finding]:
             # A part has an effect if it changes the settings of one job.
             known = parts.get(part.path, part)
             parts[part.path] = part._replace(effect=part.effect or known.effect)
-    idle = {path: part for path, part in parts.items() if not part.effect and not _is_size_capacity(path)}
+    idle = {path: part for path, part in parts.items() if not part.effect and not _is_of_dispute(document, path)}
     misspelled = {path for path, part in idle.items() if part.removes and part.setting[:-1] in _ENTRIES}
     for path in misspelled:
         yield _removal_of_nothing(document, parts[path])
@@ -123,9 +123,11 @@ def _removal_of_nothing(document: Document, part: _Part) -> Finding:
     return Finding.of("TPU015", message, document.key_location(part.path), help=hint)
 
 
-def _is_size_capacity(path: KeyPath) -> bool:
-    """Return True for the capacity of a size: where it changes nothing beside an environment's, that is TPU014."""
-    return path[0] == "overrides" and path[2:3] == ("capacity",)
+def _is_of_dispute(document: Document, path: KeyPath) -> bool:
+    """Return True for a capacity of a size that takes part in TPU014, or settles it."""
+    if path[:1] == ("overrides",):
+        return path[2:] == ("capacity",)
+    return path[2:3] == ("overrides",) and path[4:] == ("capacity",) and document.node(path[2:]) is not None
 
 
 def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:

@@ -37,6 +37,10 @@ def test_removed_environment_keeps_its_stack() -> None:
     ]
     assert len(statements(two, None)) == 2
     assert statements(spec(), two) == ["prod: new environment on vertex-ai in us-central1 with sizes v2-8, v2-32"]
+    spot = {"project": "p-prod-1", "region": "us-central1", "target": "cloud-tpu", "capacity": "spot"}
+    assert statements(spec(), spec(environments={**SPEC["environments"], "prod": spot})) == [
+        "prod: new environment on cloud-tpu in us-central1 with sizes v2-8, v2-32 and capacity spot"
+    ]
 
 
 def test_removed_protected_environment_is_destructive() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from spec_changes import impact, statements
 from spec_factory import spec
+from tpucfg.review.changes.statements import Risk
 
 
 def test_allowed_error_is_reported_as_an_error() -> None:
@@ -46,6 +47,12 @@ def test_allowed_error_is_reported_as_an_error() -> None:
             "prices changed: v2-8 4.5 → 5, v2-32 – → 24",
             "prices changed",
         ),
+        (
+            {"prices": {"v2": 1.5, "v3": 2}},
+            {"prices": {"v2": {"on-demand": 1.5, "spot": 0.5}, "v3": 3}},
+            "prices changed: v2 spot 1.5 → 0.5, v2 flex-start 1.5 → –, v2 reservation 1.5 → –, v3 2 → 3",
+            "prices changed",
+        ),
     ],
 )
 def test_gate_and_prices_are_reported(
@@ -56,3 +63,13 @@ def test_gate_and_prices_are_reported(
 
     assert located.plain == statement
     assert located.statement.headline == headline
+
+
+@pytest.mark.parametrize(
+    ("spot", "risk"), [(0.6, Risk.NONE), (0.4, Risk.CAUTION), (None, Risk.CAUTION)], ids=["higher", "lower", "removed"]
+)
+def test_a_lower_price_of_one_capacity_is_a_caution(spot: float | None, risk: Risk) -> None:
+    """With a lower price, or without one, jobs of that capacity look cheaper than they are."""
+    after = {"on-demand": 1.5} | ({} if spot is None else {"spot": spot})
+    (located,) = impact(spec(prices={"v2": {"on-demand": 1.5, "spot": 0.5}}), spec(prices={"v2": after})).statements
+    assert located.statement.risk is risk

@@ -47,12 +47,22 @@ def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
 def _added(project: Project, environment: Environment, *, is_first_spec: bool) -> Statement:
     if not is_first_spec:
         sizes = listed(environment.sizes, _MAX_SIZES)
-        return Statement("new environment on {} in {} with sizes {}", (environment.target, environment.region, sizes))
+        values = (environment.target, environment.region, sizes)
+        if kinds := _special_capacities(project, environment):
+            return Statement("new environment on {} in {} with sizes {} and capacity {}", (*values, kinds))
+        return Statement("new environment on {} in {} with sizes {}", values)
     # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
     trainers = [project.settings[environment.name, size].trainer for size in environment.sizes]
     programs = dict.fromkeys(each.image or each.package or each.module or _UNSET for each in trainers)
     values = (listed(tuple(programs), _MAX_SIZES, last=" and "), environment.project, bucket_of(project, environment))
     return Statement("new: jobs run {} in the project {} with the bucket {}", values)
+
+
+def _special_capacities(project: Project, environment: Environment) -> str:
+    """Return the capacities of the rungs; nothing if all of them are on demand."""
+    settings = [project.settings[environment.name, size] for size in environment.sizes]
+    kinds = dict.fromkeys(item.capacity.kind for item in settings)
+    return "" if [*kinds] == ["on-demand"] else listed([*kinds])
 
 
 def _removed(environment: Environment) -> Statement:

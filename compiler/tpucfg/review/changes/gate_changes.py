@@ -1,13 +1,14 @@
 """Changes to `allow`, `allow_drift`, `gate` and `prices`, which no config contains."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import RULES, Finding, errors
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.spec.project import Gate, Number, Prices, Project
+from tpucfg.spec.settings import CapacityKind
 from tpucfg.text_format import listed
 
 _LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
@@ -15,6 +16,7 @@ _LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
 _STRICTER: Final = ": the gate is stricter"
 _UNSET: Final = "none"
 _NO_PRICE: Final = "–"
+_CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
 
 
 def allowance_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[Statement]:
@@ -77,7 +79,7 @@ def gate_statements(before: Project, after: Project) -> Iterator[Statement]:
         conditions = [f"{key} {value}" for key, value in after.gate._asdict().items() if value is not None]
         template = "{} added: rungs now need a passing result ({})"
         yield Statement(template, ("gate", listed(conditions)), headline="gate added")
-    yield from _prices_changed(_by_name(before.prices), _by_name(after.prices))
+    yield from _prices_changed(before.prices, after.prices)
 
 
 def _gate_changed(before: Gate, after: Gate) -> Iterator[Statement]:
@@ -96,26 +98,30 @@ def _strictness(key: str, old: object, new: object) -> str:
     return _STRICTER if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"
 
 
-def _by_name(prices: Prices) -> Mapping[str, Number]:
-    """Return the prices by the name of the generation, with the capacity if the generation has several prices."""
-    return {
-        generation if len(set(by_capacity.values())) == 1 else f"{generation} {kind}": price
-        for generation, by_capacity in prices.items()
-        for kind, price in by_capacity.items()
+def _prices_changed(before: Prices, after: Prices) -> Iterator[Statement]:
+    pairs = {
+        generation: {
+            kind: (before.get(generation, {}).get(kind), after.get(generation, {}).get(kind)) for kind in _CAPACITIES
+        }
+        for generation in {**before, **after}
     }
-
-
-def _prices_changed(before: Mapping[str, Number], after: Mapping[str, Number]) -> Iterator[Statement]:
-    changes = [
-        f"{name} {_price(before.get(name))} → {_price(after.get(name))}"
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-    ]
-    if changes:
+    if changes := [change for generation, by_kind in pairs.items() for change in _price_changes(generation, by_kind)]:
         # With a lower price, or none, everything looks cheaper.
-        is_lower = any(name not in after or after[name].value < price.value for name, price in before.items())
+        known = [pair for by_kind in pairs.values() for pair in by_kind.values()]
+        is_lower = any(old and (new is None or new.value < old.value) for old, new in known)
         risk = Risk.CAUTION if is_lower else Risk.NONE
         yield Statement("{} changed: {}", ("prices", listed(changes)), risk, headline="prices changed")
+
+
+def _price_changes(
+    generation: str, by_kind: Mapping[CapacityKind, tuple[Number | None, Number | None]]
+) -> Iterator[str]:
+    """Yield one text for a generation if all its capacities change equally, and else one for each that changes."""
+    if len(set(by_kind.values())) == 1:
+        by_name = {generation: next(iter(by_kind.values()))}
+    else:
+        by_name = {f"{generation} {kind}": pair for kind, pair in by_kind.items()}
+    yield from (f"{name} {_price(old)} → {_price(new)}" for name, (old, new) in by_name.items() if old != new)
 
 
 def _price(price: Number | None) -> str:

@@ -121,6 +121,17 @@ def test_length_in_epochs_has_no_cost() -> None:
     assert amounts(changes)["usd_per_hour"] == (40, 8)
 
 
+def test_another_capacity_has_another_price() -> None:
+    """A job that moves from spot to on-demand costs more, by the prices of both, even if the change removes one."""
+    prices = {"v2": {"on-demand": 2, "spot": 0.5}}
+    sizes = {"target": "cloud-tpu", "sizes": ["v2-8"]}
+    spot = spec(**sizes, prices=prices, capacity="spot")
+
+    assert amounts(costs(spot, spec(**sizes, prices=prices), RECORDED))["usd_per_hour"] == (2, 8)
+    without_spot = {"v2": {"on-demand": 2}}
+    assert amounts(costs(spot, spec(**sizes, prices=without_spot), RECORDED))["usd_per_hour"] == (2, 8)
+
+
 def test_length_limit_bounds_the_cost() -> None:
     """A limit that is removed is a caution, and so is one that ends a run early."""
     bounded, shorter = (spec(**PRICED, trainer__max_run_duration=limit) for limit in ("2h", "30m"))

@@ -93,8 +93,7 @@ def compute_costs(
     if after.project is None:
         return NO_COSTS
     ladders = _ladders((before, after))
-    # A price that the change removes is still the best that is known.
-    prices = {**(before.project.prices if before.project else {}), **after.project.prices}
+    prices = _best_known_prices(before.project.prices if before.project else {}, after.project.prices)
     throughputs = judged_throughputs(ladders, *records)
     old, new = (_run_costs(revision, prices, throughputs) for revision in (before, after))
     rows = tuple(_rows(before, after, old, new))
@@ -105,6 +104,11 @@ def compute_costs(
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
         unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )
+
+
+def _best_known_prices(before: Prices, after: Prices) -> Prices:
+    """Return the prices after the change; one that it removes is still the best that is known."""
+    return {name: {**before.get(name, {}), **after.get(name, {})} for name in {**before, **after}}
 
 
 def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Slice]]:
