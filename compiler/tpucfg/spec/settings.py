@@ -132,14 +132,9 @@ def _settings_of(document: Document, layers: Layered) -> Settings:
     return Settings(
         capacity=_capacity(data.get("capacity")),
         trainer=_trainer(document, layers),
-        targets={target: _without_nulls(options) for target, options in sorted(data.get("targets", {}).items())},
+        targets=sorted_keys(data.get("targets", {})),
         layers=layers,
     )
-
-
-def _without_nulls(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a target without those that are null, which means unset."""
-    return {key: sorted_keys(value) for key, value in sorted(options.items()) if value is not None}
 
 
 def _capacity(value: Any) -> Capacity:
