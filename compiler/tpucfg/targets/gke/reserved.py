@@ -9,23 +9,37 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.targets.extra import folder
+from tpucfg.targets.gke.labels import (
+    ACCELERATOR,
+    CHIPS,
+    COMPUTE_CLASS,
+    FLEX_START,
+    INSTANCE,
+    JOBSET,
+    MAX_EXEC_TIME,
+    MAX_RUN_DURATION,
+    RESERVATION_AFFINITY,
+    RESERVATION_NAME,
+    RESERVATION_PROJECT,
+    SLICE_TOPOLOGY,
+    SPOT,
+    TOPOLOGY,
+    TPUS,
+)
 from tpucfg.targets.interface import RequestBody, Reserved
 from tpucfg.targets.reserved_variables import reserved_variables
 
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
 _JOB_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/"
-_JOBSET_API: Final = "https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/"
 _NODES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 _IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity"
-_TPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
 _KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
 _EXCLUSIVE: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go"
-
 _CONTROLLER: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/controllers/jobset_controller.go"
 
-_JOBSET: Final = "spec.replicatedJobs"
-_TEMPLATE: Final = f"{_JOBSET}.slice.template"
+_SLICES: Final = "spec.replicatedJobs"
+_TEMPLATE: Final = f"{_SLICES}.slice.template"
 _JOB: Final = f"{_TEMPLATE}.spec"
 _POD_TEMPLATE: Final = f"{_JOB}.template"
 _POD: Final = f"{_POD_TEMPLATE}.spec"
@@ -37,28 +51,28 @@ _REGION, _CLASS = "environments.<env>.region", "targets.gke.compute_class"
 _NODE_LABELS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
-            "cloud.google.com/gke-spot",
+            SPOT,
             "cloud.google.com/gke-preemptible",
-            "cloud.google.com/gke-flex-start",
+            FLEX_START,
             "cloud.google.com/gke-provisioning",
             "cloud.google.com/gke-queued",
-            "cloud.google.com/reservation-affinity",
+            RESERVATION_AFFINITY,
             "cloud.google.com/reservation-blocks",
-            "cloud.google.com/reservation-name",
-            "cloud.google.com/reservation-project",
+            RESERVATION_NAME,
+            RESERVATION_PROJECT,
             "cloud.google.com/reservation-subblocks",
         ),
         _CAPACITY,
     ),
-    "cloud.google.com/compute-class": _CLASS,
-    "cloud.google.com/gke-max-run-duration-seconds": _DEADLINE,
+    COMPUTE_CLASS: _CLASS,
+    MAX_RUN_DURATION: _DEADLINE,
     **dict.fromkeys(
         (
             "beta.kubernetes.io/instance-type",
-            "cloud.google.com/gke-tpu-accelerator",
-            "cloud.google.com/gke-tpu-topology",
+            ACCELERATOR,
+            TOPOLOGY,
             "cloud.google.com/machine-family",
-            "node.kubernetes.io/instance-type",
+            INSTANCE,
         ),
         _SIZES,
     ),
@@ -81,7 +95,7 @@ _TERMS: Final = (
     f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*",
     f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution.*.preference",
 )
-_CHIPS: Final = ("[google.com/tpu]", "[cloud-tpus.google.com/*]")
+_CHIPS: Final = (f"[{CHIPS}]", "[cloud-tpus.google.com/*]")
 """The resource that counts chips, and those by which pods asked for TPUs before node pools had them."""
 
 
@@ -109,10 +123,10 @@ def _hides_a_mount(mount: Any, body: RequestBody) -> bool:
 
 
 _ELSEWHERE: Final = Reserved(
-    "environments.<env>.kube_context", "hand the job to a controller that may run it elsewhere", _JOBSET_API
+    "environments.<env>.kube_context", "hand the job to a controller that may run it elsewhere", JOBSET
 )
 _PLACES: Final = "choose other nodes"
-_MORE_CHIPS: Final = Reserved(_SIZES, "ask for chips that the plan does not count", _TPUS, adds_machines=True)
+_MORE_CHIPS: Final = Reserved(_SIZES, "ask for chips that the plan does not count", TPUS, adds_machines=True)
 _DEVICES: Final = Reserved(_SIZES, "claim devices that the plan does not count", _POD_API, adds_machines=True)
 _RESTARTED: Final = Reserved(_RESTARTS, "change when and how often the program is started again", _JOB_API)
 _ENDED: Final = Reserved(_DEADLINE, "set another deadline", _JOB_API)
@@ -128,7 +142,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
         "targets.gke.service_account", "run the program as the account of its node", _IDENTITY, _is_not_false
     ),
     # Machines, chips and slices.
-    f"{_JOBSET}.*": Reserved(_SIZES, "add machines that the plan does not count", _JOBSET_API, adds_machines=True),
+    f"{_SLICES}.*": Reserved(_SIZES, "add machines that the plan does not count", JOBSET, adds_machines=True),
     **{
         f"{_POD}.{path}.{chips}": _MORE_CHIPS
         for path in ("containers.*.resources.*", "initContainers.*.resources.*", "resources.*", "overhead")
@@ -138,8 +152,8 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     f"{_POD}.resources.claims.**": _DEVICES,
     f"{_POD}.containers.*.resources.claims.**": _DEVICES,
     f"{_POD}.initContainers.*.resources.claims.**": _DEVICES,
-    f"{_POD_TEMPLATE}.metadata.annotations.[cloud.google.com/gke-tpu-slice-topology]": Reserved(
-        _SIZES, "give the slice another topology", _TPUS
+    f"{_POD_TEMPLATE}.metadata.annotations.[{SLICE_TOPOLOGY}]": Reserved(
+        _SIZES, "give the slice another topology", TPUS
     ),
     **{
         f"{path}metadata.annotations.[alpha.jobset.sigs.k8s.io/{name}]": Reserved(_SIZES, effect, _EXCLUSIVE)
@@ -167,7 +181,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     ),
     **reserved_variables(f"{_TRAINER}.env", "gke"),
     # Restarts and the end.
-    "spec.failurePolicy.rules.**": _RESTARTED._replace(source=_JOBSET_API),
+    "spec.failurePolicy.rules.**": _RESTARTED._replace(source=JOBSET),
     f"{_JOB}.backoffLimitPerIndex": _RESTARTED,
     f"{_JOB}.maxFailedIndexes": _RESTARTED,
     f"{_JOB}.podFailurePolicy.**": _RESTARTED,
@@ -178,7 +192,7 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     ),
     f"{_JOB}.activeDeadlineSeconds": _ENDED,
     f"{_POD}.activeDeadlineSeconds": _ENDED._replace(source=_POD_API),
-    "metadata.labels.[kueue.x-k8s.io/max-exec-time-seconds]": _ENDED._replace(source=_KUEUE),
+    f"metadata.labels.[{MAX_EXEC_TIME}]": _ENDED._replace(source=_KUEUE),
     "metadata.annotations.[provreq.kueue.x-k8s.io/maxRunDurationSeconds]": _ENDED._replace(source=_KUEUE),
 }
 """See `Target.RESERVED`."""
