@@ -59,8 +59,8 @@ def identities(project: Project, environment: Environment) -> tuple[Identity, ..
     for identity in (_identity(project, environment, size) for size in environment.sizes):
         key = identity.email, identity.kubernetes
         merged[key] = _union(merged[key], identity) if key in merged else identity
-    is_first = (first.email, first.kubernetes).__eq__
-    return tuple(merged[key] for key in sorted(merged, key=lambda key: not is_first(key)))
+    first_key = first.email, first.kubernetes
+    return tuple(merged[key] for key in sorted(merged, key=lambda key: key != first_key))
 
 
 def _identity(project: Project, environment: Environment, size: str) -> Identity:

@@ -1,5 +1,6 @@
-"""Meanings of the settings that are counted in steps, by the names that common training programs give them."""
+"""Meanings of settings and flags, by the names that common training programs give them."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +17,14 @@ CHECKPOINT_WORDS: Final = ("checkpoint", "ckpt")
 (https://www.tensorflow.org/versions/r2.5/api_docs/python/tf/estimator/RunConfig), `checkpoint_period` of MaxText
 (https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml), `ckpt_steps` of Big Vision
 (https://github.com/google-research/big_vision/blob/main/big_vision/train.py)."""
+
+_SAVING_WORDS: Final = frozenset(("checkpoint", "checkpoints", "checkpointing", "ckpt", "ckpts", "save", "saves"))
+"""Words of a name, between other characters than letters, that show that a program writes checkpoints."""
+
+
+def shows_checkpoints(key: str) -> bool:
+    """Return True if the name of a setting, a flag or a variable shows that the program writes checkpoints."""
+    return not _SAVING_WORDS.isdisjoint(re.split("[^a-z]+", key.lower()))
 
 
 def is_checkpoint_interval(key: str) -> bool:

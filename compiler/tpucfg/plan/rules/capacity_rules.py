@@ -1,6 +1,5 @@
 """Rules about capacity: what the target refuses, what Google's pages leave open, and what a kind of capacity needs."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ from tpucfg.plan.rules.capacity_table import (
     capacity_verdict,
 )
 from tpucfg.plan.selection import SelectedSizes
+from tpucfg.plan.step_names import shows_checkpoints
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import CapacityKind, Settings
 from tpucfg.text_format import dotted, listed
@@ -26,8 +26,6 @@ FLEX_START_SECONDS: Final = range(600, 604_801)
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
-_CHECKPOINT_WORDS: Final = frozenset(("checkpoint", "checkpoints", "checkpointing", "ckpt", "ckpts", "save", "saves"))
-"""Words of the name of a flag or a figure by which a program is known to write checkpoints."""
 _JOB_DIR: Final = "${job_dir}"
 
 
@@ -235,9 +233,7 @@ def _writes_checkpoints(project: Project, settings: Settings) -> bool:
     names = (*project.training.steps, *(arg.key for arg in trainer.args), *(key for key, _ in trainer.env))
     texts = [text for arg in trainer.args for text in arg.values if text]
     texts += [text for _, text in trainer.env] + [mount.source for mount in trainer.mounts]
-    return any(_CHECKPOINT_WORDS & {*re.split("[^a-z]+", name.lower())} for name in names) or any(
-        _JOB_DIR in text for text in texts
-    )
+    return any(map(shows_checkpoints, names)) or any(_JOB_DIR in text for text in texts)
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
