@@ -1,6 +1,6 @@
 """Merge the layers of a spec: the settings of one environment and size, each with the path that it comes from.
 
-Layered keys may stand at the top of the spec, in an environment, in a size's override and in a size's override within
+Layered keys can be set at the top of the spec, in an environment, in a size's override and in a size's override within
 an environment; the later in this order wins. Mappings merge key by key, and null takes a setting away. In the program's
 args, where null is a bare flag, `{remove: true}` takes one away. Lists and all other values replace.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 from tpucfg.yamldoc.document import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
-"""The keys that may stand in every layer."""
+"""The keys that can be set in every layer."""
 _ARGS: Final = ("trainer", "args")
 """The path of the program's args, in which null is a value."""
 REMOVE: Final = {"remove": True}
