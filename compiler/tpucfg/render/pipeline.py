@@ -15,7 +15,7 @@ from tpucfg import __version__
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
-from tpucfg.plan.rules.project_rules import unused_allowances, unused_settings
+from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.render.extra import merged_request_body, refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text

@@ -4,7 +4,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
-from tpucfg.spec.layers import LAYERED, Layered, deletion_path, layer_paths, layers_of, merge, merge_layers, takes_away
+from tpucfg.spec.layers import (
+    LAYERED,
+    Layered,
+    deletion_help,
+    deletion_path,
+    layer_paths,
+    layers_of,
+    merge,
+    merge_layers,
+    takes_away,
+)
 from tpucfg.text_format import dotted, nearest, yaml_example
 from tpucfg.yamldoc.document import Document, KeyPath
 
@@ -119,7 +129,7 @@ def _removal_of_nothing(document: Document, part: _Part) -> Finding:
     entry = dotted(part.setting)
     message = f"{dotted(part.path)} removes {entry}, which no layer before it sets"
     near = nearest(str(part.setting[-1]), part.known)
-    hint = f"did you mean {near}?" if near else f"delete {dotted(deletion_path(document, part.path))}"
+    hint = f"did you mean {near}?" if near else deletion_help(document, part.path)
     return Finding.of("TPU015", message, document.key_location(part.path), help=hint)
 
 
@@ -187,7 +197,7 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         removals = [path for keys in PROGRAMS for key in keys for path in _removals(document, name, size, key)]
         path = max(removals, key=layer_rank, default=("trainer",))
         message = f"{dotted(path)} takes the program away: a trainer needs image, or package and module"
-        hint = f"delete {dotted(deletion_path(document, path))}"
+        hint = deletion_help(document, path)
         if path[0] == "trainer":
             hint = f"set {dotted(path)} to {_EXAMPLES[str(path[-1])]}, or to your own"
         yield Finding.of("TPU005", message, document.key_location(path), help=hint)

@@ -8,6 +8,7 @@ args, where null is a bare flag, `{remove: true}` takes one away. Lists and all 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
@@ -99,6 +100,11 @@ def deletion_path(document: Document, path: KeyPath) -> KeyPath:
             break
         path = path[:-1]
     return path
+
+
+def deletion_help(document: Document, path: KeyPath) -> str:
+    """Return the edit that deletes a setting, with the mappings that it would leave empty."""
+    return f"delete {dotted(deletion_path(document, path))}"
 
 
 def _keys(document: Document, path: KeyPath) -> tuple[str, ...]:

@@ -1,20 +1,23 @@
-"""Rules about the whole spec, whatever is selected: sizes, ladders, overrides, flags, buckets, prices."""
+"""Rules about the whole spec, whatever is selected: those about its sizes, flags and buckets, and the table of all."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.findings import RULES, Finding, Location
+from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_of
-from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
+from tpucfg.plan.rules.generation_rules import (
+    unknown_generations_of_flags,
+    unknown_generations_of_prices,
+    unused_generations,
+)
+from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
-from tpucfg.spec.layers import deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc.document import KeyPath
@@ -219,93 +222,6 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         )
 
 
-def _unknown_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield an error for each price of an unknown generation: the rungs it is meant for would have no cost."""
-    for name in project.prices:
-        if name not in catalog.generation_names:
-            near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
-            yield Finding.of(
-                "TPU004",
-                f"prices has {quote_key(name)}, which is not a TPU generation",
-                project.document.key_location(("prices", name)),
-                help=f"did you mean {near}?" if near else f"delete prices.{quote_key(name)}",
-                details=(f"the generations are: {listed(catalog.generation_names)}",),
-            )
-
-
-_READ_BY_ONE_TARGET: Final = {
-    ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
-}
-"""The keys of the trainer that only one target reads."""
-
-_FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
-"""Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
-
-
-def unused_settings(project: Project) -> Iterator[Finding]:
-    """Yield a warning for each setting of a target that no environment uses.
-
-    The result is valid only for a check of every environment, each on the target that the spec sets.
-    """
-    for layer in present_layers(project.document):
-        users = _users(project, layer)
-        targets = {environment.target for environment in users}
-        for path, target in _target_settings(project, layer):
-            if users and target not in targets:
-                yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
-    for environment in project.environments.values():
-        for target, facts in TARGET_FACTS.items():
-            for key in facts.environment_keys:
-                path = (*environment.path, key)
-                if environment.target != target and project.document.node(path):
-                    reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
-                    yield _unused_finding(project, path, reason)
-
-
-def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path of each setting of a layer that only one target reads, and the target."""
-    section: KeyPath = (*layer, "targets")
-    node = project.document.node(section)
-    yield from (((*section, name), name) for name in (node.keys if node else ()))
-    for key, target in _READ_BY_ONE_TARGET.items():
-        if project.document.node((*layer, *key)):
-            yield (*layer, *key), target
-
-
-def _users(project: Project, layer: KeyPath) -> list[Environment]:
-    """Return the environments in whose jobs a layer takes part."""
-    name = layer[1] if layer[:1] == ("environments",) else None
-    size = layer[-1] if "overrides" in layer[::2] else None
-    return [
-        environment
-        for environment in project.environments.values()
-        if name in (None, environment.name) and (size is None or size in environment.sizes)
-    ]
-
-
-def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
-    """Return the clause about the targets of the environments that a layer takes part in."""
-    if not layer:
-        return "no environment has that target"
-    if layer[0] == "environments":
-        return f"{users[0].name} is on {users[0].target}"
-    return f"no environment with {layer[1]} has that target"
-
-
-def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
-    message = f"{dotted(path)} has no effect: {reason}"
-    hint = f"delete {dotted(deletion_path(project.document, path))}"
-    return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
-
-
-def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
-    """Yield a warning for each id that the spec allows and that did not occur."""
-    for id_ in project.allow:
-        if id_ not in occurred and id_ not in _FOUND_BY_INFRA:
-            location = project.document.key_location(("allow", id_))
-            yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")
-
-
 _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
     _unknown_sizes: frozenset(),
     _unordered_sizes: frozenset(),
@@ -314,8 +230,9 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _layers: frozenset(),
     _credentials: frozenset(),
     trainer_findings: frozenset(("trainer",)),
+    unknown_generations_of_flags: frozenset(("trainer",)),
     unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
-    _unknown_prices: frozenset(("prices",)),
+    unknown_generations_of_prices: frozenset(("prices",)),
 }
 """The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""

@@ -1,4 +1,4 @@
-"""Rules about the merged trainer of the jobs: variables set twice, flags of the TPU compiler, sources of mounts."""
+"""Rules about the merged trainer of the jobs: variables and flags of the TPU compiler set twice, sources of mounts."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
-from tpucfg.spec.layers import deletion_path
+from tpucfg.spec.layers import deletion_help
 from tpucfg.spec.project import Project
 from tpucfg.spec.settings import Settings
-from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key
+from tpucfg.text_format import dotted, format_value
 from tpucfg.yamldoc.document import KeyPath
 
 BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
@@ -17,12 +17,11 @@ BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
 _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
 
 
-def trainer_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
+def trainer_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield the findings about the programs of all jobs."""
     for settings in project.distinct_settings():
         for rule in _RULES:
             yield from rule(project, settings)
-        yield from _unknown_generations(project, catalog, settings)
 
 
 def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -32,7 +31,7 @@ def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Findi
         if secret.variable in variables:
             path, other = (settings.source(("trainer", key, secret.variable)) for key in ("env", "secrets"))
             message = f"{dotted(path)} and {dotted(other)} exclude each other: a variable has one value"
-            yield _exclusion(project, path, other, message, _delete(project, path))
+            yield _exclusion(project, path, other, message, deletion_help(project.document, path))
 
 
 def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[
     key = "env" if XLA_FLAGS_VARIABLE in dict(settings.trainer.env) else "secrets"
     path, other = settings.source(("trainer", key, XLA_FLAGS_VARIABLE)), settings.source(_XLA_FLAGS)
     message = f"{dotted(path)} and {dotted(other)} exclude each other: the flags become {XLA_FLAGS_VARIABLE}"
-    hint = f"{_delete(project, path)}, and write its flags in {dotted(other)}"
+    hint = f"{deletion_help(project.document, path)}, and write its flags in {dotted(other)}"
     yield _exclusion(project, path, other, message, hint)
 
 
@@ -51,10 +50,6 @@ def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hi
     location = project.document.key_location
     related = ((location(other), "the other setting"),)
     return Finding.of("TPU054", message, location(path), help=hint, related=related)
-
-
-def _delete(project: Project, path: KeyPath) -> str:
-    return f"delete {dotted(deletion_path(project.document, path))}"
 
 
 def _repeated_compiler_flags(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -86,37 +81,6 @@ def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
                 project.document.value_location(path),
                 help=f"set {dotted(path)} to ${{bucket}}/data, or to gs:// and the name of a bucket",
             )
-
-
-def _unknown_generations(project: Project, catalog: Catalog, settings: Settings) -> Iterator[Finding]:
-    for generation in settings.trainer.xla_flags:
-        if generation not in catalog.generation_names:
-            path, name = settings.source((*_XLA_FLAGS, generation)), quote_key(generation)
-            near = catalog.nearest_generation(generation) or nearest(generation, catalog.generation_names)
-            yield Finding.of(
-                "TPU004",
-                f"{dotted(path[:-1])} has {name}, which is not a TPU generation",
-                project.document.key_location(path),
-                help=f"did you mean {near}?" if near else _delete(project, path),
-                details=(f"the generations are: {listed(catalog.generation_names)}",),
-            )
-
-
-def unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for each generation with flags that no job has: a rung was removed, or the name is wrong."""
-    used: dict[KeyPath, bool] = {}
-    for (_, size), settings in project.settings.items():
-        # Without flags, the catalog is not asked: an unknown size makes it load every generation.
-        if not size or not settings.trainer.xla_flags or (slice_ := catalog.find(size)) is None:
-            continue
-        for generation in settings.trainer.xla_flags:
-            path = settings.source((*_XLA_FLAGS, generation))
-            used[path] = used.get(path, False) or slice_.generation == generation
-    for path, is_used in used.items():
-        if not is_used and path[-1] in catalog.generation_names:
-            message = f"{dotted(path)} changes nothing: no rung with this setting is a {path[-1]}"
-            location = project.document.key_location(path)
-            yield Finding.of("TPU016", message, location, help=_delete(project, path))
 
 
 _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (

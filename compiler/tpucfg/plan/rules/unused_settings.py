@@ -1,0 +1,83 @@
+"""Rules about what has no effect in a complete check of a valid spec: settings of an unused target, and allowances."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.findings import RULES, Finding
+from tpucfg.spec.layers import deletion_help, present_layers
+from tpucfg.spec.project import Environment, Project
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc.document import KeyPath
+
+_READ_BY_ONE_TARGET: Final = {
+    ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
+}
+"""The keys of the trainer that only one target reads."""
+
+_FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
+"""Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
+
+
+def unused_settings(project: Project) -> Iterator[Finding]:
+    """Yield a warning for each setting of a target that no environment uses.
+
+    The result is valid only for a check of every environment, each on the target that the spec sets.
+    """
+    for layer in present_layers(project.document):
+        users = _users(project, layer)
+        targets = {environment.target for environment in users}
+        for path, target in _target_settings(project, layer):
+            if users and target not in targets:
+                yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
+    for environment in project.environments.values():
+        for target, facts in TARGET_FACTS.items():
+            for key in facts.environment_keys:
+                path = (*environment.path, key)
+                if environment.target != target and project.document.node(path):
+                    reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
+                    yield _unused_finding(project, path, reason)
+
+
+def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the path of each setting of a layer that only one target reads, and the target."""
+    section: KeyPath = (*layer, "targets")
+    node = project.document.node(section)
+    yield from (((*section, name), name) for name in (node.keys if node else ()))
+    for key, target in _READ_BY_ONE_TARGET.items():
+        if project.document.node((*layer, *key)):
+            yield (*layer, *key), target
+
+
+def _users(project: Project, layer: KeyPath) -> list[Environment]:
+    """Return the environments in whose jobs a layer takes part."""
+    name = layer[1] if layer[:1] == ("environments",) else None
+    size = layer[-1] if "overrides" in layer[::2] else None
+    return [
+        environment
+        for environment in project.environments.values()
+        if name in (None, environment.name) and (size is None or size in environment.sizes)
+    ]
+
+
+def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
+    """Return the clause about the targets of the environments that a layer takes part in."""
+    if not layer:
+        return "no environment has that target"
+    if layer[0] == "environments":
+        return f"{users[0].name} is on {users[0].target}"
+    return f"no environment with {layer[1]} has that target"
+
+
+def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
+    message = f"{dotted(path)} has no effect: {reason}"
+    hint = deletion_help(project.document, path)
+    return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
+
+
+def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
+    """Yield a warning for each id that the spec allows and that did not occur."""
+    for id_ in project.allow:
+        if id_ not in occurred and id_ not in _FOUND_BY_INFRA:
+            location = project.document.key_location(("allow", id_))
+            yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")
