@@ -9,8 +9,9 @@ from jobs import compiled, job, leaves, parts
 from spec_factory import document
 from tpucfg.render.extra import extra_source, merged_request_body
 from tpucfg.targets import TARGETS, RequestBody, target_named
-from tpucfg.targets.extra import IDENTITIES, Merged
+from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import origin_of
+from tpucfg.targets.list_items import IDENTITIES
 from tpucfg.yamldoc.document import KeyPath
 
 

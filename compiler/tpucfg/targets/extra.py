@@ -11,34 +11,13 @@ left out of the result, if it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import normpath
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches_step, origin_of, pattern_steps, spec_path
+from tpucfg.targets.list_items import WHOLE, identity_fields, is_object_list, item_identity
 from tpucfg.yamldoc.document import KeyPath
 
-_WHOLE: Final = ("*",)
-"""The identity of an item that is identified by all of its fields."""
-IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "dataDisks": ("sourceDisk",),
-    "envFrom": _WHOLE,
-    "hostAliases": ("ip",),
-    "lustreMounts": ("mountPoint",),
-    "nfsMounts": ("mountPoint",),
-    "params": ("parameterName",),
-    "ports": ("containerPort", "protocol"),
-    "tolerations": _WHOLE,
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "volumeDevices": ("devicePath",),
-    "volumeMounts": ("mountPath",),
-}
-"""The fields that identify an item of a list, by the list's name, where it is not `name`.
-
-For a pod they are the keys by which Kubernetes merges, except that tolerations and sources of variables, which it
-replaces, are added: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
-"""
-_FOLDERS: Final = ("mountPath", "mountPoint")
 _FREE_WHEN_UNSET: Final = "targets."
 """The start of the paths of settings whose field `extra` may set instead, as no other part of the plan reads them."""
 
@@ -175,25 +154,25 @@ class _Merger:
     def _merged(self, value: Any, extra: Any, at: _Position) -> Any:
         if isinstance(value, dict) and isinstance(extra, dict):
             return self.mapping(value, extra, at)
-        if _is_object_list(value) and _is_object_list(extra):
+        if is_object_list(value) and is_object_list(extra):
             return self._items(value, extra, at)
         self.refusals.append(self._replaces(value, at))
         return value
 
     def _items(self, items: Sequence[Any], extra: Sequence[Any], at: _Position) -> list[Any]:
-        fields = _identity_fields(str(at.path[-1]), items)
-        own = [_identity(item, fields) for item in items]
+        fields = identity_fields(str(at.path[-1]), items)
+        own = [item_identity(item, fields) for item in items]
         merged, known = list(items), set()
         for number, item in enumerate(extra):
-            has_identity = bool(fields) and (fields == _WHOLE or fields[0] in item)
-            identity = _identity(item, fields) if has_identity else number
+            has_identity = bool(fields) and (fields == WHOLE or fields[0] in item)
+            identity = item_identity(item, fields) if has_identity else number
             if identity in known:
                 self.refusals.append(self._repeated(at.item(number, number, item, is_new=True), fields))
                 continue
             known.add(identity)
             index = own.index(str(identity)) if identity in own else number if not fields else len(items)
             if index < len(items):
-                others = {key: value for key, value in item.items() if key not in fields and fields != _WHOLE}
+                others = {key: value for key, value in item.items() if key not in fields and fields != WHOLE}
                 merged[index] = self.mapping(items[index], others, at.item(index, number, items[index], is_new=False))
             elif (new := self._added(item, at.item(len(merged), number, item, is_new=True))) is not _LEFT_OUT:
                 merged.append(new)
@@ -221,7 +200,7 @@ class _Merger:
         for reserved in _reached(at.reserved):
             if reserved.applies(value, self._body):
                 return self._overrides(reserved, at)
-        origin = None if _is_object_list(value) else _unused_origin(value, at.origins)
+        origin = None if is_object_list(value) else _unused_origin(value, at.origins)
         return self._decided(at, [origin]) if origin else None
 
     def _replaces(self, value: Any, at: _Position) -> Refusal:
@@ -242,36 +221,8 @@ class _Merger:
 
     @staticmethod
     def _repeated(at: _Position, fields: Sequence[str]) -> Refusal:
-        shown = "fields" if tuple(fields) == _WHOLE else " and ".join(fields)
+        shown = "fields" if tuple(fields) == WHOLE else " and ".join(fields)
         return Refusal("TPU069", at.path, at.source, shown, ())
-
-
-def _is_object_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def _identity_fields(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the fields that identify the items of a list that the target wrote; none if it is their position.
-
-    The items of `extra` do not count: one without a name must not turn a list of named items into one by position.
-    """
-    fields = IDENTITIES.get(name, ("name",))
-    return fields if fields == _WHOLE or all(fields[0] in item for item in items) else ()
-
-
-def _identity(item: Mapping[str, Any], fields: Sequence[str]) -> str:
-    """Return a text that is equal for two items with one identity."""
-    if tuple(fields) == _WHOLE:
-        return repr(sorted(item.items()))
-    return repr([folder(item.get(field)) if field in _FOLDERS else item.get(field) for field in fields])
-
-
-def folder(path: Any) -> Any:
-    """Return a mount's path as Kubernetes reads it: absolute, and without slashes that change nothing.
-
-    https://github.com/kubernetes/kubernetes/blob/v1.34.1/pkg/kubelet/kubelet_pods.go (makeMounts)
-    """
-    return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
 
 
 def _unused_origin(value: Any, rows: _Rows[Origin]) -> Origin | None:

@@ -8,7 +8,6 @@ https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/), unless a field name
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tpucfg.targets.extra import folder
 from tpucfg.targets.gke.labels import (
     ACCELERATOR,
     CHIPS,
@@ -27,6 +26,7 @@ from tpucfg.targets.gke.labels import (
     TPUS,
 )
 from tpucfg.targets.interface import RequestBody, Reserved
+from tpucfg.targets.list_items import folder
 from tpucfg.targets.reserved_variables import reserved_variables
 
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
