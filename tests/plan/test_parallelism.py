@@ -252,5 +252,7 @@ def test_figures_equal_an_independent_calculation(drawn: tuple[dict[str, Any], s
     tokens = training.get("train_tokens") or training["train_steps"] * tuned_batch * training["sequence_length"]
     assert tokens <= seen < tokens + batch * training["sequence_length"]
     assert (rung.tokens, rung.scale) == (seen, k)
-    warns = keep and rung.micro_batch < tuned_micro
+    # Chips of two generations can have equal work in micro-batches of different sizes.
+    work = Fraction(batch, accum * cores(size)) / Fraction(tuned_batch, tuned_accum * cores(training["tuned_on"]))
+    warns = keep and rung.micro_batch < tuned_micro and work != 1
     assert ("TPU047" in ids(findings)) == warns
