@@ -57,7 +57,7 @@ def account_labels(settings: Settings) -> Mapping[str, str]:
     """Return the start of the logical names of each account's grants, by the account's e-mail.
 
     The environment's first account has a name of its own, so that the spec can exchange it; those that single sizes add
-    are told apart by project and id.
+    are distinguished by project and id.
     """
     first, *others = settings.accounts
     return {first: "workload", **{email: f"workload-{_account_name(email)}" for email in others}}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from slice_clock import Actor
 
 EPOCH: Final = 1_800_000_000
-"""What `date +%s` prints at the start of a run."""
+"""The output of `date +%s` at the start of a run."""
 
 
 @dataclass

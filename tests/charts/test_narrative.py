@@ -56,7 +56,7 @@ def test_the_words_of_a_ladder_of_three_rungs_are_exact() -> None:
 
 
 def test_accumulation_has_a_column_and_tokens_a_sentence() -> None:
-    """Where the batch stays, the chart has the micro-batches of every rung, and the lead the tokens of the run."""
+    """If the batch stays, the chart has the micro-batches of every rung, and the lead the tokens of the run."""
     narrative = narrative_of(
         sizes=["v2-8", "v2-32"],
         training={

@@ -19,24 +19,24 @@ NO_DURATION = "set trainer.max_run_duration"
 
 def limit_of(target: str, size: str = "", **trainer: Any) -> RunLimit:
     """Return the limit of the config of a job."""
-    made, body = job_and_body(target, size, trainer)
-    return run_limit(made, body)
+    job_, body = job_and_body(target, size, trainer)
+    return run_limit(job_, body)
 
 
 def cost_of(target: str, size: str = "", prices: Prices = PRICES, **trainer: Any) -> str:
     """Return the text about the most that a job can cost; `capacity` is that of the spec."""
-    made, body = job_and_body(target, size, trainer)
-    return cost_limit_text(made, body, prices)
+    job_, body = job_and_body(target, size, trainer)
+    return cost_limit_text(job_, body, prices)
 
 
 def job_and_body(target: str, size: str, trainer: dict[str, Any]) -> tuple[Any, RequestBody]:
     """Return a job and its config."""
     capacity = {"capacity": trainer.pop("capacity")} if "capacity" in trainer else {}
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
-    made = job(
+    job_ = job(
         target, size or SIZES[target], trainer={**runtime, **trainer}, environment={"region": "us-east5"}, **capacity
     )
-    return made, target_named(target).request_body(made)
+    return job_, target_named(target).request_body(job_)
 
 
 @pytest.mark.parametrize("target", SIZES)
@@ -68,15 +68,15 @@ def test_restarts_on_gke_have_a_deadline_each() -> None:
 
 def test_kueue_limits_all_restarts_together() -> None:
     """With a queue, a label bounds the run, with those restarts that are not counted."""
-    made = job("gke", "v6e-16", trainer={"max_run_duration": "1h", "restarts": 3}, options={"queue": "q"})
-    assert run_limit(made, target_named("gke").request_body(made)).hours == 1
+    job_ = job("gke", "v6e-16", trainer={"max_run_duration": "1h", "restarts": 3}, options={"queue": "q"})
+    assert run_limit(job_, target_named("gke").request_body(job_)).hours == 1
 
 
 def test_a_jobset_whose_restarts_all_count_is_bounded() -> None:
     """A policy without an action that restarts for free, as in a config written by hand, counts every restart."""
-    made, body = job_and_body("gke", "", {"max_run_duration": "1h"})
+    job_, body = job_and_body("gke", "", {"max_run_duration": "1h"})
     counted = {**body, "spec": {**body["spec"], "failurePolicy": {"maxRestarts": 2}}}
-    assert run_limit(made, counted).hours == 3
+    assert run_limit(job_, counted).hours == 3
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_extra_cannot_set_a_limit() -> None:
     extra = {"vertex-ai": {"extra": {"scheduling": {"timeout": "60s"}}}}
     refused = compiled(spec(targets=extra))
     assert "TPU066" in [finding.id for finding in refused.findings]
-    assert all(run_limit(made, body).hours is None for made, body in refused.request_bodies)
+    assert all(run_limit(job_, body).hours is None for job_, body in refused.request_bodies)
 
 
 def test_a_target_without_a_reader_has_no_limit() -> None:
     """A new target is not bounded until its limit is known."""
-    made, body = job_and_body("gke", "", {"max_run_duration": "1h"})
-    limit = run_limit(made._replace(target="docker"), body)
+    job_, body = job_and_body("gke", "", {"max_run_duration": "1h"})
+    limit = run_limit(job_._replace(target="docker"), body)
     assert (limit.hours, limit.unbounded) == (None, "docker has no limit of its own")

@@ -146,7 +146,7 @@ def test_settings_of_a_job_have_their_paths(path: KeyPath, value: Any) -> None:
         overrides={"v2-32": {"args": {"x": None}, "trainer": {"image": "c"}}},
     )
     settings = project(data).settings["dev", "v2-32"]
-    found = settings.layers.find(*map(str, path))
+    setting = settings.layers.find(*map(str, path))
     node = document(data).node(settings.source(path))
-    assert (found.value if found else None) == value
+    assert (setting.value if setting else None) == value
     assert node is None or node.value == value or path == ("trainer", "env", "B")

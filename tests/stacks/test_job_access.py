@@ -171,7 +171,7 @@ def test_jobs_that_delete_their_slice_have_the_narrow_role(tmp_path: Path, previ
     ids=["unbounded", "gke", "vertex"],
 )
 def test_other_jobs_may_delete_nothing(tmp_path: Path, target: str, duration: str | None) -> None:
-    """Where the service ends the job, or nothing does, no role is declared."""
+    """If the service ends the job, or nothing does, no role is declared."""
     top = of_trainer(target, **({"max_run_duration": duration} if duration else {}))
     if target == "vertex-ai":
         top |= {"sizes": ["v2-8"], "training": {"tuned_on": "v2-8", "batch_size": 8, "train_steps": 9}}

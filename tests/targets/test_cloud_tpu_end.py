@@ -90,7 +90,7 @@ def run_of(folder: Path, trainers: list[Trainer], **changes: Any) -> World:
 EARLIER = {"jobs/mnist/v4-16/.tpucfg/first": "77"} | {
     f"jobs/mnist/v4-16/.tpucfg/ended/77/{worker}": "0 0" for worker in ("0-1", "1-0", "1-1")
 }
-"""What an earlier slice of the same name has left in the bucket; its first host had the id 77."""
+"""The marks that an earlier slice of the same name left in the bucket; its first host had the id 77."""
 
 
 @pytest.mark.slow

@@ -342,7 +342,7 @@ def test_delete_removes_every_object() -> None:
 
 
 def test_a_compute_class_excludes_a_capacity() -> None:
-    """A capacity beside a compute class is an error, which names both."""
+    """A capacity beside a compute class is one error, whatever layer has it."""
     findings = compiled(
         "gke",
         "v6e-16",
@@ -500,7 +500,7 @@ def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expec
     ],
 )
 def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
-    """A source that is not one bucket and one folder, or a mount point that is taken, is one error at the mount."""
+    """A folder that is none, or a mount point that is taken, is one error at the mount."""
     findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}).findings
     errors = [finding for finding in findings if finding.level == "error"]
     assert len(errors) == 1

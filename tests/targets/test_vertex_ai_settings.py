@@ -45,7 +45,7 @@ def test_other_restarts_are_refused_with_the_rule_of_the_service(restarts: int) 
     """The error has the numbers of the service's own rule, and both edits that work."""
     finding = refusal(trainer__restarts=restarts)
     assert missing_words(finding, f"is {restarts}", "up to 5 times", "up to 3 times", "set it to 0") == []
-    assert not any(found.id == "TPU059" for found in compiled(spec(trainer__restarts=0)).findings)
+    assert not any(other.id == "TPU059" for other in compiled(spec(trainer__restarts=0)).findings)
 
 
 def test_spot_is_a_strategy() -> None:
@@ -62,8 +62,8 @@ def test_spot_is_a_strategy() -> None:
 )
 def test_a_reservation_has_its_project_and_zone(reservation: str, name: str) -> None:
     """A reservation of the project itself, and one that another project shares."""
-    made = job("vertex-ai", "v2-8", capacity={"reservation": reservation})
-    affinity = vertex_ai.request_body(made)["workerPoolSpecs"][0]["machineSpec"]["reservationAffinity"]
+    job_ = job("vertex-ai", "v2-8", capacity={"reservation": reservation})
+    affinity = vertex_ai.request_body(job_)["workerPoolSpecs"][0]["machineSpec"]["reservationAffinity"]
     assert affinity["values"] == [name]
     assert affinity["reservationAffinityType"] == "SPECIFIC_RESERVATION"
 
@@ -135,7 +135,7 @@ def test_a_mount_of_several_environments_is_replaced_in_one() -> None:
     assert missing_words(finding, f"add to environments.prod.trainer.mounts: {right}: ${{bucket}}/data") == []
     layer = {"mounts": {f"/gcs/{BUCKET}/data": None, right: "${bucket}/data"}}
     fixed = spec(trainer__mounts=mounts, environments__prod={**prod, "trainer": layer})
-    assert not any(found.id == "TPU059" for found in compiled(fixed).findings)
+    assert not any(other.id == "TPU059" for other in compiled(fixed).findings)
 
 
 @pytest.mark.parametrize("source", ["${job_dir}", "${job_dir}/out"])

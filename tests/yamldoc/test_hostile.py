@@ -197,7 +197,7 @@ PLACEHOLDER_PARTS: Final = st.lists(
 @given(PLACEHOLDER_PARTS.map("".join))
 def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
     """A text without findings can be filled in; every other one has only TPU009."""
-    data = spec(trainer__args={"a": f"x{text}"}, sizes=["v2-8"])
+    data = spec(trainer__args={"a": f"x{text}"}, training__sequence_length=128, sizes=["v2-8"])
     project, findings = loaded(data)
     if project is None:
         assert set(ids(findings)) == {"TPU009"}
@@ -209,6 +209,13 @@ def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
         "job_dir": f"gs://{job.bucket}/jobs/mnist/v2-8",
         "cores": "8",
         "hosts": "1",
+        "chips": "4",
+        "slices": "1",
+        "data_parallel": "8",
+        "model_parallel": "1",
+        "grad_accum": "1",
+        "sequence_length": "128",
+        "topology": "2x2",
     }
     assert job.args[0] == f"--a=x{fill_placeholders(text, values)}"
 

@@ -25,7 +25,7 @@ class TargetFacts(NamedTuple):
     """The APIs that its jobs need in the environment's project."""
     first_ladder: FirstLadder
     zones: Literal["own list", "list of Cloud TPU", "chosen by the service"] = "list of Cloud TPU"
-    """How the zones of a size are known. A service that chooses them has a rule about regions in its own module."""
+    """The source of the zones of a size. A service that chooses them has a rule about regions in its own module."""
     reservation_has_zone: bool = False
     """True if jobs run in a region, and the name of a reservation has its zone."""
     takes_several_slices: bool = False

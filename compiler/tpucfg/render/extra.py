@@ -1,9 +1,10 @@
 """Merge `extra` into the request body of a job, and report the fields of `extra` that the merge refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
-from tpucfg.findings import Finding
+from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Project
 from tpucfg.targets import target_named
@@ -36,16 +37,24 @@ def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
 
 
 def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]) -> Iterator[Finding]:
-    """Yield one finding for each field of `extra` that was refused, with the settings that decide it in all jobs."""
+    """Yield a finding for each field of `extra` that was refused, with the settings that decide it in all jobs.
+
+    Of more than MAX_FINDINGS fields, the first ones are reported.
+    """
     by_field: dict[tuple[KeyPath, Refusal], dict[str, None]] = {}
     for job, refusals in jobs:
         for refusal in refusals:
             keys = by_field.setdefault((extra_path(job, refusal.source), refusal._replace(keys=())), {})
             keys.update(dict.fromkeys(map(dotted, refusal.keys)))
-    for (path, refusal), keys in by_field.items():
+    for (path, refusal), keys in islice(by_field.items(), MAX_FINDINGS):
         message, hint = _TEXTS[refusal.id](refusal, tuple(keys))
         details = (f"see {refusal.page}",) if refusal.page else ()
         yield Finding.of(refusal.id, message, project.document.key_location(path), help=hint, details=details)
+    if len(by_field) > MAX_FINDINGS:
+        message = f"extra has {len(by_field):,} refused fields; the first {MAX_FINDINGS} are listed"
+        (path, _), *_ = by_field
+        location = project.document.key_location(path)
+        yield Finding.of("TPU010", message, location, help="delete those first, and check again")
 
 
 def _decided(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:

@@ -104,7 +104,7 @@ def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
 def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
     """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
     total = str(_value(body, ("metadata", "labels", _EXECUTION_LIMIT)))
-    if total.isdecimal():
+    if total.isascii() and total.isdecimal():
         return _limited(Fraction(total))
     deadlines = [*_deadlines(body)]
     if not deadlines or None in deadlines:

@@ -1,4 +1,4 @@
-"""Where an unknown key of a spec belongs: keys of other layers and sections, former keys, and names of other tools.
+"""The places of unknown keys of a spec: keys of other layers and sections, former keys, and names of other tools.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """

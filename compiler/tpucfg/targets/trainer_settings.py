@@ -19,7 +19,7 @@ class Unsupported(NamedTuple):
     problem: str
     """The reason, as a sentence without its full stop."""
     fix: str
-    """What to do instead, as an imperative to follow the deletion of the key; may be empty."""
+    """The edit that helps instead, as an imperative to follow the deletion of the key; may be empty."""
     source: str
     """The public page."""
 
@@ -29,7 +29,7 @@ _IS_SET: Final[dict[str, Callable[[Trainer, Slice], object]]] = {
     "xla_flags": lambda trainer, slice_: trainer.xla_flags.get(slice_.generation),
     "restarts": lambda trainer, _: trainer.restarts is not None,
 }
-"""How to see if a setting has an effect, for keys whose value alone does not show it."""
+"""Tests that a setting has an effect, for keys whose value alone does not show it."""
 
 
 def unsupported_settings(

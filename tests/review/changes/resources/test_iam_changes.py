@@ -180,7 +180,7 @@ def custom_role(permissions: list[str], **parent: str) -> Resource:
     ],
 )
 def test_granted_custom_role_has_its_permissions(parent: dict[str, str], role: str) -> None:
-    """A new grant of a role that the same program declares has the role's permissions, whoever created it before."""
+    """A new grant of a role that the same program declares has the role's permissions, old or new."""
     declared = custom_role(["tpu.nodes.delete", "tpu.nodes.get"], **parent)
     grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
 
