@@ -3,7 +3,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -216,6 +216,19 @@ def expanded_by_kubernetes(text: str) -> str:
         else:
             expanded, rest = expanded + rest[0], rest[1:]
     return expanded
+
+
+@pytest.mark.parametrize("size", ["v5litepod-8", "v5litepod-16", "v5litepod-16x2"])
+def test_numbers_are_those_of_the_column_that_explains_them(size: str) -> None:
+    """`tpucfg why` names a column of the catalog, which has the number of the field, with several slices too."""
+    job_ = job("gke", size, environment={"region": "us-west4"})
+    body = gke.request_body(job_)
+    for path in leaves(body):
+        origin, value = origin_of(gke.ORIGINS, path), cast("Any", body)
+        for step in path:
+            value = value[step]
+        if origin and origin.kind == "catalog" and isinstance(value, int):
+            assert value == getattr(job_.slice, origin.detail), path
 
 
 @given(st.text(st.sampled_from("$()Aé ")) | st.text())
