@@ -83,14 +83,14 @@ NO_OVERRIDE: Final = Override()
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     """Compute every figure of one rung. An uneven batch (TPU040) is rounded down, but not to zero.
 
-    `model_parallel` must divide the devices of both slices (TPU048).
+    `model_parallel` must divide the devices of both slices (TPU048); a larger one is replaced by all devices.
     """
     training = project.training
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
     scale = batch_scale(training, override, cores_scale)
     batch = int(scale_batch(training.batch_size, scale)) or 1
-    model_parallel = override.model_parallel or training.model_parallel
+    model_parallel = min(override.model_parallel or training.model_parallel, slice_.devices)
     tuned = tuned_micro_batch(training, tuned_on)
     # A machine that the size is not offered on is TPU026; the figures are then computed for the default machine.
     if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
@@ -139,7 +139,7 @@ def flag_name(training: Training, figure: str) -> str | None:
 
 def tuned_micro_batch(training: Training, tuned_on: Slice) -> Fraction:
     """Return the examples of one replica and micro-batch with which the settings were tuned."""
-    replicas = tuned_on.devices // training.model_parallel
+    replicas = max(1, tuned_on.devices // training.model_parallel)
     return micro_batch(training.batch_size, replicas, training.grad_accum or 1)
 
 
