@@ -111,11 +111,21 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
             continue
         near = nearest(size, sizes) if catalog.find(size) is None else None
         hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
+        if path == ("overrides", size) and size in project.environments:
+            hint = _override_of_environment(project, size)
         message = f"{dotted(path)} has no effect: no ladder has {quote_key(size)}"
         if path[0] == "environments":
             message = f"{dotted(path)} has no effect: the ladder of {path[1]} does not have {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
+
+
+def _override_of_environment(project: Project, name: str) -> str:
+    """Return the edit for an override under the name of an environment, which has settings of its own."""
+    keys, own = (project.document.data[section][name] for section in ("overrides", "environments"))
+    if {*keys} <= {"capacity", "trainer", "targets"} - {*own}:
+        return f"move the keys of overrides.{name} to environments.{name} itself"
+    return f"delete overrides.{name}: {name} is an environment, and overrides are those of a size"
 
 
 def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
