@@ -10,9 +10,9 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding, Location
 from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.rules.credential_rules import credential_findings
 from tpucfg.plan.rules.trainer_rules import trainer_findings, unused_generations
 from tpucfg.plan.rung import flag_name
-from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
 from tpucfg.spec.layers import deletion_path, present_layers
 from tpucfg.spec.project import Environment, Project
@@ -199,10 +199,6 @@ def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
     return layer_findings(project.document, project.broken)
 
 
-def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
-    return credential_findings(project.document)
-
-
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each environment whose bucket an earlier one uses."""
     first_users: dict[str, Environment] = {}
@@ -322,7 +318,7 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
-    _credentials: frozenset(),
+    credential_findings: frozenset(),
     trainer_findings: frozenset(("trainer",)),
     unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
