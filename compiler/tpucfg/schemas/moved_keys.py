@@ -65,8 +65,9 @@ def _zone(data: Any, layer: KeyPath, _: KeyPath, key: str, value: Any) -> str | 
     if key not in ("zone", "zones") or not (isinstance(value, str) and (match := _ZONE.fullmatch(value))):
         return None
     for name in environments_of(data, layer):
-        if value_at(data, ("environments", name, "region")) == match[1]:
-            return _zone_of_sizes(data, name, sizes_of(data, layer, name), key, value)
+        sizes = sizes_of(data, layer, name)
+        if sizes and value_at(data, ("environments", name, "region")) == match[1]:
+            return _zone_of_sizes(data, name, sizes, key, value)
     return f"delete {key}: no environment that it applies to is in {match[1]}"
 
 
