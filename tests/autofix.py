@@ -141,6 +141,21 @@ def _moved(document: Document, path: KeyPath, below: str, key: str, value: Any) 
     return _edited(rest, (*section, key), value)
 
 
+def _move_keys(document: Document, _: Finding, source: str, target: str) -> str | None:
+    """Apply `move the keys of X to Y itself`."""
+    path = _path(document, source)
+    node = document.node(path)
+    edited = read_text(_edited(document, path, _DELETED), document.file)
+    for key, value in node.value.items() if node else ():
+        edited = read_text(_edited(edited, (*_path(edited, target), key), value), document.file)
+    return edited.text
+
+
+def _delete_and_set(document: Document, finding: Finding, path: str, value: str) -> str | None:
+    rest = _delete_at_location(document, finding)
+    return _set(read_text(rest, document.file), finding, path, value) if rest else None
+
+
 _DELETED: Final = object()
 _VALUE: Final = r"(.+?)(?:,? or .+|, which .+|, if .+| to keep .+)?"
 _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
@@ -163,9 +178,12 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
     (r"set ([\w.-]+) to one that supports \w+ \(([\w-]+)[,)].*", _set),
+    (r"set (\S+) to (\{.*\})", _set),
     (rf"set ([\w.\[\]/-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),
+    (r"move the keys of (\S+) to (\S+) itself", _move_keys),
+    (r"delete \w+, and set (\S+) to (.+)", _delete_and_set),
     (r"delete it(?: here, and .*)?", _delete_at_location),
     (r"delete this, or .*", _delete_span),
     (r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?", _delete),

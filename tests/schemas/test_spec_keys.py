@@ -22,6 +22,8 @@ GKE: dict[str, Any] = {
 SIZE = "v5litepod-16"
 TRAINER = "under trainer"
 DEV = "under environments.dev"
+ZONE = "us-west4-a"
+SHARED = "reservation: projects/my-project/reservations/chat"
 
 
 def findings_of(text: Document) -> tuple[Finding, ...]:
@@ -102,6 +104,86 @@ CASES: list[tuple[str, Any, str]] = [
     ("training__gradient_accumulation_steps", 2, "did you mean grad_accum?"),
     ("training__global_batch_size", 8, "delete global_batch_size: training.batch_size is already set"),
     ("trainer__max_retries", 3, "did you mean restarts?"),
+    ("training__lr_rule", "linear", "did you mean learning_rate_rule?"),
+    ("training__data_parallel", 3, "delete data_parallel: data parallelism follows from the size and model_parallel"),
+    ("prices", {"v5e": {"reserved": 2}}, "did you mean reservation?"),
+    ("prices", {"v5e": {"dws": 2}}, "did you mean flex-start?"),
+    ("targets__cloud-tpu", {"version": "v2-alpha"}, "did you mean runtime_version?"),
+    ("targets", {"agent-platform": {"service_account": "a@b.com"}}, "did you mean vertex-ai?"),
+    # Keys with the opposite meaning of another.
+    ("targets__cloud-tpu", {"internal_ips": True}, "replace it by external_ips: false under targets.cloud-tpu"),
+    ("targets__cloud-tpu", {"internal_ips": False}, "replace it by external_ips: true under targets.cloud-tpu"),
+    (
+        "targets__cloud-tpu",
+        {"internal_ips": True, "external_ips": False},
+        "delete internal_ips: targets.cloud-tpu.external_ips is already set",
+    ),
+    # Settings counted in steps.
+    (
+        "training__warmup_steps",
+        200,
+        "warmup_steps belongs under training.steps: move it there, or delete it",
+    ),
+    ("save_steps", 200, "save_steps belongs under training.steps: move it there, or delete it"),
+    ("training__max_steps", 200, "delete max_steps: training.train_steps is already set"),
+    (
+        "overrides",
+        {SIZE: {"steps": {}}},
+        f"move the keys of overrides.{SIZE}.steps to overrides.{SIZE} itself",
+    ),
+    # Settings of an environment.
+    ("targets__gke", {"kube_context": "c"}, f"kube_context belongs {DEV}: move it there, or delete it"),
+    ("targets__gke", {"labels": {"a": "b"}}, f"labels belongs {DEV}: move it there, or delete it"),
+    ("overrides", {SIZE: {"labels": {"a": "b"}}}, f"labels belongs {DEV}: move it there, or delete it"),
+    ("targets__gke", {"region": "us-west4"}, "delete targets.gke.region: environments.dev.region is already set"),
+    ("overrides", {SIZE: {"zone": ZONE}}, f"replace it by zones: {{{SIZE}: {ZONE}}} {DEV}"),
+    ("targets__cloud-tpu", {"zone": ZONE}, f"replace it by zones: {{{SIZE}: {ZONE}, v5litepod-64: {ZONE}}} {DEV}"),
+    ("environments__dev__overrides", {SIZE: {"zone": ZONE}}, f"replace it by zones: {{{SIZE}: {ZONE}}} {DEV}"),
+    (
+        "overrides",
+        {SIZE: {"zones": ZONE}},
+        f"delete zones, and set environments.dev.zones to {{{SIZE}: {ZONE}}}",
+    ),
+    ("zone", "us-east5-a", "delete zone: no environment that it applies to is in us-east5"),
+    # Settings of one size, and of all.
+    ("targets__gke", {"topology": "4x4"}, f"replace it by topology: 4x4 under overrides.{SIZE}"),
+    (
+        "overrides",
+        {SIZE: {"targets": {"gke": {"topology": "4x4"}}}},
+        f"replace it by topology: 4x4 under overrides.{SIZE}",
+    ),
+    ("overrides", {SIZE: {"batch_rule": "keep"}}, f"replace it by batch_size: 1024 under overrides.{SIZE}"),
+    (
+        "overrides",
+        {SIZE: {"sequence_length": 20}},
+        "delete sequence_length: training.sequence_length is one for all sizes, so that their results can be compared",
+    ),
+    # Another form of a reservation.
+    ("capacity", {"name": "chat"}, "did you mean reservation?"),
+    ("capacity", {"reservation_name": "chat"}, "did you mean reservation?"),
+    ("capacity", {"type": "spot"}, "set capacity to spot"),
+    (
+        "capacity",
+        {"reservation": "chat", "project": "other-project"},
+        "set capacity to {reservation: projects/other-project/reservations/chat}",
+    ),
+    (
+        "capacity",
+        {"reservation": "chat", "zone": ZONE},
+        "delete zone: a reservation is given by its name alone, or with its project",
+    ),
+]
+VALUES: list[tuple[str, Any, str]] = [
+    ("capacity", "reserved", "for example: capacity: {reservation: chat-2026}"),
+    ("capacity", "reservation", "for example: capacity: {reservation: chat-2026}"),
+    ("capacity", "ondemand", "did you mean on-demand?"),
+    ("environments__dev__capacity", "preemptible", "did you mean spot?"),
+    ("overrides", {SIZE: {"capacity": "standard"}}, "did you mean on-demand?"),
+    ("capacity", "projects/my-project/zones/us-west4-a/reservations/chat", f"set capacity to {{{SHARED}}}"),
+    ("target", "agent-platform", "did you mean vertex-ai?"),
+    ("environments__dev__target", "gemini", "did you mean vertex-ai?"),
+    ("target", "kubernetes", "did you mean gke?"),
+    ("target", "TPU VM", "did you mean cloud-tpu?"),
 ]
 
 
@@ -114,6 +196,63 @@ def test_the_edit_works(path: str, value: Any, help_: str) -> None:
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+@pytest.mark.parametrize(("path", "value", "help_"), VALUES, ids=[help_ for _, _, help_ in VALUES])
+def test_the_name_that_was_meant_works(path: str, value: Any, help_: str) -> None:
+    """A value by another name is one finding, whose help is the value that was meant; applied, it leaves no error."""
+    text = document(spec(**{**deepcopy(GKE), path: value}))
+    (finding,) = errors(findings_of(text))
+    assert (finding.id, finding.help) == ("TPU007", help_)
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+def test_dws_is_a_name_of_flex_start() -> None:
+    """The help names flex-start, and the duration that this capacity needs is a finding of its own."""
+    text = document(spec(**{**deepcopy(GKE), "capacity": "dws", "trainer__max_run_duration": "12h"}))
+    (finding,) = errors(findings_of(text))
+    assert finding.help == "did you mean flex-start?"
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+def test_an_override_of_an_environment_becomes_its_setting() -> None:
+    """Layered keys move to the environment; figures of a size have no place there."""
+    text = document(spec(**{**deepcopy(GKE), "overrides": {"dev": {"capacity": "spot"}}}))
+    (finding,) = errors(findings_of(text))
+    assert finding.help == "move the keys of overrides.dev to environments.dev itself"
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    moved = read_text(fixed, text.file)
+    assert errors(findings_of(moved)) == ()
+    assert moved.data["environments"]["dev"]["capacity"] == "spot"
+    text = document(spec(**{**deepcopy(GKE), "overrides": {"dev": {"batch_size": 8}}}))
+    (finding,) = errors(findings_of(text))
+    assert finding.help == "delete overrides.dev: dev is an environment, and overrides are those of a size"
+
+
+def test_the_steps_of_an_override_move_up() -> None:
+    """Keys of training.steps are keys of an override itself."""
+    data = {"training__steps": {"warmup_steps": 200}, "overrides": {SIZE: {"steps": {"warmup_steps": 20}}}}
+    text = document(spec(**{**deepcopy(GKE), **data}))
+    finding = finding_with_id("TPU004", errors(findings_of(text)))
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    moved = read_text(fixed, text.file)
+    assert errors(findings_of(moved)) == ()
+    assert moved.data["overrides"] == {SIZE: {"warmup_steps": 20}}
+
+
+def test_a_setting_of_several_environments_names_no_single_one() -> None:
+    """The key belongs to each environment without it, which the help leaves open."""
+    data = deepcopy(GKE)
+    data["environments"]["prod"] = {"project": "my-project-prod", "region": "us-west4"}
+    text = document(spec(**{**data, "targets": {"gke": {"kube_context": "c"}}}))
+    finding = finding_with_id("TPU004", findings_of(text))
+    assert finding.help == "kube_context belongs under environments.<name>: move it there, or delete it"
 
 
 def test_tokens_are_a_name_of_train_tokens() -> None:

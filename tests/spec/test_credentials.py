@@ -13,6 +13,7 @@ from tpucfg.spec.credentials import hidden_text
 from tpucfg.yamldoc.reader import read_text
 
 VALUE = "q7v2m9x4k1w8"
+CLOUD_TPU: dict[str, Any] = {"target": "cloud-tpu"}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_name_with_a_word_of_a_credential_is_an_error(name: str) -> None:
         ("overrides__v2-32__args", "overrides.v2-32.trainer.secrets"),
         ("environments__dev__overrides__v2-32__trainer__args", "environments.dev.overrides.v2-32.trainer.secrets"),
     ):
-        (finding,) = compiled(spec(**{path: {name: VALUE}})).findings
+        (finding,) = compiled(spec(**CLOUD_TPU, **{path: {name: VALUE}})).findings
         assert finding.id == "TPU017"
         assert finding.help.endswith(f"replace it by {line} under {section}")
         assert VALUE not in "".join(finding.lines)
@@ -122,3 +123,27 @@ def test_a_text_without_credentials_is_unchanged() -> None:
     data: Any = spec(trainer__env={"MAX_TOKENS": "x", "KEY_FILE": "/a"})
     assert hidden_text(document(data)) == document(data).text
     assert loaded(data)[1] == ()
+
+
+def test_a_service_without_secrets_gets_the_lines_of_the_trainer() -> None:
+    """Vertex AI refuses trainer.secrets, so that the edit reads the secret in the program; it leaves no error."""
+    findings = compiled(spec(trainer__env={"HF_TOKEN": VALUE})).findings
+    (finding,) = findings
+    assert finding.help.startswith("store the value in Secret Manager, delete trainer.env.HF_TOKEN, add these lines")
+    (line,) = (line for line in finding.details if line.startswith("os.environ"))
+    assert line.startswith('os.environ["HF_TOKEN"] = client.access_secret_version(name="projects/my-project-dev/')
+    assert any(line.startswith("gcloud secrets add-iam-policy-binding hf-token ") for line in finding.details)
+    compile("\n".join(line for line in finding.details if not line.startswith("gcloud")), "trainer.py", "exec")
+
+
+def test_a_layer_of_two_services_gets_both_edits() -> None:
+    """The secret is a reference where the service has them, and lines of the trainer elsewhere."""
+    environments = {
+        "dev": {"project": "my-project-dev", "region": "us-central1"},
+        "prod": {"project": "my-project-prod", "region": "us-central1", "target": "cloud-tpu"},
+    }
+    findings = compiled(spec(environments=environments, trainer__env={"HF_TOKEN": VALUE})).findings
+    finding = next(finding for finding in findings if finding.id == "TPU017")
+    moved = "replace trainer.env.HF_TOKEN by HF_TOKEN: hf-token/1 under environments.prod.trainer.secrets"
+    assert moved in finding.help
+    assert "add these lines to the trainer for dev" in finding.help

@@ -44,7 +44,9 @@ def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]
     by_field: dict[tuple[KeyPath, Refusal], dict[str, None]] = {}
     for job, refusals in jobs:
         for refusal in refusals:
-            keys = by_field.setdefault((extra_path(job, refusal.source), refusal._replace(keys=())), {})
+            # The index in the merged list depends on the job's own items, and that in `extra` is what the reader sees.
+            same = refusal._replace(field=refusal.source, keys=())
+            keys = by_field.setdefault((extra_path(job, refusal.source), same), {})
             keys.update(dict.fromkeys(map(dotted, refusal.keys)))
     for (path, refusal), keys in islice(by_field.items(), MAX_FINDINGS):
         message, hint = _TEXTS[refusal.id](refusal, tuple(keys))
@@ -75,12 +77,14 @@ def _repeated(refusal: Refusal, _: Sequence[str]) -> tuple[str, str]:
 def _hint(keys: Sequence[str]) -> str:
     if not keys:
         return "delete it"
-    setting = _list(keys, " or ")
-    return f"delete it here, and {'list another size in' if 'sizes' in setting else 'set'} {setting}"
+    if len(keys) > 1:
+        return f"delete it here, and change the settings that decide it: {_list(keys)}"
+    (setting,) = keys
+    return f"delete it here, and {'list another size in' if setting.endswith('sizes') else 'set'} {setting}"
 
 
-def _list(keys: Sequence[str], last: str = " and ") -> str:
-    return listed(keys, 3, last=last)
+def _list(keys: Sequence[str]) -> str:
+    return listed(keys, 3, last=" and ")
 
 
 _TEXTS: Final = {"TPU066": _decided, "TPU067": _overriding, "TPU068": _overriding, "TPU069": _repeated}

@@ -12,7 +12,7 @@ from jsonschema.validators import extend
 
 from tpucfg.findings import MAX_FINDINGS
 from tpucfg.schemas import SPEC, RuleIds, load_schema
-from tpucfg.schemas.spec_keys import key_advice, synonym
+from tpucfg.schemas.spec_keys import key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
@@ -86,9 +86,8 @@ class ErrorContext(NamedTuple):
         schema = self.error.schema
         if schema.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
             return set()
-        if any(
-            self.advice(self.path, key, None).startswith("set ") for key in islice(self.error.instance, MAX_FINDINGS)
-        ):
+        first_keys = islice(self.error.instance.items(), MAX_FINDINGS)
+        if any(self.advice(self.path, key, value).startswith("set ") for key, value in first_keys):
             return set(schema.get("required", ()))  # the advice replaces the whole object
         known, absent = schema.get("properties", ()), self.absent_keys
         # Limited, because finding the nearest of several names is slow, and an object may have thousands of keys.
@@ -103,6 +102,12 @@ class ErrorContext(NamedTuple):
     def advice(self, path: KeyPath, key: str, value: Any) -> str:
         """Return the edit for an unknown key that belongs to another section of a spec, or an empty text."""
         return key_advice(self.data, self.schema, path, key, value) if self.ids == SPEC else ""
+
+    @property
+    def advice_on_value(self) -> str:
+        """The edit for a text of a spec that is another name of a capacity or a target, or an empty text."""
+        text = self.error.instance
+        return value_advice(self.path, text) if self.ids == SPEC and isinstance(text, str) else ""
 
     @property
     def misplaced_keys(self) -> dict[str, list[str]]:

@@ -7,21 +7,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.schemas.moved_keys import ABSENT, environment_places, moved_key, step_setting, value_at
 from tpucfg.text_format import dotted, quote_key, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
 _TOP: Final[KeyPath] = ()
-_CAPACITY_WORDS: Final = {
-    "spot": "spot",
-    "preemptible": "spot",
-    "flex_start": "flex-start",
-    "dws": "flex-start",
-    "on_demand": "on-demand",
-    "standard": "on-demand",
+_CAPACITY_NAMES: Final = {
+    "spot": ("preemptible", "preemptable", "spotvm"),
+    "flex-start": ("flexstart", "flex", "dws", "dwsflexstart", "dynamicworkloadscheduler"),
+    "on-demand": ("ondemand", "standard", "regular"),
+    "reservation": ("reserved", "reserve", "specificreservation"),
 }
-"""Names of a capacity in Google's APIs and in former keys, without case and with underscores."""
+"""Other names of each capacity, in Google's APIs and in former keys, in lower-case letters."""
+TARGET_NAMES: Final = {
+    "vertex-ai": ("vertex", "agentplatform", "gemini", "geminienterprise", "geminienterpriseagentplatform"),
+    "cloud-tpu": ("tpu", "tpuvm", "cloudtpuvm", "queuedresource", "queuedresources"),
+    "gke": ("kubernetes", "k8s", "googlekubernetesengine", "kueue", "jobset", "xpk"),
+}
+"""Other names of each target, in lower-case letters; Vertex AI has a new name: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/overview."""
 _RESERVATION: Final = re.compile(r"projects/([^/]+)/(?:zones|locations)/[^/]+/reservations/([^/]+)")
 """A reservation in the form of an API, which has a zone that the spec works out itself."""
+_RESERVATION_TEXT: Final = re.compile(
+    r"(?:(projects/[a-z0-9][-a-z0-9.:]{3,62}/)(?:zones/[^/]+/)?)?(reservations/[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
+)
+"""A reservation where a word is taken, with its project and zone or without."""
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
 
 
@@ -35,10 +44,24 @@ class _Replacement(NamedTuple):
     """Returns its value for the other key and value; None if the other key is to be deleted."""
 
 
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _meant(names: Mapping[str, tuple[str, ...]], text: str) -> str | None:
+    """Return the name that has a text as another form or name."""
+    letters = _letters(text)
+    return next((name for name, others in names.items() if letters in (_letters(name), *others)), None)
+
+
+def _capacity_word(text: str) -> str | None:
+    word = _meant(_CAPACITY_NAMES, text)
+    return None if word == "reservation" else word
+
+
 def _capacity(key: str, value: Any) -> Any:
     text = key if isinstance(value, bool) else str(value)
-    word = _CAPACITY_WORDS.get(text.lower().replace("-", "_"), "spot")
-    return word if value not in (False, None) else None
+    return (_capacity_word(text) or "spot") if value not in (False, None) else None
 
 
 def _reservation(_: str, value: Any) -> Any:
@@ -72,7 +95,19 @@ SYNONYMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "train_steps": ("max_steps", "num_steps", "total_steps", "iterations", "num_train_steps"),
         "train_tokens": ("tokens", "total_tokens", "num_tokens", "max_tokens", "token_budget"),
         "learning_rate": ("lr",),
+        "learning_rate_rule": ("lr_rule", "lr_scaling", "learning_rate_scaling"),
     },
+    "targets": TARGET_NAMES,
+    "targets.cloud-tpu": {
+        "runtime_version": ("version", "runtime", "software_version", "tpu_software_version", "tpu_vm_image"),
+        "external_ips": ("public_ip", "public_ips", "enable_external_ips"),
+    },
+    "targets.gke": {
+        "queue": ("local_queue", "queue_name", "kueue_queue"),
+        "priority": ("priority_class", "priority_class_name"),
+    },
+    "capacity": {"reservation": ("name", "reservation_name", "reserved")},
+    "prices": _CAPACITY_NAMES,
     "trainer": {
         "image": ("container", "container_image", "docker_image"),
         "env": ("environment", "env_vars", "environment_variables"),
@@ -89,6 +124,10 @@ DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
     "training": dict.fromkeys(
         ("micro_batch", "micro_batch_size", "microbatch", "per_device_batch_size", "per_core_batch_size"),
         "the micro-batch follows from batch_size, grad_accum and model_parallel",
+    )
+    | dict.fromkeys(
+        ("data_parallel", "data_parallelism", "dp", "fsdp", "fsdp_parallelism"),
+        "data parallelism follows from the size and model_parallel",
     ),
 }
 """Figures that follow from the keys of a section, with the reason for which they are no keys."""
@@ -97,8 +136,8 @@ DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
 def synonym(path: KeyPath, key: str) -> str | None:
     """Return the key of a section that has the meaning of another tool's name."""
     _, section = split_layer(path)
-    names = SYNONYMS.get(".".join(map(str, section)), {})
-    return next((name for name, others in names.items() if key.lower().replace("-", "_") in others), None)
+    names = SYNONYMS.get("prices" if section[:1] == ("prices",) else ".".join(map(str, section)), {})
+    return next((name for name, others in names.items() if _letters(key) in map(_letters, others)), None)
 
 
 def split_layer(path: KeyPath) -> tuple[KeyPath, KeyPath]:
@@ -119,7 +158,7 @@ def key_advice(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str, va
     place = next((place for place in _places(data, schema, path, key) if place != path), None)
     if place is None:
         return ""
-    if _value_at(data, (*place, key)) is not _ABSENT:
+    if value_at(data, (*place, key)) is not ABSENT:
         return f"delete {dotted((*path, key))}: {dotted((*place, key))} is already set"
     return f"{quote_key(key)} belongs {_where(place)}: move it there, or delete it"
 
@@ -128,20 +167,50 @@ def _advice_by_name(data: Any, path: KeyPath, key: str, value: Any) -> str | Non
     """Return the edit for a key that the tables know, or None."""
     layer, section = split_layer(path)
     name, word = quote_key(key), key.lower().replace("-", "_")
+    if edit := moved_key(data, layer, section, key, value):
+        return edit
     if section == ("capacity",):
-        return f"set {dotted(path)} to {_CAPACITY_WORDS[word]}" if word in _CAPACITY_WORDS else ""
+        return _capacity_help(data, path, key, value)
     replacement = REPLACED.get(word)
     if replacement and (not section or section[0] in ("trainer", "targets")):
         return _replacement_help(data, layer, name, replacement, replacement.convert(key, value))
     if reason := DERIVED.get(".".join(map(str, section)), {}).get(word):
         return f"delete {name}: {reason}"
+    if meant := synonym(path, key):
+        return _synonym_help(data, path, key, meant)
+    return None if synonym(("training",), key) else step_setting(data, path, key, value)
+
+
+def _capacity_help(data: Any, path: KeyPath, key: str, value: Any) -> str:
+    """Return the edit for a key of a reservation that names another capacity, or the reservation."""
     meant = synonym(path, key)
-    return _synonym_help(data, path, key, meant) if meant else None
+    if meant:
+        return _synonym_help(data, path, key, meant)
+    texts = (value, key) if isinstance(value, str) else (key,)
+    word = next((word for text in texts if (word := _capacity_word(text))), None)
+    return f"set {dotted(path)} to {word}" if word else ""
+
+
+def value_advice(path: KeyPath, value: str) -> str:
+    """Return the edit for a text that is another name of a capacity or a target; an empty text if it is none."""
+    _, section = split_layer(path)
+    if section[-1:] == ("target",):
+        meant = _meant(TARGET_NAMES, value)
+        return f"did you mean {meant}?" if meant else ""
+    if section != ("capacity",):
+        return ""
+    if match := _RESERVATION_TEXT.fullmatch(value):
+        name = f"{match[1]}{match[2]}" if match[1] else match[2].removeprefix("reservations/")
+        return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
+    word = _meant(_CAPACITY_NAMES, value)
+    if word == "reservation":
+        return "for example: capacity: {reservation: chat-2026}"
+    return f"did you mean {word}?" if word else ""
 
 
 def _synonym_help(data: Any, path: KeyPath, key: str, meant: str) -> str:
     others = [name for name in (meant, *_EXCLUSIVE) if meant in (name, *_EXCLUSIVE)]
-    present = next((name for name in others if _value_at(data, (*path, name)) is not _ABSENT), None)
+    present = next((name for name in others if value_at(data, (*path, name)) is not ABSENT), None)
     if present == meant:
         return f"delete {quote_key(key)}: {dotted((*path, meant))} is already set"
     if present:
@@ -158,20 +227,9 @@ def _replacement_help(data: Any, layer: KeyPath, name: str, replacement: _Replac
     place = (*layer, *replacement.section)
     if value is None:
         return f"delete {name}"
-    if _value_at(data, (*place, replacement.key)) is not _ABSENT:
+    if value_at(data, (*place, replacement.key)) is not ABSENT:
         return f"delete {name}: {dotted((*place, replacement.key))} is already set"
     return f"replace it by {replacement.key}: {yaml_example(value)} {_where(place)}"
-
-
-_ABSENT: Final = object()
-
-
-def _value_at(data: Any, path: KeyPath) -> Any:
-    for step in path:
-        if not isinstance(data, dict) or step not in data:
-            return _ABSENT
-        data = data[step]
-    return data
 
 
 def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> Iterator[KeyPath]:
@@ -190,8 +248,9 @@ def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> It
     # Figures of one size stand in `overrides`, and not in an environment's.
     if layer[2:3] == ("overrides",) and key in definitions["override"]["properties"]:
         yield ("overrides", layer[3])
-    if key in schema["properties"]:
+    if key in schema["properties"] and section != ("capacity",):
         yield _TOP
+    yield from environment_places(data, schema, layer, key)
     yield from ((name,) for name in ("training", "gate") if key in definitions[name]["properties"])
 
 
@@ -200,6 +259,6 @@ _LAYERED: Final = ("capacity", "trainer", "targets")
 
 def _target_of(data: Any, layer: KeyPath) -> str:
     """Return the target of the layer's environment, or of most."""
-    own = _value_at(data, (*layer[:2], "target")) if layer[:1] == ("environments",) else _ABSENT
-    target = _value_at(data, ("target",)) if own is _ABSENT else own
+    own = value_at(data, (*layer[:2], "target")) if layer[:1] == ("environments",) else ABSENT
+    target = value_at(data, ("target",)) if own is ABSENT else own
     return target if isinstance(target, str) else ""

@@ -103,7 +103,8 @@ def not_in_enum(context: ErrorContext) -> Iterator[Problem]:
     text = str(context.error.instance)
     near = nearest(text, allowed)
     message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
-    yield Problem(context.ids.value, message, context.path, did_you_mean(near) or context.example())
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
+    yield Problem(context.ids.value, message, context.path, hint)
 
 
 def not_the_constant(context: ErrorContext) -> Iterator[Problem]:
@@ -125,7 +126,7 @@ def pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
         details.append("no placeholder is replaced here")
     rule = context.pattern_message or f"it should be: {context.error.schema.get('description', 'of another form')}"
     message = f"{context.subject} is {format_value(text) if text else 'an empty string'}: {rule}"
-    hint = did_you_mean(near) or context.example()
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
     yield Problem(context.ids.value, message, context.path, hint, details=tuple(details))
 
 

@@ -5,7 +5,7 @@ keeps such values, and `trainer.secrets` refers to them.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
@@ -60,7 +60,12 @@ class Credential(NamedTuple):
     @property
     def reference(self) -> str:
         """The line of `trainer.secrets` that replaces the value."""
-        return f"{self.variable}: {self.variable.lower().replace('_', '-').strip('-')}/1"
+        return f"{self.variable}: {self.secret}/1"
+
+    @property
+    def secret(self) -> str:
+        """The name proposed for the secret."""
+        return self.variable.lower().replace("_", "-").strip("-")
 
     @property
     def help(self) -> str:
@@ -82,18 +87,17 @@ def credentials_in(document: Document) -> Iterator[Credential]:
                     yield Credential(path, layer, values)
 
 
-def credential_findings(document: Document) -> Iterator[Finding]:
-    """Yield an error for each credential, with the line that refers to it in Secret Manager."""
-    for credential in credentials_in(document):
-        message = f"{dotted(credential.path)} is a credential by its name, readable in the spec, the config and the job"
-        details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
-        yield Finding.of(
-            "TPU017",
-            message,
-            document.key_location(credential.path),
-            help=credential.help,
-            details=() if credential.path[-2] == "env" else details,
-        )
+def credential_finding(document: Document, credential: Credential, hint: str, lines: Sequence[str] = ()) -> Finding:
+    """Return the error about a credential, with the edit and the lines that it refers to."""
+    message = f"{dotted(credential.path)} is a credential by its name, readable in the spec, the config and the job"
+    details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
+    return Finding.of(
+        "TPU017",
+        message,
+        document.key_location(credential.path),
+        help=hint,
+        details=(*(() if credential.path[-2] == "env" else details), *lines),
+    )
 
 
 def without_credentials(document: Document, findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -5,10 +5,11 @@ from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.naming import account_email, bucket_of
+from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.secret_lines import secret_lines
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Mount, Secret, Settings
+from tpucfg.spec.settings import Mount, Settings
 from tpucfg.targets.trainer_settings import removal_hint
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
@@ -20,7 +21,6 @@ _ENV: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar"
 _ROOT: Final = "/gcs/"
 """The folder in which the service shows every bucket that the job's account may read (_FUSE)."""
 _JOB_DIR: Final = "${job_dir}"
-_READER: Final = "roles/secretmanager.secretAccessor"
 
 
 def setting_findings(project: Project, environment: Environment, slice_: Slice) -> Iterator[Finding]:
@@ -51,32 +51,17 @@ def _secret_variables(project: Project, environment: Environment, settings: Sett
     path, secrets = settings.source(("trainer", "secrets")), settings.trainer.secrets
     hint = removal_hint(project, environment, path, "secrets")
     variables = ", ".join(secret.variable for secret in secrets)
-    own_account = account_email(project=environment.project, name=project.name, environment=environment.name)
-    account = settings.targets.get(_NAME, {}).get("service_account") or own_account
+    account = settings.targets.get(_NAME, {}).get("service_account") or ""
     return Finding.of(
         "TPU059",
         f"{_NAME} has no variables from Secret Manager: the program has to read {variables} itself, by these lines",
         project.document.key_location(path),
         help=f"{hint}, add these lines to the trainer, and run the command once",
         details=(
-            "import os; from google.cloud import secretmanager",
-            "client = secretmanager.SecretManagerServiceClient()",
-            *(_read_line(secret, environment) for secret in secrets),
-            *(_grant_command(secret, environment, account) for secret in secrets),
+            *secret_lines(project, environment, account, secrets),
             f"the variables of a job: {_ENV}",
         ),
     )
-
-
-def _read_line(secret: Secret, environment: Environment) -> str:
-    name = f"projects/{secret.project or environment.project}/secrets/{secret.name}/versions/{secret.version}"
-    return f'os.environ["{secret.variable}"] = client.access_secret_version(name="{name}").payload.data.decode()'
-
-
-def _grant_command(secret: Secret, environment: Environment, account: str) -> str:
-    project = f"--project={secret.project or environment.project}"
-    member = f"--member=serviceAccount:{account} --role={_READER}"
-    return f"gcloud secrets add-iam-policy-binding {secret.name} {project} {member}"
 
 
 def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, mount: Mount) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.rules.credential_rules import credential_findings
 from tpucfg.plan.rules.generation_rules import (
     unknown_generations_of_flags,
     unknown_generations_of_prices,
@@ -16,7 +17,6 @@ from tpucfg.plan.rules.generation_rules import (
 )
 from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.plan.rung import flag_name
-from tpucfg.spec.credentials import credential_findings
 from tpucfg.spec.layer_rules import layer_findings
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
@@ -114,11 +114,21 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
             continue
         near = nearest(size, sizes) if catalog.find(size) is None else None
         hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
+        if path == ("overrides", size) and size in project.environments:
+            hint = _override_of_environment(project, size)
         message = f"{dotted(path)} has no effect: no ladder has {quote_key(size)}"
         if path[0] == "environments":
             message = f"{dotted(path)} has no effect: the ladder of {path[1]} does not have {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
+
+
+def _override_of_environment(project: Project, name: str) -> str:
+    """Return the edit for an override under the name of an environment, which has settings of its own."""
+    keys, own = (project.document.data[section][name] for section in ("overrides", "environments"))
+    if {*keys} <= {"capacity", "trainer", "targets"} - {*own}:
+        return f"move the keys of overrides.{name} to environments.{name} itself"
+    return f"delete overrides.{name}: {name} is an environment, and overrides are those of a size"
 
 
 def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -192,10 +202,6 @@ def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
     return layer_findings(project.document, project.broken)
 
 
-def _credentials(project: Project, _: Catalog) -> Iterator[Finding]:
-    return credential_findings(project.document)
-
-
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each environment whose bucket an earlier one uses."""
     first_users: dict[str, Environment] = {}
@@ -228,7 +234,7 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
-    _credentials: frozenset(),
+    credential_findings: frozenset(),
     trainer_findings: frozenset(("trainer",)),
     unknown_generations_of_flags: frozenset(("trainer",)),
     unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),

@@ -1,0 +1,175 @@
+"""Keys of a spec that take another form in another section: zones, topologies, figures, and names of other tools.
+
+Each function returns the exact edit for a key and its value, or None if it does not apply.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from tpucfg.text_format import dotted, nearest, quote_key, yaml_example
+from tpucfg.yamldoc.document import KeyPath
+
+ABSENT: Final = object()
+"""The value at a path that a document does not have."""
+_ZONE: Final = re.compile(r"([a-z]+(?:-[a-z]+)+[0-9]{1,2})-[a-z][a-z0-9]{0,4}")
+"""A zone, which starts with its region: https://cloud.google.com/compute/docs/regions-zones."""
+_TOPOLOGY: Final = re.compile(r"[1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3}){1,2}")
+_SIZE: Final = re.compile(r"[a-z0-9]+-([0-9]{1,6})(?:x[0-9]{1,3})?")
+_OPPOSITES: Final = {"internal_ips": "external_ips", "no_external_ips": "external_ips", "private_ips": "external_ips"}
+"""Names of a switch for internal addresses, the opposite of the key of `cloud-tpu`.
+
+https://cloud.google.com/sdk/gcloud/reference/compute/tpus/tpu-vm/create (--internal-ips)
+"""
+_PLAN_RULES: Final = {"batch_rule": ("keep", "batch_size"), "learning_rate_rule": ("keep", "learning_rate")}
+"""Rules of `training`: the value that keeps a figure on every rung, and the figure."""
+_FOR_ALL: Final = ("sequence_length", "batch_rule", "learning_rate_rule", "flags", "tuned_on")
+"""Keys of `training` that have one value for the whole ladder."""
+_STEPS: Final = re.compile(r"(.+_)?steps?(_.+)?")
+
+
+def value_at(data: Any, path: KeyPath) -> Any:
+    """Return the value at a path, or ABSENT."""
+    for step in path:
+        if not isinstance(data, dict) or step not in data:
+            return ABSENT
+        data = data[step]
+    return data
+
+
+def environments_of(data: Any, layer: KeyPath) -> list[str]:
+    """Return the environments to which a layer applies, in the order of the file."""
+    if layer[:1] == ("environments",):
+        return [str(layer[1])]
+    environments = value_at(data, ("environments",))
+    return list(environments) if isinstance(environments, dict) else []
+
+
+def sizes_of(data: Any, layer: KeyPath, environment: str) -> list[str]:
+    """Return the sizes to which a layer applies in an environment."""
+    if layer[-2:-1] == ("overrides",):
+        return [str(layer[-1])]
+    own = value_at(data, ("environments", environment, "sizes"))
+    sizes = value_at(data, ("sizes",)) if own is ABSENT else own
+    return [size for size in sizes if isinstance(size, str)] if isinstance(sizes, list) else []
+
+
+def moved_key(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a key of a layer's section that takes another form elsewhere; None if none is known."""
+    edits = (edit(data, layer, section, key, value) for edit in _EDITS)
+    return next((edit for edit in edits if edit), None)
+
+
+def _zone(data: Any, layer: KeyPath, _: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit that sets a zone for the sizes of the layer, in the environment of the zone's region."""
+    if key not in ("zone", "zones") or not (isinstance(value, str) and (match := _ZONE.fullmatch(value))):
+        return None
+    for name in environments_of(data, layer):
+        sizes = sizes_of(data, layer, name)
+        if sizes and value_at(data, ("environments", name, "region")) == match[1]:
+            return _zone_of_sizes(data, name, sizes, key, value)
+    return f"delete {key}: no environment that it applies to is in {match[1]}"
+
+
+def _zone_of_sizes(data: Any, environment: str, sizes: list[str], key: str, zone: str) -> str:
+    """Return the edit that adds sizes to the zones of an environment."""
+    place: KeyPath = ("environments", environment)
+    present = value_at(data, (*place, "zones"))
+    zones = present if isinstance(present, dict) else {}
+    new = {size: zone for size in sizes if size not in zones}
+    if not new:
+        return f"delete {key}: {dotted((*place, 'zones'))} has the zones"
+    if zones or key == "zones":
+        return f"delete {key}, and set {dotted((*place, 'zones'))} to {yaml_example({**zones, **new})}"
+    return f"replace it by zones: {yaml_example(new)} under {dotted(place)}"
+
+
+def _opposite(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+    meant = _OPPOSITES.get(key.lower().replace("-", "_")) if section == ("targets", "cloud-tpu") else None
+    if not meant:
+        return None
+    place = (*layer, *section)
+    if value_at(data, (*place, meant)) is not ABSENT:
+        return f"delete {quote_key(key)}: {dotted((*place, meant))} is already set"
+    opposite = yaml_example(value is False)
+    return f"replace it by {meant}: {opposite} under {dotted(place)}"
+
+
+def _size_setting(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a topology outside an override: that of the only size that can have it."""
+    if key != "topology" or not isinstance(value, str) or (layer[:1] == ("overrides",) and not section):
+        return None
+    sizes = {size for name in environments_of(data, layer) for size in sizes_of(data, layer, name)}
+    fitting = [size for size in sorted(sizes) if _may_have(size, value)]
+    if len(fitting) != 1:
+        return "topology belongs under overrides.<size>: move it there, or delete it"
+    place = ("overrides", fitting[0])
+    if value_at(data, (*place, key)) is not ABSENT:
+        return f"delete {key}: {dotted((*place, key))} is already set"
+    return f"replace it by {key}: {value} under {dotted(place)}"
+
+
+def _may_have(size: str, topology: str) -> bool:
+    """Return True if a topology has the number of a size, which counts chips or, with two to a chip, TensorCores."""
+    match = _SIZE.fullmatch(size)
+    if match is None or not _TOPOLOGY.fullmatch(topology):
+        return False
+    chips = 1
+    for axis in topology.split("x"):
+        chips *= int(axis)
+    return int(match[1]) in (chips, 2 * chips)
+
+
+def step_setting(data: Any, path: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a count of steps in `training`; one that is nearly the name of a key is a misspelling."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if not (path in ((), ("training",)) and is_count and _STEPS.fullmatch(key)) or nearest(key, ("train_steps",)):
+        return None
+    if value_at(data, ("training", "steps", key)) is not ABSENT:
+        return f"delete {dotted((*path, key))}: training.steps.{key} is already set"
+    return f"{key} belongs under training.steps: move it there, or delete it"
+
+
+def _in_override(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a key of `training` that an override does not have."""
+    if section or layer[-2:-1] != ("overrides",):
+        return None
+    figures = ("overrides", str(layer[-1]))
+    if key == "steps" and isinstance(value, dict) and layer == figures:
+        return f"move the keys of {dotted((*layer, key))} to {dotted(layer)} itself"
+    if key not in _FOR_ALL:
+        return None
+    keeping, figure = _PLAN_RULES.get(key, (None, ""))
+    number = value_at(data, ("training", figure))
+    if value == keeping and number is not ABSENT and value_at(data, (*figures, figure)) is ABSENT:
+        return f"replace it by {figure}: {yaml_example(number)} under {dotted(figures)}"
+    return f"delete {key}: training.{key} is one for all sizes, so that their results can be compared"
+
+
+def _in_capacity(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+    """Return the edit for a key beside the name of a reservation: its project is a part of the name."""
+    if section != ("capacity",) or key not in ("project", "zone"):
+        return None
+    path = (*layer, *section)
+    name = value_at(data, (*path, "reservation"))
+    if key == "project" and isinstance(value, str) and isinstance(name, str) and "/" not in name:
+        return f"set {dotted(path)} to {yaml_example({'reservation': f'projects/{value}/reservations/{name}'})}"
+    return f"delete {key}: a reservation is given by its name alone, or with its project"
+
+
+_EDITS: Final[tuple[Callable[[Any, KeyPath, KeyPath, str, Any], str | None], ...]] = (
+    _in_capacity,
+    _zone,
+    _opposite,
+    _in_override,
+    _size_setting,
+)
+
+
+def environment_places(data: Any, schema: Mapping[str, Any], layer: KeyPath, key: str) -> Iterator[KeyPath]:
+    """Yield the environments that take a key of theirs which another section has; of several, `<name>`."""
+    if key in schema["$defs"]["environment"]["properties"]:
+        names = environments_of(data, layer)
+        missing = [name for name in names if value_at(data, ("environments", name, key)) is ABSENT] or names[:1]
+        if missing:
+            yield ("environments", missing[0] if len(missing) == 1 else "<name>")
