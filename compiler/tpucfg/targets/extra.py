@@ -300,8 +300,8 @@ def _deciding_keys(origin: Origin, job: Job, variable: str | None) -> tuple[KeyP
     """Return the paths in the spec of the settings that decide a field."""
     if origin.kind == "spec":
         # A secret of the spec is decided as a whole: `extra` cannot give it a value instead of the reference.
-        if variable in (secret.variable for secret in job.secrets):
-            return (job.settings.source(("trainer", "secrets", str(variable))),)
+        if variable and variable in {secret.variable for secret in job.secrets}:
+            return (job.settings.source(("trainer", "secrets", variable)),)
         return (spec_path(origin, job),)
     if origin.kind == "catalog":
         return (_setting("sizes", job),)
