@@ -276,3 +276,18 @@ def test_a_secret_of_the_spec_is_named() -> None:
         container = {"name": "trainer", "env": [{"name": name, "value": "x"}]}
         (refusal,) = merged(job_, body, pod_extra(containers=[container])).refusals
         assert refusal.keys == (key,)
+
+
+def test_a_whole_list_or_mapping_is_refused_in_plain_words() -> None:
+    """The settings of a whole list are of several kinds, so that the help is about the list."""
+    result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=None)})
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
+    assert finding.help == "delete it here, and keep only the fields that the config does not have"
+
+
+def test_a_finding_names_items_and_not_their_positions() -> None:
+    """The trainer's container is first in the config, wherever `extra` has it."""
+    side, own = {"name": "side", "image": "i"}, {"name": "trainer", "image": "x"}
+    result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=[side, own])})
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
+    assert "containers.trainer.image is decided by trainer.image" in finding.message

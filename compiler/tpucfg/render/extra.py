@@ -10,7 +10,7 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import target_named
 from tpucfg.targets.extra import Merged, Refusal, merge_extra
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc.document import Document, KeyPath
 
 
 def merged_request_body(job: Job) -> Merged:
@@ -47,7 +47,8 @@ def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]
             keys = by_field.setdefault((extra_path(job, refusal.source), refusal._replace(keys=())), {})
             keys.update(dict.fromkeys(map(dotted, refusal.keys)))
     for (path, refusal), keys in islice(by_field.items(), MAX_FINDINGS):
-        message, hint = _TEXTS[refusal.id](refusal, tuple(keys))
+        named = refusal._replace(field=_named(project.document, path, refusal.source))
+        message, hint = _TEXTS[refusal.id](named, tuple(keys))
         details = (f"see {refusal.page}",) if refusal.page else ()
         yield Finding.of(refusal.id, message, project.document.key_location(path), help=hint, details=details)
     if len(by_field) > MAX_FINDINGS:
@@ -55,6 +56,17 @@ def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]
         (path, _), *_ = by_field
         location = project.document.key_location(path)
         yield Finding.of("TPU010", message, location, help="delete those first, and check again")
+
+
+def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:
+    """Return the path of a field below `extra`, with the names of items: the config has them at other positions."""
+    start, steps = len(path) - len(source), list(source)
+    for index, step in enumerate(source):
+        node = document.node(path[: start + index + 1])
+        name = node.value.get("name") if isinstance(step, int) and node and isinstance(node.value, dict) else None
+        if isinstance(name, str) and name:
+            steps[index] = name
+    return tuple(steps)
 
 
 def _decided(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:
@@ -75,8 +87,10 @@ def _repeated(refusal: Refusal, _: Sequence[str]) -> tuple[str, str]:
 def _hint(keys: Sequence[str]) -> str:
     if not keys:
         return "delete it"
-    setting = _list(keys, " or ")
-    return f"delete it here, and {'list another size in' if 'sizes' in setting else 'set'} {setting}"
+    is_size = [key.split(".")[-1] == "sizes" for key in keys]
+    if any(is_size) and not all(is_size):
+        return "delete it here, and keep only the fields that the config does not have"
+    return f"delete it here, and {'list another size in' if any(is_size) else 'set'} {_list(keys, ' or ')}"
 
 
 def _list(keys: Sequence[str], last: str = " and ") -> str:
