@@ -35,7 +35,18 @@ _KEYS: Final[Mapping[str, Sequence[str]]] = {
 """Keys of open mappings, by the mapping's name."""
 _TEXTS: Final[Mapping[str, Sequence[str]]] = {
     "key": ("cloud.google.com/gke-spot", "cloud.google.com/gke-nodepool", "google.com/tpu", "mine", ""),
-    "name": ("trainer", "slice", "shm", "A", "LIBTPU_INIT_ARGS", "side", "data", "TOKEN", "TPU_WORKER_ID"),
+    "name": (
+        "trainer",
+        "slice",
+        "shm",
+        "A",
+        "LIBTPU_INIT_ARGS",
+        "side",
+        "data",
+        "TOKEN",
+        "TPU_WORKER_ID",
+        "TPU_VISIBLE_CHIPS",
+    ),
     "mountPath": (
         *(f"{folder}shm{rest}" for folder in ("/dev/", "dev/", "/dev//") for rest in ("", "/", "/x")),
         "/data",

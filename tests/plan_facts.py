@@ -9,8 +9,11 @@ from posixpath import normpath
 from typing import Any, Final
 
 Body = Mapping[str, Any]
-_VARIABLES: Final = re.compile("LIBTPU_INIT_ARGS|GOOGLE_APPLICATION_CREDENTIALS|MEGASCALE_.*|TPU_(WORKER|PROCESS)_.*")
-"""Variables with the compiler's flags, an account, or a host's place in the slice."""
+_VARIABLES: Final = re.compile(
+    "LIBTPU_INIT_ARGS|GOOGLE_APPLICATION_CREDENTIALS|MEGASCALE_(COORDINATOR_ADDRESS|NUM_SLICES|PORT|SLICE_ID)"
+    "|TPU_(WORKER|PROCESS|VISIBLE|CHIPS|HOST|TOPOLOGY).*|TPU_(ACCELERATOR_TYPE|NUM_DEVICES)|CLOUD_TPU_TASK_ID"
+)
+"""Variables with the compiler's flags, an account, or a host's chips and its place in the slice."""
 _NODES: Final = re.compile(
     r".*(spot|preempt|flex-start|provisioning|queued|reservation|compute-class|max-run-duration|tpu-accelerator"
     r"|tpu-topology|instance-type|machine-family|/zone|/region)"

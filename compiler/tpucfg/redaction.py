@@ -30,6 +30,8 @@ _TOKENS: Final = (
         r"\beyJ[\w-]{10,1000}\.eyJ[\w-]{10,9000}\.[\w-]{10,}"
     ),  # signed tokens: https://www.rfc-editor.org/rfc/rfc7519
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+    re.compile(r"(?<=https://hooks\.slack\.com/)(?:services|triggers|workflows)/[\w/]{8,}"),
     # https://name:password@host, and a token as the name
     re.compile(r"(?<=//)(?:[^/\s:@]{0,200}:[^/\s@]{1,200}|[^/\s:@]{20,200})(?=@)"),
     re.compile(r"(?<=\bBearer )[\w.~+/=-]{16,}", re.IGNORECASE),
@@ -52,6 +54,11 @@ def redact(text: str) -> str:
     if "=" in text or "--" in text:
         text = _ASSIGNMENT.sub(_redact_assignment, text)
     return _ADDRESS.sub(_redact_person, text) if "@" in text or "%40" in text else text
+
+
+def has_token(text: str) -> bool:
+    """Return True if a text contains a token, a key or a password by its form; a reference to one is none."""
+    return any("$" not in match[0] for token in _TOKENS for match in token.finditer(text))
 
 
 def redact_report(text: str) -> str:

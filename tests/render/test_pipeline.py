@@ -132,7 +132,7 @@ def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> Non
 
 def test_merging_does_not_change_the_spec() -> None:
     """The jobs of a spec share its `extra`, and merging it into one request body leaves it unchanged."""
-    extra: dict[str, Any] = {"scheduling": {"restartJobOnWorkerRestart": True}, "workerPoolSpecs": [{"diskSpec": {}}]}
+    extra: dict[str, Any] = {"scheduling": {"restartJobOnWorkerRestart": False}, "workerPoolSpecs": [{"diskSpec": {}}]}
     before = deepcopy(extra)
     first, second = planned(spec(targets={"vertex-ai": {"extra": extra}})).jobs
     assert build_request_body(first)["scheduling"] == build_request_body(second)["scheduling"]

@@ -147,3 +147,66 @@ def test_a_layer_of_two_services_gets_both_edits() -> None:
     moved = "replace trainer.env.HF_TOKEN by HF_TOKEN: hf-token/1 under environments.prod.trainer.secrets"
     assert moved in finding.help
     assert "add these lines to the trainer for dev" in finding.help
+
+
+TOKENS = {
+    "hf": f"hf_{'a1B2' * 9}",
+    "aws": f"AKIA{'A1B2' * 4}",
+    "github": f"ghp_{'a1B2' * 9}",
+    "address": f"postgres://user:{VALUE}@host/db",
+    "slack": "https://hooks.slack.com/services/T00000000/B00000000/a1b2c3d4e5f6",
+}
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+def test_a_token_of_a_known_form_is_an_error_under_any_name(kind: str) -> None:
+    """A variable, a flag and a text in a list are found by their form, and not shown."""
+    token = TOKENS[kind]
+    for change in (
+        {"trainer__env": {"X": token}},
+        {"trainer__args": {"x": ["a", token]}},
+        {"overrides__v2-32__args": {"x": token}},
+        {
+            "targets__vertex-ai__extra": {
+                "workerPoolSpecs": [{"containerSpec": {"env": [{"name": "X", "value": token}]}}]
+            }
+        },
+    ):
+        result = compiled(spec(**change))
+        (finding,) = [finding for finding in result.findings if finding.id == "TPU017"]
+        assert "by its form" in finding.message
+        assert finding.help.startswith("store the value in Secret Manager, delete ")
+        assert token not in result.source
+        assert token not in "".join(finding.lines)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgres://user:$(DB_PASSWORD)@host/db",
+        "https://log.example.com:8080/a@b",
+        "gs://bucket/x@1",
+        "hf_home",
+        "sk-learn",
+    ],
+)
+def test_a_text_that_only_resembles_a_token_is_none(value: str) -> None:
+    """An address without a password, or with a reference to one, can be set."""
+    assert "TPU017" not in ids(compiled(spec(trainer__env={"X": value.replace("$(", "$$(")})).findings)
+
+
+@pytest.mark.parametrize(
+    ("target", "extra"),
+    [
+        ("gke", {"spec": {"replicatedJobs": [{"name": "a", "env": [{"name": "HF_TOKEN", "value": VALUE}]}]}}),
+        ("cloud-tpu", {"tpu": {"nodeSpec": [{"node": {"metadata": {"HF_TOKEN": VALUE}}}]}}),
+    ],
+)
+def test_extra_contains_no_credentials(target: str, extra: dict[str, Any]) -> None:
+    """A variable and an entry of the metadata are credentials by their name, in the layer that sets `extra`."""
+    for layer in ("", "environments__dev__"):
+        result = compiled(spec(target=target, **{f"{layer}targets__{target}__extra": extra}))
+        (finding,) = [finding for finding in result.findings if finding.id == "TPU017"]
+        section = f"{layer.replace('__', '.')}trainer.secrets"
+        assert finding.help.endswith(f"replace it by HF_TOKEN: hf-token/1 under {section}")
+        assert VALUE not in result.source

@@ -210,3 +210,85 @@ def test_no_value_raises_an_exception(target: str, size: str, changes: dict[str,
         if isinstance(path[-1], str):
             result = merged(job_, body, extra_at(body, path, value))
             assert all(value_at(result.body, leaf) == value_at(body, leaf) for leaf in written)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TPU_VISIBLE_CHIPS",
+        "TPU_VISIBLE_DEVICES",
+        "TPU_CHIPS_PER_HOST_BOUNDS",
+        "TPU_HOST_BOUNDS",
+        "TPU_TOPOLOGY",
+        "TPU_ACCELERATOR_TYPE",
+        "TPU_PROCESS_BOUNDS",
+        "TPU_WORKER_ID",
+        "MEGASCALE_NUM_SLICES",
+    ],
+)
+def test_a_variable_of_the_tpu_runtime_is_the_service_s(name: str) -> None:
+    """Neither `extra` nor the trainer's variables or secrets can set it."""
+    container = {"name": "trainer", "env": [{"name": name, "value": "1"}]}
+    result = merged(*planned("gke", "v6e-16"), pod_extra(containers=[container]))
+    assert [refusal.id for refusal in result.refusals] == ["TPU067"]
+    for trainer in ({"env": {name: "1"}}, {"secrets": {name: "a/1"}}):
+        (finding,) = compiled("gke", "v6e-16", trainer=trainer).findings
+        assert (finding.id, name in finding.message) == ("TPU065", True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("TPU_MIN_LOG_LEVEL", "0"), ("JAX_PLATFORMS", "cpu")])
+def test_a_variable_that_tunes_the_program_is_free(name: str, value: str) -> None:
+    """The trainer's variables may contain those that do not describe machines."""
+    assert compiled("gke", "v6e-16", trainer={"env": {name: value}}).findings == ()
+
+
+@pytest.mark.parametrize(("value", "count"), [("cpu", 1), ("CUDA, cpu", 1), ("tpu,cpu", 0), ("", 0), ("proxy", 0)])
+def test_extra_keeps_jax_on_the_tpus(value: str, count: int) -> None:
+    """A list of platforms without one that has TPUs is refused."""
+    container = {"name": "trainer", "env": [{"name": "JAX_PLATFORMS", "value": value}]}
+    assert len(merged(*planned("gke", "v6e-16"), pod_extra(containers=[container])).refusals) == count
+
+
+@pytest.mark.parametrize(("operator", "count"), [("In", 1), (None, 1), ("NotIn", 0)])
+def test_pods_cannot_be_put_on_named_hosts(operator: str | None, count: int) -> None:
+    """Neither the selector nor an affinity chooses hosts by name; a broken host can be avoided."""
+    job_, body = planned("gke", "v6e-16")
+    selector = merged(job_, body, pod_extra(nodeSelector={"kubernetes.io/hostname": "n1"}))
+    assert [refusal.id for refusal in selector.refusals] == ["TPU067"]
+    expression = {"key": "kubernetes.io/hostname", "operator": operator, "values": ["n1"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert len(merged(job_, body, pod_extra(affinity=affinity)).refusals) == count
+
+
+@pytest.mark.parametrize("trainer", [{}, {"restarts": 0}])
+def test_restarts_of_a_vertex_job_are_decided(trainer: dict[str, Any]) -> None:
+    """`extra` cannot make the whole job start again, whether the spec sets the restarts or not."""
+    job_, body = planned("vertex-ai", "v5litepod-4", trainer=trainer)
+    for value, count in ((True, 1), (False, 0)):
+        refusals = merged(job_, body, {"scheduling": {"restartJobOnWorkerRestart": value}}).refusals
+        assert [refusal.keys for refusal in refusals] == [(("trainer", "restarts"),)] * count
+
+
+def test_a_secret_of_the_spec_is_named() -> None:
+    """A value in `extra` for a variable of `trainer.secrets` names that secret, and not the variables."""
+    job_, body = planned("gke", "v6e-16", trainer={"env": {"A": "1"}, "secrets": {"TOKEN": "hf/3"}})
+    for name, key in (("TOKEN", ("trainer", "secrets", "TOKEN")), ("A", ("trainer", "env"))):
+        container = {"name": "trainer", "env": [{"name": name, "value": "x"}]}
+        (refusal,) = merged(job_, body, pod_extra(containers=[container])).refusals
+        assert refusal.keys == (key,)
+
+
+def test_a_whole_list_or_mapping_is_refused_in_plain_words() -> None:
+    """The settings of a whole list are of several kinds, so that the help is about the list."""
+    result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=None)})
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
+    assert finding.help == "delete it here, and keep only the fields that the config does not have"
+
+
+def test_a_finding_names_items_and_not_their_positions() -> None:
+    """The trainer's container is first in the config, wherever `extra` has it."""
+    side, own = {"name": "side", "image": "i"}, {"name": "trainer", "image": "x"}
+    result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=[side, own])})
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
+    assert "containers.trainer.image is decided by trainer.image" in finding.message

@@ -23,7 +23,7 @@ _ANY_CONTAINER: Final = rf"{_POD}\.(containers\[.\]|initContainers\[.\]|)\.?"
 DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
     "vertex-ai": (
         r"baseOutputDirectory\.outputUriPrefix|persistentResourceId|serviceAccount",
-        r"scheduling\.(disableRetries|strategy|timeout)",
+        r"scheduling\.(disableRetries|restartJobOnWorkerRestart|strategy|timeout)",
         r"workerPoolSpecs\[\+\]\..*|workerPoolSpecs\[=\]\.replicaCount",
         r"workerPoolSpecs\[=\]\.machineSpec\..*",
         r"workerPoolSpecs\[=\]\.containerSpec\.(args|command|imageUri|env\[=\]\.value)",

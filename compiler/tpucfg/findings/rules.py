@@ -74,6 +74,7 @@ _ROWS: Final = (
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
     # These rules are about `extra`, which cannot undo what the plan decided.
+    Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),
     Rule("TPU067", "error", "a field of extra that overrides the plan"),
     Rule("TPU068", "error", "a field of extra that adds machines or chips"),

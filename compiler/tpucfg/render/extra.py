@@ -10,7 +10,7 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import target_named
 from tpucfg.targets.extra import Merged, Refusal, merge_extra
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc.document import Document, KeyPath
 
 
 def merged_request_body(job: Job) -> Merged:
@@ -49,7 +49,8 @@ def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]
             keys = by_field.setdefault((extra_path(job, refusal.source), same), {})
             keys.update(dict.fromkeys(map(dotted, refusal.keys)))
     for (path, refusal), keys in islice(by_field.items(), MAX_FINDINGS):
-        message, hint = _TEXTS[refusal.id](refusal, tuple(keys))
+        named = refusal._replace(field=_named(project.document, path, refusal.source))
+        message, hint = _TEXTS[refusal.id](named, tuple(keys))
         details = (f"see {refusal.page}",) if refusal.page else ()
         yield Finding.of(refusal.id, message, project.document.key_location(path), help=hint, details=details)
     if len(by_field) > MAX_FINDINGS:
@@ -57,6 +58,17 @@ def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]
         (path, _), *_ = by_field
         location = project.document.key_location(path)
         yield Finding.of("TPU010", message, location, help="delete those first, and check again")
+
+
+def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:
+    """Return the path of a field below `extra`, with the names of items: the config has them at other positions."""
+    start, steps = len(path) - len(source), list(source)
+    for index, step in enumerate(source):
+        node = document.node(path[: start + index + 1])
+        name = node.value.get("name") if isinstance(step, int) and node and isinstance(node.value, dict) else None
+        if isinstance(name, str) and name:
+            steps[index] = name
+    return tuple(steps)
 
 
 def _decided(refusal: Refusal, keys: Sequence[str]) -> tuple[str, str]:

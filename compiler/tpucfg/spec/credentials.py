@@ -1,7 +1,7 @@
 """Credentials written into a spec: findings that ask for a reference to Secret Manager, and texts without the values.
 
-A value counts as a credential by the name of its key, as `secret_names` has it: https://cloud.google.com/secret-manager
-keeps such values, and `trainer.secrets` refers to them.
+A value counts as a credential by the name of its key, as `secret_names` has it, or by the form of a known token, as
+`redaction` has it: https://cloud.google.com/secret-manager keeps such values, and `trainer.secrets` refers to them.
 """
 
 import re
@@ -13,8 +13,15 @@ from tpucfg.spec.layers import present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc.document import Document, KeyPath, Node
 
-_PREFILTER: Final = re.compile("key|token|secret|pass|pwd|cred|dsn|pat", re.IGNORECASE)
-"""Occurs in every name of a credential: a text without it needs no search."""
+_PREFILTER: Final = re.compile(
+    "key|token|secret|pass|pwd|cred|dsn|pat|ya29|aiza|gh[pousr]_|pul-|hf_|sk-|akia|xox|eyj|bearer|hooks|//[^/\\s]*@"
+    r"|\*{8}",
+    re.IGNORECASE,
+)
+"""Occurs in every name of a credential, in every token of a known form and in place of a hidden one.
+
+A text without it needs no search.
+"""
 _REFERENCES: Final = frozenset(("secrets", "image_pull_secrets"))
 """Keys whose values are names of secrets, and no credentials."""
 _PAIR: Final = frozenset(("name", "value"))
@@ -22,6 +29,7 @@ _PAIR: Final = frozenset(("name", "value"))
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
 _BLANK: Final = "*"
+_BY_FORM: Final = "by its form"
 
 
 # secret_names is imported in use, as most specs do not pass the filter above.
@@ -37,8 +45,16 @@ def _is_secret_value(text: str) -> bool:
     return is_secret_value(text, may_be_number=False)
 
 
+def _has_token(node: Node | None) -> bool:
+    if node is None or not isinstance(node.value, str) or not _PREFILTER.search(node.value):
+        return False
+    from tpucfg.redaction import has_token
+
+    return has_token(node.value)
+
+
 class Credential(NamedTuple):
-    """A value of the program that is a credential by its name."""
+    """A value of the program or of `extra` that is a credential by its name, or has the form of a known token."""
 
     path: KeyPath
     """The path of the variable or flag in the spec."""
@@ -46,16 +62,17 @@ class Credential(NamedTuple):
     """The path of the layer that sets it."""
     values: tuple[KeyPath, ...]
     """The path of each value: a flag may have a list of them."""
-
-    @property
-    def name(self) -> str:
-        """The name of the variable or flag."""
-        return str(self.path[-1])
+    name: str
+    """The name of the variable, flag or field."""
+    is_variable: bool = True
+    """False for a flag and a field, whose value the program has to read from a variable instead."""
+    by: str = "by its name"
+    """The reason for which the value counts as a credential."""
 
     @property
     def variable(self) -> str:
         """The environment variable in which the program can receive the value."""
-        return self.name if self.path[-2] == "env" else re.sub(r"[^A-Z0-9]", "_", self.name.upper())
+        return self.name if self.is_variable else re.sub(r"[^A-Z0-9]", "_", self.name.upper()).strip("_")
 
     @property
     def reference(self) -> str:
@@ -75,7 +92,7 @@ class Credential(NamedTuple):
 
 
 def credentials_in(document: Document) -> Iterator[Credential]:
-    """Yield the credentials in the variables and flags of every layer; the document may be invalid."""
+    """Yield the credentials in the variables, the flags and `extra` of every layer; the document may be invalid."""
     if not _PREFILTER.search(document.text):
         return
     for layer in present_layers(document):
@@ -83,20 +100,52 @@ def credentials_in(document: Document) -> Iterator[Credential]:
             node = document.node((*layer, *keys))
             for name in node.keys if node else ():
                 path: KeyPath = (*layer, *keys, name)
+                is_variable = keys[-1] == "env"
                 if _is_secret_name(name) and (values := tuple(_secret_values(document, path))):
-                    yield Credential(path, layer, values)
+                    yield Credential(path, layer, values, name, is_variable)
+                elif values := tuple(value for value in _values(document, path) if _has_token(document.node(value))):
+                    yield Credential(path, layer, values, name, is_variable, _BY_FORM)
+        targets = document.node((*layer, "targets"))
+        for target in targets.keys if targets else ():
+            path = (*layer, "targets", target, "extra")
+            if extra := document.node(path):
+                yield from _credentials_below(extra, path, layer)
+
+
+def _credentials_below(node: Node, path: KeyPath, layer: KeyPath, name: str = "") -> Iterator[Credential]:
+    """Yield the credentials in a value of `extra`; `name` is the key of the value, or that of its variable."""
+    for step, child, inner in _children(node, name):
+        yield from _credentials_below(child, (*path, step), layer, inner)
+    if not isinstance(node.value, dict | list):
+        by_name = bool(name) and _is_secret_name(name) and _is_credential(node)
+        if by_name or _has_token(node):
+            by = "by its name" if by_name else _BY_FORM
+            yield Credential(path, layer, (path,), name, path[-1] == "value", by)
+
+
+def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:
+    """Yield the key, the value and the name of each item of a node with a name."""
+    children: Any = node.children
+    if isinstance(node.value, dict):
+        pair = node.children["name"].value if node.value.keys() == _PAIR else None  # type: ignore[call-overload] # a mapping
+        for key, child in children.items():
+            if key not in _REFERENCES:
+                yield key, child, pair if key == "value" and isinstance(pair, str) else key
+    elif isinstance(node.value, list):
+        for index, child in enumerate(children):
+            yield index, child, name
 
 
 def credential_finding(document: Document, credential: Credential, hint: str, lines: Sequence[str] = ()) -> Finding:
     """Return the error about a credential, with the edit and the lines that it refers to."""
-    message = f"{dotted(credential.path)} is a credential by its name, readable in the spec, the config and the job"
+    message = f"{dotted(credential.path)} is a credential {credential.by}, readable in the spec, the config and the job"
     details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
     return Finding.of(
         "TPU017",
         message,
         document.key_location(credential.path),
         help=hint,
-        details=(*(() if credential.path[-2] == "env" else details), *lines),
+        details=(*(() if credential.is_variable else details), *lines),
     )
 
 
@@ -112,7 +161,7 @@ def without_credentials(document: Document, findings: Iterable[Finding]) -> Iter
         if credential is None:
             yield finding
         else:
-            message = f"{dotted(credential.path)} is a credential by its name, and does not fit the schema"
+            message = f"{dotted(credential.path)} is a credential {credential.by}, and does not fit the schema"
             yield Finding.of(finding.id, message, finding.location, help=credential.help)
 
 
@@ -128,12 +177,15 @@ def hidden_text(document: Document) -> str:
     return "\n".join(rows)
 
 
-def _secret_values(document: Document, path: KeyPath) -> Iterator[KeyPath]:
+def _values(document: Document, path: KeyPath) -> list[KeyPath]:
+    """Return the path of each item of a list, or that of a single value."""
     node = document.node(path)
     count = len(node.children) if node and isinstance(node.value, list) else 0
-    for value in [(*path, index) for index in range(count)] or [path]:
-        if _is_credential(document.node(value)):
-            yield value
+    return [(*path, index) for index in range(count)] or [path]
+
+
+def _secret_values(document: Document, path: KeyPath) -> Iterator[KeyPath]:
+    return (value for value in _values(document, path) if _is_credential(document.node(value)))
 
 
 def _is_credential(node: Node | None) -> bool:
@@ -145,18 +197,13 @@ def _is_credential(node: Node | None) -> bool:
 
 
 def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
-    """Yield the scalars below a node whose key is a credential's; `name` is the key of the node itself."""
-    children: Any = node.children
-    if isinstance(node.value, dict):
-        pair = node.children["name"].value if node.value.keys() == _PAIR else None  # type: ignore[call-overload] # a mapping
-        for key, child in children.items():
-            if key not in _REFERENCES:
-                yield from _secret_nodes(child, pair if key == "value" and isinstance(pair, str) else key)
-    elif isinstance(node.value, list):
-        for child in children:
-            yield from _secret_nodes(child, name)
-    elif name and _is_secret_name(name) and _is_credential(node):
-        yield node
+    """Yield the scalars below a node that are credentials; `name` is the key of the node itself."""
+    for _, child, inner in _children(node, name):
+        yield from _secret_nodes(child, inner)
+    if not isinstance(node.value, dict | list):
+        by_name = bool(name) and _is_secret_name(name) and _is_credential(node)
+        if by_name or _has_token(node):
+            yield node
 
 
 def _hide(rows: list[str], node: Node) -> None:
@@ -169,7 +216,11 @@ def _hide(rows: list[str], node: Node) -> None:
 
 
 def _hidden_row(row: str) -> str:
+    from tpucfg.redaction import has_token
+
     match = _ROW.match(row)
+    if has_token(row):
+        return _blank(row) if match is None else row[: match.start("value")] + _blank(match["value"])
     if match is None or not _is_secret_name(match["name"]) or not _is_secret_value(match["value"].strip("\"' ")):
         return row
     return row[: match.start("value")] + _blank(match["value"])

@@ -11,6 +11,7 @@ left out of the result, if it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.plan.job import Job
@@ -208,7 +209,8 @@ class _Merger:
         return self._decided(at, list(dict.fromkeys(origin for origin in origins if origin)))
 
     def _decided(self, at: _Position, origins: Sequence[Origin]) -> Refusal:
-        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
+        variable = _variable_at(self._body, at.path)
+        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job, variable)))
         # With several origins, one rule is not the reason for the rest.
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
         reason, page = (rule.detail, rule.source) if rule else ("", "")
@@ -235,9 +237,22 @@ def _unused_origin(value: Any, rows: _Rows[Origin]) -> Origin | None:
     return None
 
 
-def _deciding_keys(origin: Origin, job: Job) -> tuple[KeyPath, ...]:
+def _variable_at(body: RequestBody, path: KeyPath) -> str | None:
+    """Return the name of the program's variable with a field at a path; None if the field is no variable's."""
+    value: Any = body
+    for step, inner in pairwise(path):
+        value = value[step] if step in value or isinstance(step, int) else {}
+        if step == "env" and isinstance(inner, int) and inner < len(value):
+            return str(value[inner].get("name"))
+    return None
+
+
+def _deciding_keys(origin: Origin, job: Job, variable: str | None) -> tuple[KeyPath, ...]:
     """Return the paths in the spec of the settings that decide a field."""
     if origin.kind == "spec":
+        # A secret of the spec is decided as a whole: `extra` cannot give it a value instead of the reference.
+        if variable and variable in {secret.variable for secret in job.secrets}:
+            return (job.settings.source(("trainer", "secrets", variable)),)
         return (spec_path(origin, job),)
     if origin.kind == "catalog":
         return (_setting("sizes", job),)

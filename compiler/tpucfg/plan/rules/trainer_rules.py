@@ -6,6 +6,7 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
+from tpucfg.plan.runtime_variables import runtime_variable
 from tpucfg.spec.layers import deletion_help
 from tpucfg.spec.project import Project
 from tpucfg.spec.settings import Settings
@@ -44,6 +45,19 @@ def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[
     message = f"{dotted(path)} and {dotted(other)} exclude each other: the flags become {XLA_FLAGS_VARIABLE}"
     hint = f"{deletion_help(project.document, path)}, and write its flags in {dotted(other)}"
     yield _exclusion(project, path, other, message, hint)
+
+
+def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each variable from which the TPU runtime learns its machines: the service sets it."""
+    secrets = [secret.variable for secret in settings.trainer.secrets]
+    for key, names in (("env", dict(settings.trainer.env)), ("secrets", secrets)):
+        for name in names:
+            if row := runtime_variable(name):
+                path = settings.source(("trainer", key, name))
+                message = f"{dotted(path)} would {row.effect}: the service sets it on every host"
+                hint = f"{deletion_help(project.document, path)}, and choose the machines in sizes"
+                location = project.document.key_location(path)
+                yield Finding.of("TPU065", message, location, help=hint, details=(f"see {row.source}",))
 
 
 def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hint: str) -> Finding:
@@ -86,6 +100,7 @@ def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
 _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
     _variables_set_twice,
     _compiler_flags_set_twice,
+    _runtime_variables,
     _repeated_compiler_flags,
     _other_mounts,
 )

@@ -34,6 +34,7 @@ _JOB_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-
 _NODES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 _IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity"
+_HOSTNAME_PAGE: Final = "https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetesiohostname"
 _KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
 _EXCLUSIVE: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobset_types.go"
 _CONTROLLER: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/controllers/jobset_controller.go"
@@ -95,6 +96,8 @@ _TERMS: Final = (
     f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*",
     f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution.*.preference",
 )
+_HOSTNAME: Final = "kubernetes.io/hostname"
+"""The label that only one node has."""
 _CHIPS: Final = (f"[{CHIPS}]", "[cloud-tpus.google.com/*]")
 """The resource that counts chips, and those by which pods asked for TPUs before node pools had them."""
 
@@ -107,6 +110,12 @@ def _tolerates_other_capacity(toleration: Any, _: RequestBody) -> bool:
 
 def _chooses_nodes(label: Any, _: RequestBody) -> bool:
     return isinstance(label, str) and label in _NODE_LABELS
+
+
+def _chooses_hosts(expression: Any, _: RequestBody) -> bool:
+    """Return True for an expression that names the hosts to use; one that avoids a broken host is none."""
+    has_label = isinstance(expression, dict) and expression.get("key") == _HOSTNAME
+    return has_label and expression.get("operator") not in ("NotIn", "Exists")
 
 
 def _is_not_false(value: Any, _: RequestBody) -> bool:
@@ -126,6 +135,7 @@ _ELSEWHERE: Final = Reserved(
     "environments.<env>.kube_context", "hand the job to a controller that may run it elsewhere", JOBSET
 )
 _PLACES: Final = "choose other nodes"
+_ONE_NODE: Final = Reserved(_SIZES, "put every pod on one node, whatever machine that is", _POD_API)
 _MORE_CHIPS: Final = Reserved(_SIZES, "ask for chips that the plan does not count", TPUS, adds_machines=True)
 _DEVICES: Final = Reserved(_SIZES, "claim devices that the plan does not count", _POD_API, adds_machines=True)
 _RESTARTED: Final = Reserved(_RESTARTS, "change when and how often the program is started again", _JOB_API)
@@ -164,7 +174,12 @@ RESERVED: Final[Mapping[str, Reserved]] = {
         )
     },
     # The nodes.
-    f"{_POD}.nodeName": Reserved(_SIZES, "put every pod on one node, whatever machine that is", _POD_API),
+    f"{_POD}.nodeName": _ONE_NODE,
+    f"{_POD}.nodeSelector.[{_HOSTNAME}]": _ONE_NODE._replace(source=_HOSTNAME_PAGE),
+    **{
+        f"{term}.matchExpressions.*": Reserved(_SIZES, "choose nodes by their names", _HOSTNAME_PAGE, _chooses_hosts)
+        for term in _TERMS
+    },
     **{f"{_POD}.nodeSelector.[{label}]": Reserved(key, _PLACES, _NODES) for label, key in _NODE_LABELS.items()},
     **{f"{term}.matchExpressions.*.key": Reserved(_SIZES, _PLACES, _POD_API, _chooses_nodes) for term in _TERMS},
     **{f"{term}.matchFields.**": Reserved(_SIZES, "choose nodes by their names", _POD_API) for term in _TERMS},
