@@ -14,6 +14,7 @@ from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
+from tpucfg.targets.cloud_tpu.secret_variables import secret_findings
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -47,6 +48,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
+    yield from secret_findings(project, environment, slices)
     yield from _missing_zones(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
