@@ -19,7 +19,7 @@ FULL: Final = {
     "restarts": 2,
     "max_run_duration": "12h",
 }
-_DISK: Final = {"source": "projects/acme/zones/us-east5-a/disks/data"}
+_DISK: Final = {"source": "projects/acme/zones/us-central1-a/disks/data"}
 EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     ("vertex-ai", "v2-32", {"trainer": ENV}),
     ("vertex-ai", "v5litepod-16", {"trainer": {**ENV, "max_run_duration": "1h"}, "capacity": {"reservation": "r"}}),

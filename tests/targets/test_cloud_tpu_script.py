@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs import IMAGE, job, program
+from jobs import IMAGE, compiled, job, program
 from tpucfg.targets import cloud_tpu
 
 DOCKER = r"""
@@ -34,7 +34,7 @@ case "${!#}" in
   */token) echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}' ;;
   *:access) [ -z "${NO_SECRET:-}" ] || exit 22
     printf '{\n  "name": "secrets/s/versions/3",\n  "payload": {\n    "data": "%s",\n    "dataCrc32c": "1"\n  }\n}\n' \
-      "$(base64 --wrap=0 "$STATE/secret")" ;;
+      "$(base64 --wrap=0 <(cat "$STATE/secret" && [ -z "${NAMED:-}" ] || printf %s "${!#}"))" ;;
 esac
 """
 RECORD = 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).${0##*/}"'
@@ -195,7 +195,7 @@ def test_the_script_passes_shellcheck() -> None:
 
 def secret_script(**changes: Any) -> str:
     """Return the script of a job with one secret."""
-    trainer = {"secrets": {"WANDB_API_KEY": "wandb/3"}, **changes}
+    trainer: dict[str, Any] = {"secrets": {"WANDB_API_KEY": "wandb/3"}} | changes
     return cloud_tpu.startup_script(job("cloud-tpu", "v2-8", trainer=trainer))
 
 
@@ -220,6 +220,64 @@ def test_a_secret_reaches_the_container_unchanged(tmp_path: Path, value: str) ->
     assert f"WANDB_API_KEY=secret:{value}".encode() in environment
     assert all("secret:" not in word for name in ("docker", "curl") for words in host.calls(name) for word in words)
     assert b"secret:" not in completed.stdout + completed.stderr
+
+
+SCRIPT_VARIABLES = (
+    "value",
+    "file",
+    "secrets",
+    "version",
+    "variable",
+    "data",
+    "token",
+    "pause",
+    "format",
+    "x",
+    "TMPDIR",
+)
+
+
+def test_secrets_do_not_disturb_each_other(host: Host) -> None:
+    """Secrets named like variables of the script, of a loop or of the locale have each their own value."""
+    (host.state / "secret").write_text("of ")
+    secrets = {name: f"secret-{name}/1" for name in SCRIPT_VARIABLES}
+    completed = host.boot(secret_script(secrets=secrets), NAMED="1")
+    assert completed.returncode == 0, completed.stderr
+    environment = dict(
+        setting.split(b"=", 1) for setting in (host.state / "environment").read_bytes().split(b"\0") if setting
+    )
+    url = "https://secretmanager.googleapis.com/v1/projects/my-project/secrets"
+    values = {name: environment[name.encode()].decode() for name in secrets}
+    assert values == {name: f"of {url}/secret-{name}/versions/1:access" for name in secrets}
+
+
+def bash_keeps(variable: str) -> bool:
+    """Return True if a program that bash starts gets the value of an exported variable."""
+    script = 'settings=("$1=of-the-secret"); export "${settings[@]}"; exec /usr/bin/env --null'
+    completed = subprocess.run(["/bin/bash", "-c", script, "bash", variable], capture_output=True, check=False)
+    return f"{variable}=of-the-secret".encode() in completed.stdout.split(b"\0")
+
+
+def test_variables_that_bash_does_not_pass_on_are_refused() -> None:
+    """No secret can have a variable of bash whose value a program would not get."""
+    listed = subprocess.run(["/bin/bash", "-c", "compgen -v"], capture_output=True, check=True, text=True).stdout
+    lost = {name: "a/1" for name in listed.split() if not bash_keeps(name)}
+    assert {"UID", "PPID", "GROUPS"} <= lost.keys()
+    findings = compiled("cloud-tpu", "v2-8", trainer={"secrets": lost}).findings
+    refused = [finding.message.split()[3] for finding in findings if finding.id == "TPU059"]
+    assert sorted(refused) == sorted(lost)
+
+
+@pytest.mark.parametrize(
+    "variable", ["PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "LD_PRELOAD", "BASH_ENV", "tpucfg_file"]
+)
+def test_variables_of_the_host_are_refused(variable: str) -> None:
+    """A secret in a variable that bash, the loader, docker or the script reads is one error."""
+    findings = compiled("cloud-tpu", "v2-8", trainer={"secrets": {variable: "a/1", "HOME_TOKEN": "b/1"}}).findings
+    errors = [finding for finding in findings if finding.level == "error"]
+    assert [(error.id, error.message.split(":")[0]) for error in errors] == [
+        ("TPU059", f"cloud-tpu cannot set {variable} from Secret Manager")
+    ]
 
 
 def test_a_secret_is_fetched_from_secret_manager(host: Host) -> None:

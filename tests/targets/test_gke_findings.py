@@ -149,3 +149,20 @@ def test_a_config_that_a_cluster_accepts_has_no_error() -> None:
     for body in accepted_bodies():
         assert schemas.is_valid("gke", body)
         assert list(gke.rules(body, CATALOG)) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "container", "expected"),
+    [
+        ("containers", {"name": "log-shipper"}, "containers[1]: the container log-shipper has no image"),
+        ("containers", {"name": "Bad_Name", "image": "busybox"}, "containers[1].name: Bad_Name is not a DNS label"),
+        ("initContainers", {"name": "trainer", "image": "busybox"}, "name: the pod has two containers trainer"),
+    ],
+)
+def test_a_container_that_kubernetes_refuses_is_an_error(field: str, container: dict[str, Any], expected: str) -> None:
+    """A container of a pod needs an image, and a name that is a DNS label of its own."""
+    body = gke.request_body(job("gke", "v6e-16"))
+    pod = body["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod.setdefault(field, []).append(container)
+    (problem,) = gke.rules(body, CATALOG)
+    assert expected in problem.message

@@ -419,6 +419,23 @@ def test_every_topology_has_the_chips_of_its_size() -> None:
     assert shapes == 321
 
 
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ({}, ["p has one topology, and tpu7x-64 needs 2x4x4, tpu7x-128 needs 4x4x4"]),
+        ({"tpu7x-128": "p-4x4x4"}, []),
+        ({"tpu7x-128": None}, []),
+    ],
+)
+def test_sizes_of_several_topologies_need_several_policies(policies: dict[str, Any], expected: list[str]) -> None:
+    """One policy for two topologies is an error, which a policy or a null of the size's override removes."""
+    overrides = {size: {"targets": {"gke": {"placement_policy": policy}}} for size, policy in policies.items()}
+    changes: dict[str, Any] = {"overrides": overrides} if overrides else {}
+    changes["environment"] = {"region": "us-central1"}
+    findings = compiled("gke", "tpu7x-64", "tpu7x-128", options={"placement_policy": "p"}, **changes).findings
+    assert [finding.message for finding in findings if finding.id == "TPU007"] == expected
+
+
 def test_a_placement_policy_selects_its_nodes() -> None:
     """The workload policy of TPU7x node pools is one more label."""
     _, pod = parts(gke.request_body(tpu7x("tpu7x-128", options={"placement_policy": "tpu7x-4x4x4"})))

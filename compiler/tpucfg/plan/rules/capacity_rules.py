@@ -174,13 +174,18 @@ def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[
         and (zones := FLEX_START_ZONES.get(choice.slice.generation))
         and not _is_in(choice, zones)
     ]
-    for group in _grouped(outside, lambda choice: (choice.environment.name, choice.slice.generation)):
-        environment, zones = group[0].environment, FLEX_START_ZONES[group[0].slice.generation]
-        message = f"GKE's page on flex-start does not list {environment.region} for {_sizes(group)}"
+    for group in _grouped(outside, lambda choice: (choice.environment.name, choice.slice.generation, _place(choice))):
+        zones = FLEX_START_ZONES[group[0].slice.generation]
+        message = f"GKE's page on flex-start does not list {_place(group[0])} for {_sizes(group)}"
         details = (f"it lists {listed(zones, last=' and ')}: {GKE_FLEX}",)
         edit_path = _edit_path(project, choices, group)
         hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, group[0].path, hint, details)
+
+
+def _place(choice: _Choice) -> str:
+    """Return the zone that the spec names for the size, or else the region."""
+    return choice.environment.zones.get(choice.slice.size) or choice.environment.region
 
 
 def _is_in(choice: _Choice, zones: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """Cloud TPU VMs: the config is a queued resource, whose hosts start the trainer's container when they boot.
 
-`request` makes the request body, `startup` the script of a host, `rules` the findings, `submission` the commands.
+`request` makes the request body, `startup` the script of a host, `rules` and `secret_variables` the findings,
+`submission` the commands.
 """
 
 from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, request_body

@@ -14,6 +14,7 @@ from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
+from tpucfg.targets.cloud_tpu.secret_variables import secret_findings
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -37,6 +38,9 @@ _MAX_METADATA: Final = 512 * 1024
 """Bytes of all keys and values together."""
 _MAX_DESCRIPTION_LENGTH: Final = 512
 _DISKS: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
+_ZONAL: Final = "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
+"""A disk is attached only in its own zone."""
+_DISK_ZONE: Final = re.compile(r"/zones/([^/]+)/disks/")
 _MIN_NODES: Final = 2
 """Nodes of a multislice request: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources#multisliceparams."""
 _PARENT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
@@ -47,6 +51,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
+    yield from secret_findings(project, environment, slices)
     yield from _missing_zones(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
@@ -99,7 +104,9 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
     yield from _node_rules((*path, "node"), spec["node"], catalog)
     slice_ = catalog.find(spec["node"].get("acceleratorType", ""))
     hosts = (slice_.hosts if slice_ else 1) * params.get("nodeCount", 1)
-    yield from _disk_rules((*path, "node", "dataDisks"), spec["node"].get("dataDisks", []), hosts)
+    disks, disks_path = spec["node"].get("dataDisks", []), (*path, "node", "dataDisks")
+    yield from _disk_rules(disks_path, disks, hosts)
+    yield from _disk_zones(disks_path, disks, spec["parent"].rpartition("/")[2])
 
 
 def _name_rules(path: KeyPath, name: str, suffix: str = "") -> Iterator[Problem]:
@@ -137,6 +144,17 @@ def _disk_rules(path: KeyPath, disks: Sequence[Mapping[str, Any]], hosts: int) -
             message = f"{dotted((*path, index, field))}: {hosts} hosts cannot attach one disk for writing"
             fix = "attach it for reading: READ_ONLY in a config, and in a spec without read_only: false"
             yield Problem("TPU074", message, (*path, index, field), fix, details=(f"the rule: {_DISKS}",))
+
+
+def _disk_zones(path: KeyPath, disks: Sequence[Mapping[str, Any]], zone: str) -> Iterator[Problem]:
+    """Yield an error for each disk in another zone than the slice."""
+    for index, disk in enumerate(disks):
+        match = _DISK_ZONE.search(disk.get("sourceDisk", ""))
+        if match and match[1] != zone:
+            source = (*path, index, "sourceDisk")
+            message = f"{dotted(source)}: the disk is in {match[1]}, and the slice in {zone}"
+            fix = f"name a disk in {zone}, or request the slice in {match[1]}: in a spec, by zones of the environment"
+            yield Problem("TPU074", message, source, fix, details=(f"the rule: {_ZONAL}",))
 
 
 def _one_of_hint(mapping: Mapping[str, Any], field: str) -> str:

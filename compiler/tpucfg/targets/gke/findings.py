@@ -23,6 +23,9 @@ from tpucfg.text_format import dotted
 
 NAME: Final = "gke"
 _MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
+_POLICIES: Final = ("tpu7x",)
+"""The generations whose slices of several hosts have a workload policy."""
+_POLICY: Final = "https://cloud.google.com/sdk/gcloud/reference/beta/compute/resource-policies/create/workload-policy"
 _EXAMPLE: Final = "${bucket}/data"
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 
@@ -35,6 +38,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     )
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
     yield from _unplaceable_sizes(project, environment, slices)
+    yield from _misplaced_policies(project, environment, slices)
     yield from _impossible_mounts(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
@@ -70,6 +74,33 @@ def _unplaceable_sizes(project: Project, environment: Environment, slices: Seque
                 f"leave {slice_.size} out"
             )
             yield Finding.of("TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+
+
+def _misplaced_policies(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each size that needs no workload policy, or shares that of another topology."""
+    topologies: dict[str, tuple[str, str]] = {}
+    for slice_ in slices:
+        policy = project.settings[environment.name, slice_.size].layers.find("targets", NAME, "placement_policy")
+        if policy is None or not policy.value:
+            continue
+        path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
+        size, topology = topologies.setdefault(policy.value, (slice_.size, str(_topology(project, slice_))))
+        if slice_.generation not in _POLICIES or slice_.hosts_per_slice == 1:
+            message = f"{slice_.size} has no workload policy: only slices of TPU7x with several hosts have one"
+            hint = f"set {path} to null"
+        elif topology != _topology(project, slice_):
+            own = _topology(project, slice_)
+            message = f"{policy.value} has one topology, and {size} needs {topology}, {slice_.size} needs {own}"
+            hint = f"set {path} to a policy of {own}"
+        else:
+            continue
+        location = project.document.value_location(policy.path)
+        yield Finding.of("TPU007", message, location, help=hint, details=(f"the rule: {_POLICY}",))
+
+
+def _topology(project: Project, slice_: Slice) -> str | None:
+    override = project.overrides.get(slice_.size)
+    return (override and override.topology) or slice_.topology
 
 
 def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:

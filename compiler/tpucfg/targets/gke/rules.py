@@ -25,6 +25,8 @@ _SECONDS: Final = re.compile(r"[0-9]{1,10}")
 _MAX_SECONDS: Final = 2**31 - 1
 """https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time: a field of 32 bits."""
 _DNS_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_CONTAINER_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_CONTAINERS: Final = "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 """Keys and values of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
@@ -96,6 +98,7 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     if pod.get("restartPolicy") == "Always":
         yield service_problem((*pod_path, "restartPolicy"), "the pods of a job must end", "set it to Never")
     yield from _label_rules((*pod_path, "nodeSelector"), pod.get("nodeSelector", {}))
+    yield from _container_rules(pod_path, pod)
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
         yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
@@ -105,6 +108,28 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     # If one of the labels is missing, the node pool determines the slice, and nothing can be checked here.
     if chips and ACCELERATOR in selector and TOPOLOGY in selector:
         yield from _shape_rules(path, job, chips, catalog)
+
+
+def _container_rules(pod_path: KeyPath, pod: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield an error for each container without an image, and for a name that is no DNS label or used twice."""
+    names: set[str] = set()
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(pod.get(field, [])):
+            path, name = (*pod_path, field, index), container["name"]
+            if not _CONTAINER_NAME.fullmatch(name):
+                message = (
+                    f"{format_value(name, quoted=False)} is not a DNS label: lower-case letters, digits and dashes"
+                )
+                yield _container_problem((*path, "name"), message, "use another name, such as sidecar")
+            elif name in names:
+                yield _container_problem((*path, "name"), f"the pod has two containers {name}", "use another name")
+            names.add(name)
+            if not container.get("image"):
+                yield _container_problem(path, f"the container {name} has no image", "add image to it")
+
+
+def _container_problem(path: KeyPath, message: str, fix: str) -> Problem:
+    return service_problem(path, message, fix)._replace(details=(f"the rule: {_CONTAINERS}",))
 
 
 def _variable_rules(path: KeyPath, variables: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
