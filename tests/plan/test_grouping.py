@@ -1,5 +1,7 @@
 """Grouping of environments with the same ladder."""
 
+from typing import Any
+
 from spec_factory import planned, spec
 from tpucfg.plan.grouping import group_ladders
 
@@ -34,6 +36,22 @@ def test_environments_that_are_shown_differently_are_separate_groups() -> None:
     groups = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})
 
     assert [group.environments for group in groups] == [("dev", "test"), ("prod",)]
+
+
+def test_environments_with_other_capacities_are_separate_groups() -> None:
+    """One rung with another capacity is enough, as it has another price."""
+    environments: dict[str, dict[str, Any]] = {
+        name: {"project": f"my-project-{name}", "region": "us-central1", "capacity": "spot"}
+        for name in ("dev", "prod", "test")
+    }
+    environments["prod"] |= {"overrides": {"v2-32": {"capacity": "on-demand"}}}
+
+    groups = group_ladders(planned(spec(environments=environments)).jobs)
+
+    assert [(group.environments, group.capacities) for group in groups] == [
+        (("dev", "test"), ("spot", "spot")),
+        (("prod",), ("spot", "on-demand")),
+    ]
 
 
 def test_no_jobs_have_no_groups() -> None:

@@ -78,9 +78,20 @@ def test_a_mapping_names_all_its_layers() -> None:
     plan = planned(SPEC, sizes=("v2-32",))
     reasons = layer_reasons(plan.project, plan.jobs[0], ("trainer", "env"))
     assert [reason.text for reason in reasons] == [
-        "trainer.env",
-        "environments.dev.trainer.env, set in environments.dev",
         f"{OWN}.trainer.env, set in {OWN}",
+        "environments.dev.trainer.env, set in environments.dev",
+        "trainer.env",
+    ]
+
+
+def test_a_reservation_is_one_value() -> None:
+    """A reservation replaces the capacity of an earlier layer, although it is written as a mapping."""
+    data = spec(capacity="on-demand", environments__dev__capacity={"reservation": "chat"})
+    plan = planned(data, sizes=("v2-32",))
+    reasons = layer_reasons(plan.project, plan.jobs[0], ("capacity",))
+    assert [reason.text for reason in reasons] == [
+        "environments.dev.capacity, set in environments.dev",
+        "capacity: on-demand, which environments.dev overrides",
     ]
 
 

@@ -689,7 +689,10 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     repository.edit((":1.0", ":1.1"))
     unchanged = review(capsys)
 
-    assert "### tpucfg review: 6 configs changed; +20.48 USD for one run of each config (+100%)\n" in comment
+    assert (
+        "### tpucfg review: 6 configs changed; +20.48 USD for one run of 3 of 6 configs (+100%), 3 not known\n"
+        in comment
+    )
     assert "- one run of each config costs 20.48 → 40.96 USD (+100%); not known for 3 of 6\n" in comment
     assert "| v2-8, in prod | 6.00 | 1.14 → 2.28 (2×) | 6.83 → 13.65 (2×) |" in comment
     assert "- the most that a run can cost is not bounded: set trainer.max_run_duration\n" in comment

@@ -283,7 +283,9 @@ def test_a_whole_list_or_mapping_is_refused_in_plain_words() -> None:
     """The settings of a whole list are of several kinds, so that the help is about the list."""
     result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=None)})
     (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
-    assert finding.help == "delete it here, and keep only the fields that the config does not have"
+    assert finding.help == (
+        "delete it here, and change the settings that decide it: trainer.image, trainer.args, training and 1 more"
+    )
 
 
 def test_a_finding_names_items_and_not_their_positions() -> None:

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import subprocess
@@ -292,3 +293,22 @@ def test_why_finds_a_key_with_dots(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert output.endswith("targets.gke.queue\n")
+
+
+def test_why_names_the_layer_of_each_value(tmp_path: Path) -> None:
+    """A variable, and a reservation that replaces on-demand, belong to the layer that sets them."""
+    project_ = project("gke", "v6e-16", environment={**EAST, "capacity": RESERVED, "trainer": {"env": {"LOG": "1"}}})
+    spec = tmp_path / "tpucfg.yaml"
+    data = json.loads(project_.document.text)
+    data |= {"capacity": "on-demand", "trainer": {**data["trainer"], "env": {"LOG": "0", "SEED": "7"}}}
+    spec.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    command = [sys.executable, "-m", "tpucfg", "why", "spec", "--spec", str(spec)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    def origin(field: str) -> str:
+        (line,) = [line for line in lines if f"{field}: " in line]
+        return line.partition(f"{field}: ")[2]
+
+    assert origin("reservation-name") == "environments.dev.capacity, set in environments.dev"
+    assert origin("env[0].value") == "environments.dev.trainer.env.LOG, set in environments.dev"
+    assert origin("env[1].value") == "trainer.env.SEED"

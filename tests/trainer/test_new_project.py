@@ -173,3 +173,14 @@ def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2
     assert "there is no trainer for torch; there are: jax, tensorflow" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
+
+
+def test_name_too_long_for_the_accounts_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The longest name that is accepted makes a project without errors, and one more character is refused."""
+    assert run(["init", str(tmp_path / "a"), "--name", "n" * 22]) == 2
+    message = capsys.readouterr().err
+    assert "tpu-nnnnnnnnnnnnnnnnnnnnnn-prod would have 31 characters, and Google allows 30" in message
+    assert not (tmp_path / "a").exists()
+
+    assert run(["init", str(tmp_path / "a"), "--name", "n" * 21]) == 0
+    assert run(["check", "--spec", str(tmp_path / "a" / "tpucfg.yaml")]) == 0

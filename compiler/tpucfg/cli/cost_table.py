@@ -12,12 +12,9 @@ from tpucfg.text_format import listed
 
 
 def cost_cells(status: LadderStatus) -> dict[str, dict[str, str]]:
-    """Return the cost columns of each rung, by size; without capacity if all is on-demand, without unknown hours."""
-    has_capacity = any(capacity != "on-demand" for capacity in status.capacities)
-    return {
-        rung.size: ({"capacity": capacity} if has_capacity else {}) | _cells(cost, rung.size, status)
-        for rung, cost, capacity in zip(status.rungs, status.costs, status.capacities, strict=True)
-    }
+    """Return the cost columns of each rung, by size, without unknown hours."""
+    priced = zip(status.rungs, status.costs, strict=True)
+    return {rung.size: _cells(cost, rung.size, status) for rung, cost in priced}
 
 
 def cost_data(status: LadderStatus, size: str) -> dict[str, Any]:

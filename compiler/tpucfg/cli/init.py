@@ -12,11 +12,16 @@ import typer
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
+from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id
 from tpucfg.render import output_dir
 from tpucfg.scaffold import TRAINERS, project_files, workflow_files
 from tpucfg.text_format import printable
 
-_PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+_PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_ENVIRONMENT: Final = "prod"
+"""The environment of a new project whose names are the longest."""
+_MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", environment=_LONGEST_ENVIRONMENT))
+"""Shorter than the spec allows, because the stack of every environment creates an account with both names."""
 
 
 def _trainer(value: str | None) -> str | None:
@@ -116,8 +121,13 @@ def _project_name(folder_: Path, given: str | None) -> str:
     """Return the project's name: the given one, or the folder's in lower case with dashes."""
     name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder_).lower()).strip("-")
     if not _PROJECT_NAME.fullmatch(name):
-        rule = "a name has 1 to 30 lower-case letters, digits and dashes, and starts with a letter"
+        rule = f"a name has 1 to {_MAX_NAME_LENGTH} lower-case letters, digits and dashes, and starts with a letter"
         raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
+    if len(name) > _MAX_NAME_LENGTH:
+        account = account_id(name=name, environment=_LONGEST_ENVIRONMENT)
+        rule = f"the account {account} would have {len(account)} characters, and Google allows {MAX_ACCOUNT_ID_LENGTH}"
+        hint = f"give one of 1 to {_MAX_NAME_LENGTH} characters with --name"
+        raise CommandExit(USAGE, f"{name} cannot be the project's name: {rule}", hint)
     return name
 
 

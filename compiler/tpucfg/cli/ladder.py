@@ -120,7 +120,10 @@ def _json(ladders: _Ladders) -> Iterator[str]:
                 "environments": group.environments,
                 "region": group.region,
                 "target": group.target,
-                "rungs": [_rung_data(rung, group.rungs, ladders.cost_status(group)) for rung in group.rungs],
+                "rungs": [
+                    {**_rung_data(rung, group.rungs, ladders.cost_status(group)), "capacity": capacity}
+                    for rung, capacity in zip(group.rungs, group.capacities, strict=True)
+                ],
             }
             for group in ladders.groups
         ],

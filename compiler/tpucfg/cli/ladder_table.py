@@ -8,6 +8,7 @@ from tpucfg.plan import Rung
 from tpucfg.plan.grouping import LadderGroup
 from tpucfg.plan.rung import rung_figures, shows_parallelism
 from tpucfg.spec.project import Training
+from tpucfg.spec.settings import CapacityKind
 
 # The costs are imported by the functions that show them: a ladder without prices does not need the results.
 if TYPE_CHECKING:
@@ -31,8 +32,19 @@ def ladder_table(group: LadderGroup, training: Training, status: "LadderStatus |
         status: The measurements that the cost is computed from; None for a table without cost.
     """
     costs = _cost_cells(status) if status else {}
-    rows = [{**_cells(rung, group.rungs, training), **costs.get(rung.size, {})} for rung in group.rungs]
+    capacities = capacity_cells(group.rungs, group.capacities)
+    rows = [
+        {**_cells(rung, group.rungs, training), **capacities[rung.size], **costs.get(rung.size, {})}
+        for rung in group.rungs
+    ]
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+def capacity_cells(rungs: Sequence[Rung], capacities: Sequence[CapacityKind]) -> dict[str, dict[str, str]]:
+    """Return the column of capacities, by size; none if all is on-demand."""
+    has_column = any(capacity != "on-demand" for capacity in capacities)
+    cells = zip(rungs, capacities, strict=True)
+    return {rung.size: {"capacity": capacity} if has_column else {} for rung, capacity in cells}
 
 
 def parallelism_data(rung: Rung, rungs: Sequence[Rung]) -> dict[str, Any]:

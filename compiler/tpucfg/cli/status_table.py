@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tpucfg.cli.cost_table import cost_cells, cost_data, cost_note
-from tpucfg.cli.ladder_table import parallelism_cells, parallelism_data
+from tpucfg.cli.ladder_table import capacity_cells, parallelism_cells, parallelism_data
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.plan import Rung
 from tpucfg.results import RungEvaluation
@@ -54,6 +54,7 @@ def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -
             UNKNOWN if evaluation.metric_drop is None else format_metric(max(evaluation.metric_drop, Fraction(0))),
         )
     if project.prices:
+        yield from capacity_cells(ladder.rungs, ladder.capacities)[evaluation.size].items()
         yield from cost_cells(ladder)[evaluation.size].items()
     yield "status", _status_word(evaluation, ladder, project)
 

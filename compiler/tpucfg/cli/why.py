@@ -124,7 +124,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     elif isinstance(value, dict | list) and value:
         yield from _reasons_below(subject, path)
     else:
-        yield from _field_reasons(project, job, path, value)
+        yield from _field_reasons(subject, path, value)
 
 
 def _setting(project: Project, job: Job, query: str) -> KeyPath:
@@ -166,8 +166,9 @@ def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
         yield Reason(f"{dotted(leaf)}: {reason.text.strip()}", reason.location, reason.source)
 
 
-def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Iterator[Reason]:
+def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Reason]:
     """Yield the value of a field, and its origin: `extra`, a setting of the spec, its default, or the catalog."""
+    project, job = subject.project, subject.job
     yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
     extra = extra_source(job, path)
     if extra and project.document.node(extra):
@@ -180,7 +181,7 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
     if origin.kind == "spec" and project.document.node(setting):
         layered = tuple(origin.detail.split("."))
         if layered[0] in LAYERED:
-            yield from layer_reasons(project, job, layered)
+            yield from layer_reasons(project, job, _entry_of(subject, path, layered))
         else:
             yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
@@ -194,6 +195,19 @@ def _field_reasons(project: Project, job: Job, path: KeyPath, value: Any) -> Ite
         yield Reason("in the form that the service requires", source=origin.source)
     else:
         yield Reason(origin.detail, source=origin.source)
+
+
+def _entry_of(subject: _Subject, path: KeyPath, setting: KeyPath) -> KeyPath:
+    """Return the entry of a mapping of the spec that a field is made of, by its key or name; else the setting itself.
+
+    The variables of trainer.env are a list of names and values in a request body, for example.
+    """
+    layered = subject.job.settings.layers.find(*map(str, setting))
+    entries = layered.value if layered and isinstance(layered.value, dict) else {}
+    parents = [_value_at(subject.request_body, path[:depth]) for depth in range(len(path))]
+    names = [parent.get("name") for parent in parents if isinstance(parent, dict)]
+    known = [name for name in (*path, *names) if isinstance(name, str) and name in entries]
+    return (*setting, known[-1]) if known and setting[0] != "capacity" else setting
 
 
 # Paths of a request body.

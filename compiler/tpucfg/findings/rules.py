@@ -72,7 +72,7 @@ _ROWS: Final = (
     Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
-    Rule("TPU061", "warning", "a setting of a target that no environment uses", allowable=True),
+    Rule("TPU061", "warning", "a setting that no job reads", allowable=True),
     # These rules are about `extra`, which cannot undo what the plan decided.
     Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),

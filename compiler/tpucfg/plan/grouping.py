@@ -7,16 +7,19 @@ from typing import NamedTuple
 
 from tpucfg.plan.job import Job
 from tpucfg.plan.rung import Rung
+from tpucfg.spec.settings import CapacityKind
 
 
 class LadderGroup(NamedTuple):
-    """Environments that run the same ladder with the same target in the same region."""
+    """Environments that run the same ladder with the same target and capacities in the same region."""
 
     environments: tuple[str, ...]
     region: str
     target: str
     rungs: tuple[Rung, ...]
     """From small to large; never empty."""
+    capacities: tuple[CapacityKind, ...]
+    """The capacity of each rung."""
 
     @property
     def title(self) -> str:
@@ -37,7 +40,9 @@ def group_ladders(
     for name, jobs_of_environment in groupby(jobs, key=lambda job: job.environment.name):
         environment_jobs = tuple(jobs_of_environment)
         region, target = environment_jobs[0].environment.region, environment_jobs[0].target
-        key = (region, target, tuple(job.size for job in environment_jobs), distinct_by.get(name))
-        group = groups.get(key) or LadderGroup((), region, target, tuple(job.rung for job in environment_jobs))
+        capacities = tuple(job.capacity.kind for job in environment_jobs)
+        key = (region, target, tuple(job.size for job in environment_jobs), capacities, distinct_by.get(name))
+        rungs = tuple(job.rung for job in environment_jobs)
+        group = groups.get(key) or LadderGroup((), region, target, rungs, capacities)
         groups[key] = group._replace(environments=(*group.environments, name))
     return tuple(groups.values())

@@ -26,7 +26,7 @@ class _Entry(NamedTuple):
 def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Reason]:
     """Yield the origin of a setting, given its path below the layers, or one line for each value of a mapping."""
     value = job.settings.layers.find(*map(str, setting))
-    if value is not None and isinstance(value.value, dict) and value.value and setting[:1] != ("capacity",):
+    if value is not None and _is_merged(value, setting) and value.value:
         for key in value.value:
             yield from list(setting_reasons(project, job, (*setting, key)))[:1]
         return
@@ -43,16 +43,21 @@ def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Re
 
 
 def layer_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Reason]:
-    """Yield the lines of every layer that takes part in a setting whose value is printed elsewhere."""
+    """Yield the lines of every layer that takes part in a setting whose value is printed elsewhere, the last first."""
     value = job.settings.layers.find(*map(str, setting))
     first, *others = setting_reasons(project, job, setting)
-    if value is not None and isinstance(value.value, dict):
-        for entry in _entries(project.document, job, setting):
+    if value is not None and _is_merged(value, setting):
+        for entry in reversed(_entries(project.document, job, setting)):
             yield Reason(f"{dotted(entry.path)}{_set_in(entry.layer)}", project.document.key_location(entry.path))
     else:
         winner = _entries(project.document, job, setting)[-1]
         yield first._replace(text=f"{dotted(winner.path)}{_set_in(winner.layer)}")
         yield from others
+
+
+def _is_merged(value: Layered, setting: KeyPath) -> bool:
+    """Return True for a mapping to which every layer may add; a reservation is one value, although a mapping."""
+    return isinstance(value.value, dict) and setting[:1] != ("capacity",)
 
 
 def _entries(document: Document, job: Job, setting: KeyPath) -> list[_Entry]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding
+from tpucfg.plan.rules.unread_settings import unread_module, unread_rate_rule
 from tpucfg.spec.layers import deletion_help, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted
@@ -20,7 +21,7 @@ _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088
 
 
 def unused_settings(project: Project) -> Iterator[Finding]:
-    """Yield a warning for each setting of a target that no environment uses.
+    """Yield a warning for each setting that no job reads.
 
     The result is valid only for a check of every environment, each on the target that the spec sets.
     """
@@ -30,6 +31,8 @@ def unused_settings(project: Project) -> Iterator[Finding]:
         for path, target in _target_settings(project, layer):
             if users and target not in targets:
                 yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
+        yield from (_unused_finding(project, *unread) for unread in unread_module(project, layer, users))
+    yield from (_unused_finding(project, *unread) for unread in unread_rate_rule(project))
     for environment in project.environments.values():
         for target, facts in TARGET_FACTS.items():
             for key in facts.environment_keys:

@@ -23,30 +23,39 @@ class _Sum(NamedTuple):
     line: str
     """A line of the comment, with the amounts."""
     phrase: str
-    """The words after the growth in the headline."""
+    """The words after the growth in the headline, with a place for the configs that the sum covers."""
+    all_configs: str = "each config"
+    """The words for these configs, if the sum covers all."""
 
 
 _SUMS: Final = {
-    "usd": _Sum("one run of each config costs {} USD", "USD for one run of each config"),
-    "usd_per_hour": _Sum("all configs together cost {} USD an hour", "USD an hour for all configs together"),
-    "max_usd": _Sum("one run of each config can cost at most {} USD", "USD at most for one run of each config"),
-    "chip_hours": _Sum("one run of each config takes {} chip hours", "chip hours for one run of each config"),
+    "usd": _Sum("one run of each config costs {} USD", "USD for one run of {}"),
+    "usd_per_hour": _Sum("all configs together cost {} USD an hour", "USD an hour for {}", "all configs together"),
+    "max_usd": _Sum("one run of each config can cost at most {} USD", "USD at most for one run of {}"),
+    "chip_hours": _Sum("one run of each config takes {} chip hours", "chip hours for one run of {}"),
     "chips": _Sum("all configs together have {} chips", "chips"),
 }
 """In the order in which the headline prefers them."""
+_NOT_BOUNDED: Final = "not bounded"
 _PRICED: Final = ("usd", "usd_per_hour", "max_usd")
 """The measures that are amounts of money."""
 _FORMATS: Final = {measure.key: measure.format for measure in MEASURES}
 
 
 def cost_phrase(costs: CostChanges) -> str:
-    """Return the growth for the headline: `+1,240.00 USD for one run of each config (+25%)`; empty if it is small."""
+    """Return the growth for the headline: `+1,240.00 USD for one run of each config (+25%)`; empty if it is small.
+
+    A sum that leaves configs out names how many it covers: `for one run of 1 of 3 configs (+25%), 2 not known`.
+    """
     for key in _shown_sums(costs):
         total = costs.totals[key]
         added, growth = total.after - total.before, total.growth
         # Without any job before, all of it is new. Rounded, because the amounts of a sum are.
         if added > 0 and (growth is None or round(growth, 6) >= _MIN_HEADLINE_GROWTH):
-            return f"+{_FORMATS[key](added)} {_SUMS[key].phrase}{_share(total)}"
+            sum_, known = _SUMS[key], total.configs - total.unknown
+            configs = f"{known:,} of {total.configs:,} configs" if total.unknown else sum_.all_configs
+            unknown = f", {total.unknown:,} {_unknown_word(costs, key)}" if total.unknown else ""
+            return f"+{_FORMATS[key](added)} {sum_.phrase.format(configs)}{_share(total)}{unknown}"
     return ""
 
 
@@ -87,9 +96,14 @@ def _unknown(costs: CostChanges, key: str) -> str:
     total = costs.totals[key]
     if not total.unknown:
         return ""
-    if key == "max_usd" and not costs.totals["usd_per_hour"].unknown:
-        return f"; not bounded for {total.unknown:,} of {total.configs:,}: {'; '.join(costs.unbounded)}"
-    return f"; not known for {total.unknown:,} of {total.configs:,}"
+    word = _unknown_word(costs, key)
+    reasons = f": {'; '.join(costs.unbounded)}" if word == _NOT_BOUNDED else ""
+    return f"; {word} for {total.unknown:,} of {total.configs:,}{reasons}"
+
+
+def _unknown_word(costs: CostChanges, key: str) -> str:
+    """Return the word for the configs that a sum leaves out: without a limit, or without a price or a record."""
+    return _NOT_BOUNDED if key == "max_usd" and not costs.totals["usd_per_hour"].unknown else "not known"
 
 
 def _shown_sums(costs: CostChanges) -> list[str]:

@@ -113,6 +113,20 @@ def test_generation_without_a_price_is_counted_in_chips() -> None:
     assert cost_phrase(changes) == "+48 chips (+240%)"
 
 
+def test_headline_names_the_configs_of_a_partial_sum() -> None:
+    """A config without a limit or a price is in no sum, and the headline states for how many the sum holds."""
+
+    def limited(limit: str, **changes: Any) -> dict[str, Any]:
+        return spec(**PRICED, overrides={"v2-8": {"trainer": {"max_run_duration": limit}}}, **changes)
+
+    bounded = costs(limited("1h"), limited("2h"))
+    assert cost_phrase(bounded) == "+8.00 USD at most for one run of 1 of 2 configs (+100%), 1 not bounded"
+
+    both = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
+    unpriced = costs(spec(**both, sizes=["v2-8", "v3-128"]), spec(**both, sizes=["v2-32", "v3-128"]))
+    assert cost_phrase(unpriced) == "+24.00 USD an hour for 1 of 2 configs (+300%), 1 not known"
+
+
 def test_length_in_epochs_has_no_cost() -> None:
     """Examples are not known, so neither are hours; the price of an hour is."""
     epochs = {"training__train_steps": WITHOUT, "training__epochs": 3}
