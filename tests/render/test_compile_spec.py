@@ -23,7 +23,10 @@ def test_no_spec_raises_an_exception(case: tuple[str, Any]) -> None:
         result = compile_project(project, CATALOG)
         findings = (*findings, *result.findings)
         for config in [] if errors(findings) else render_configs(result):
-            assert {canonical(read(config.text)) for read in READERS.values()} == {canonical(config.request_body)}
+            # The text of an object is indented wherever it contains the line that separates objects.
+            objects = zip(config.text.split("\n---\n"), (*config.companions, config.request_body), strict=True)
+            for text, data in objects:
+                assert {canonical(read(text)) for read in READERS.values()} == {canonical(data)}
     assert project is not None or errors(findings)
     for name in FORMATS:
         assert (

@@ -1,4 +1,4 @@
-"""The texts about refused fields of `extra`: several deciding settings, and indices as the spec has them."""
+"""The texts about refused fields of `extra`: several deciding settings, and items by their names."""
 
 from typing import Any
 
@@ -41,10 +41,10 @@ def test_a_list_in_one_piece_names_the_settings_that_decide_it() -> None:
     assert errors(findings_of(read_text(fixed, text.file))) == ()
 
 
-def test_an_index_is_that_of_the_spec() -> None:
-    """A container before the trainer's in `extra` comes after it in the merged list."""
+def test_an_item_is_named_and_not_counted() -> None:
+    """A container before the trainer's in `extra` comes after it in the merged list, so its index would mislead."""
     own = {"name": "trainer", "image": "other"}
     containers = [{"name": "proxy", "image": "a/b:1"}, own]
     pod = {"name": "slice", "template": {"spec": {"template": {"spec": {"containers": containers}}}}}
     finding = finding_with_id("TPU066", findings_of(gke_spec({"spec": {"replicatedJobs": [pod]}})))
-    assert "containers[1].image is decided by trainer.image" in finding.message
+    assert "containers.trainer.image is decided by trainer.image" in finding.message

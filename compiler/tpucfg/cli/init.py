@@ -18,9 +18,9 @@ from tpucfg.scaffold import TRAINERS, project_files, workflow_files
 from tpucfg.text_format import printable
 
 _PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_ENVIRONMENT: Final = "prod"
+_ENVIRONMENT: Final = "prod"
 """The environment of a new project whose names are the longest."""
-_MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", environment=_LONGEST_ENVIRONMENT))
+_MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", environment=_ENVIRONMENT))
 """Shorter than the spec allows, because the stack of every environment creates an account with both names."""
 
 
@@ -124,7 +124,7 @@ def _project_name(folder_: Path, given: str | None) -> str:
         rule = f"a name has 1 to {_MAX_NAME_LENGTH} lower-case letters, digits and dashes, and starts with a letter"
         raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
     if len(name) > _MAX_NAME_LENGTH:
-        account = account_id(name=name, environment=_LONGEST_ENVIRONMENT)
+        account = account_id(name=name, environment=_ENVIRONMENT)
         rule = f"the account {account} would have {len(account)} characters, and Google allows {MAX_ACCOUNT_ID_LENGTH}"
         hint = f"give one of 1 to {_MAX_NAME_LENGTH} characters with --name"
         raise CommandExit(USAGE, f"{name} cannot be the project's name: {rule}", hint)
