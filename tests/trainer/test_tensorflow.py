@@ -71,6 +71,25 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], tmp_path:
     assert resumed.losses()["200"] == pytest.approx(rungs[SIZES[0]].losses()["200"], abs=1e-3)
 
 
+def test_stopped_run_saves_a_checkpoint(trainer: Trainer, tmp_path: Path) -> None:
+    """After SIGTERM, a run saves a checkpoint and ends with status 143, and the next start resumes after it."""
+    flags = _flags(trainer, SIZES[0], f"--model_dir={tmp_path}", "--save_checkpoints_steps=9999")
+    process = trainer.start("trainer", flags)
+    assert process.stdout
+    while "loss" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    output, messages = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+
+    assert process.returncode == 143, messages
+    (saved,) = (tmp_path / "checkpoints").glob("step-*.npz")
+    step = int(saved.name[5:14])
+    assert f"stopped by SIGTERM after step {step}" in output
+    resumed = trainer.run(flags)
+    assert f"resumed after step {step}" in resumed.lines
+    assert resumed.figures["examples_seen"] == 200 * 1024
+
+
 def test_several_hosts_are_rejected(trainer: Trainer) -> None:
     """A slice of several hosts, of which this trainer would use only one, is rejected before the training."""
     assert "--hosts=4: this trainer runs on the cores of one host" in trainer.error_of(
