@@ -3,7 +3,7 @@
 from typing import Final
 
 from attacks.attack import Attack
-from attacks.jobs import attack, credentials, variables
+from attacks.jobs import attack, credentials
 from attacks.sameness import changed
 
 
@@ -33,7 +33,7 @@ ATTACKS: Final = (
     secret("connection", "SENTRY_DSN", "https://hunter2@sentry.example/1"),
     attack(
         "secret-connection-string",
-        variables(DATABASE="postgres://root:hunter2@db.example/x"),
+        credentials(DATABASE="postgres://root:hunter2@db.example/x"),
         "variable `DATABASE` added",
         "`postgres://[secret]@db.example/x`",
         absent=("hunter2",),
