@@ -88,7 +88,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
-    values = _placeholder_values(project, environment, rung) | {"bucket": f"gs://{bucket}", "job_dir": job_dir}
+    values = _placeholder_values(project, environment, rung) | {"job_dir": job_dir}
     return Job(
         project=project.name,
         environment=environment,
@@ -116,17 +116,24 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
     )
 
 
-def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
-    """Return the values of all placeholders but `${bucket}` and `${job_dir}`, which depend on the bucket's name.
-
-    A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
-    """
+def path_values(project: Project, environment: Environment, size: str) -> dict[str, str]:
+    """Return the values of the placeholders that name a place in a bucket; none depends on the figures of a rung."""
     return {
         "project": environment.project,
         "name": project.name,
         "env": environment.name,
         "region": environment.region,
-        "size": rung.size,
+        "bucket": f"gs://{bucket_of(project, environment)}",
+        "size": size,
+    }
+
+
+def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
+    """Return the values of all placeholders but `${job_dir}`, which depends on the run.
+
+    A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
+    """
+    return path_values(project, environment, rung.size) | {
         "cores": str(rung.slice.cores),
         "hosts": str(rung.slice.hosts),
         "chips": str(rung.slice.chips),

@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.naming import bucket_of
+from tpucfg.plan.job import path_values
 from tpucfg.plan.secret_lines import secret_lines
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
@@ -70,7 +70,8 @@ def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, 
     if _JOB_DIR in mount.source:
         yield _mounted_job_dir(project, environment, settings, mount)
         return
-    source = fill_placeholders(mount.source, _placeholder_values(project, environment, slice_)).rstrip("/")
+    values = _KnownPlaceholders(path_values(project, environment, slice_.size))
+    source = fill_placeholders(mount.source, values).rstrip("/")
     folder = _ROOT + source.removeprefix("gs://")
     if mount.path == folder:
         return
@@ -103,16 +104,3 @@ class _KnownPlaceholders(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         return f"${{{name}}}"
-
-
-def _placeholder_values(project: Project, environment: Environment, slice_: Slice) -> _KnownPlaceholders:
-    """Return the values of the placeholders of which the path of a bucket or folder is made."""
-    bucket = f"gs://{bucket_of(project, environment)}"
-    return _KnownPlaceholders(
-        project=environment.project,
-        name=project.name,
-        env=environment.name,
-        region=environment.region,
-        bucket=bucket,
-        size=slice_.size,
-    )
