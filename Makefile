@@ -21,7 +21,7 @@ demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Pytho
 
 setup: $(VENV)/development ## install all packages for development, including Pulumi's
 
-test: setup ## run the fast tests, and one test of each slow kind; takes six minutes
+test: setup ## run the fast tests, and one test of each slow kind; takes five minutes
 	$(PYTEST) -m 'not slow or sample'
 
 test-all: setup ## run all tests; takes half an hour
