@@ -15,8 +15,8 @@ Part = Literal["compute", "HBM", "ICI"]
 
 _TERA: Final = 10**12
 _GIGA: Final = 10**9
-_SPEED_OF_8_BIT: Final = 2
-"""The peak of 8-bit operations relative to bf16: twice on v5e, v5p, v6e and tpu7x, by their pages in the catalog."""
+_MAX_8_BIT_SPEEDUP: Final = 2
+"""The most that 8-bit operations are faster than bf16 on any generation, for one whose 8-bit peak no page states."""
 _DIRECTIONS: Final = 2
 """The catalog's peak of ICI counts both directions, of which a device sends in one."""
 
@@ -49,7 +49,7 @@ class LeastRun(NamedTuple):
 def lower_bound(result: FitResult, slice_: Slice) -> Bound | None:
     """Return the least time of a compiled step on its slice; None if no part of it is known."""
     work: dict[Part, tuple[Fraction | None, int | None]] = {
-        "compute": (result.flops + Fraction(result.flops_8bit, _SPEED_OF_8_BIT), _times(slice_.peak_tflops, _TERA)),
+        "compute": (_bf16_flops(result, slice_), _times(slice_.peak_tflops, _TERA)),
         "HBM": (_on_all_devices(result.hbm_bytes, slice_), _times(slice_.hbm_gbps, _GIGA)),
         "ICI": (_on_all_devices(result.ici_bytes, slice_, _DIRECTIONS), _times(slice_.ici_gbps, _GIGA)),
     }
@@ -69,6 +69,14 @@ def least_run(bound: Bound, steps: int | None, usd_per_hour: Fraction | None) ->
         return None
     hours = bound.seconds * steps / 3600
     return LeastRun(hours, None if usd_per_hour is None else hours * usd_per_hour)
+
+
+def _bf16_flops(result: FitResult, slice_: Slice) -> Fraction:
+    """Return the FLOPs of a step, an 8-bit one as the part of a bf16 one that takes as long."""
+    speedup = Fraction(_MAX_8_BIT_SPEEDUP)
+    if slice_.peak_tflops and slice_.peak_8bit_tflops:
+        speedup = Fraction(slice_.peak_8bit_tflops, slice_.peak_tflops)
+    return result.flops + result.flops_8bit / speedup
 
 
 def _on_all_devices(per_device: int | None, slice_: Slice, factor: int = 1) -> Fraction | None:
