@@ -1,1 +1,1 @@
-"""The compile probe: ask the TPU compiler about the training step of each rung, without a TPU."""
+"""The fit of a rung: what the real TPU compiler reports of its training step, without a TPU."""
