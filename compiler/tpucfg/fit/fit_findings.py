@@ -61,13 +61,15 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
     )
 
 
-def fit_command(project: Project, environments: Sequence[str], size: str) -> str:
-    """Return the command that compiles a rung in some environments, quoted for a shell."""
+def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
+    """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
     spec = project.document.file
     words = ["tpucfg", "fit", *(() if spec == _DEFAULT_SPEC else ("--spec", spec))]
-    if {*environments} != {name for name, environment in project.environments.items() if size in environment.sizes}:
+    wanted = {*sizes}
+    compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
+    if {*environments} != compiled:
         words += [word for name in environments for word in ("--env", name)]
-    return shlex.join([*words, "--size", size])
+    return shlex.join([*words, *(word for size in sizes for word in ("--size", size))])
 
 
 def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
@@ -78,7 +80,7 @@ def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str]
         f"the training step does not fit on {amount.size}: a device needs {least}{needed} GiB of HBM, and the compiler "
         f"grants {available}",
         project.document.value_location(amount.path),
-        help=f"{_less_memory(amount.size)}, or leave {amount.size} out of {dotted(amount.path[:-1])}; then run: "
+        help=f"{less_memory(amount.size)}, or leave {amount.size} out of {dotted(amount.path[:-1])}; then run: "
         f"{fit_command(project, environments, amount.size)}",
         details=_details(amount, environments),
         level=level,
@@ -92,12 +94,12 @@ def _little_headroom(project: Project, amount: _Amount, environments: Sequence[s
         f"the training step leaves {format_percent(share)} of the memory on {amount.size} free: it needs "
         f"{memory_text(amount.memory)} a device, before prefetched batches and evaluation",
         project.document.value_location(amount.path),
-        help=f"{_less_memory(amount.size)}, or allow TPU106 with your reason",
+        help=f"{less_memory(amount.size)}, or allow TPU106 with your reason",
         details=_details(amount, environments),
     )
 
 
-def _less_memory(size: str) -> str:
+def less_memory(size: str) -> str:
     """Return the edits that lower a device's memory and keep the batch."""
     return f"raise overrides.{size}.grad_accum or overrides.{size}.model_parallel"
 
