@@ -11,7 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 _UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
-_SIZE: Final = r"(\d+(?:\.\d+)?)([BKMGTP]?)"
+_SIZE: Final = r"([0-9]+(?:\.[0-9]+)?)([BKMGTP]?)"
 _WORDINGS: Final = (
     # Before the program is scheduled: the sum alone is too large.
     re.compile(rf"total memory required for [^()]* \({_SIZE}\) exceeds available HBM \({_SIZE}\)"),
@@ -20,7 +20,7 @@ _WORDINGS: Final = (
     # Of a program that uses SparseCores.
     re.compile(rf"Hbm usage:? {_SIZE}, SparseCore Hbm usage:? {_SIZE}, exceeding available bytes: {_SIZE}"),
     # A single array is too large, in bytes.
-    re.compile(r"Allocation \(size=(\d+)()\) would exceed memory \(size=(\d+)()\)(?=.*space=hbm)"),
+    re.compile(r"Allocation \(size=([0-9]+)()\) would exceed memory \(size=([0-9]+)()\)(?=.*space=hbm)"),
 )
 
 

@@ -17,7 +17,7 @@ _LINE: Final = re.compile(r"\s+(ROOT )?%?([\w.\-]+) = ")
 _OPCODE: Final = re.compile(r" ([a-z][a-z0-9\-]*)\(")
 _OPERANDS_END: Final = re.compile(r"\)(?:, (?=[a-z_\-]+=)|$)")
 _OPERAND: Final = re.compile(r"%([\w.\-]+)")
-_ARRAY: Final = re.compile(r"([a-z]+)(\d*)[a-z0-9]*\[([\d,<=]*)\]")
+_ARRAY: Final = re.compile(r"([a-z]+)([0-9]*)[a-z0-9]*\[([0-9,<=]*)\]")
 
 
 class HloError(ValueError):
@@ -48,7 +48,7 @@ class Instruction(NamedTuple):
 
 
 class Computation:
-    """A computation; `calls` are the lines that may run another one, or use the network."""
+    """A computation; `active` has the instructions that may run another one, or use the network."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ def _add_line(computation: Computation, line: str, active: frozenset[str]) -> No
     if not match:
         return
     name = match[2]
-    # With the space before the type, which a type without elements such as `()` may need to be told from an opcode.
+    # The space in front of the type stays: an empty tuple, `()`, is not taken for the operands of an opcode then.
     rest = line[match.end() - 1 :]
     computation.lines[name] = rest
     if match[1]:

@@ -1,8 +1,9 @@
 """The trip counts of the loops of a compiled program.
 
-The TPU compiler does not state them, as the compiler for other devices does in `known_trip_count`. A loop of a scan, and
-a loop in which the compiler overlaps a matrix multiplication with communication, counts an integer up to a constant; the
-constants may be anywhere in the surrounding computations. So integers are evaluated through the program.
+The TPU compiler does not state them, as the compiler for other devices does in `known_trip_count`. A loop of a scan
+counts an integer up to a constant, and so does a loop in which the compiler overlaps a matrix multiplication with
+communication; the constants may be anywhere in the surrounding computations. So integers are evaluated through the
+program.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Path = tuple[int, ...]
 
 _MAX_DEPTH: Final = 200
 _MAX_TRIPS: Final = 1 << 40
-_KNOWN: Final = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+_KNOWN: Final = re.compile(r'"known_trip_count":\{"n":"([0-9]+)"')
 _SAME: Final = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier", "optimization-barrier", "copy-done"))
 """Instructions whose result has the value of their operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
@@ -104,7 +105,7 @@ def _source(instruction: Instruction, path: Path) -> tuple[str, Path] | None:
 def _constant(literal: str) -> int | None:
     if literal in {"true", "false"}:
         return int(literal == "true")
-    return int(literal) if re.fullmatch(r"-?\d+", literal) else None
+    return int(literal) if re.fullmatch(r"-?[0-9]+", literal) else None
 
 
 def called(module: Module, instruction: Instruction) -> Computation:

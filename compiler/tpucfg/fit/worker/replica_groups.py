@@ -13,13 +13,13 @@ from typing import Any, Final
 
 Groups = tuple[tuple[int, ...], ...]
 
-_NUMBERS: Final = r"\d+(?:,\d+)*"
+_NUMBERS: Final = r"[0-9]+(?:,[0-9]+)*"
 _IOTA: Final = re.compile(rf"\[({_NUMBERS})\]<=\[({_NUMBERS})\](?:T\(({_NUMBERS})\))?")
 _DEVICES: Final = rf"\[{_NUMBERS}\](?:T\({_NUMBERS}\))?|{_NUMBERS}"
 _MESH: Final = re.compile(rf"mesh\[([^\]]*)\](?:, device_ids=\(({_DEVICES})\))? \{{([^}}]*)\}}")
 _ORDER: Final = re.compile(rf"\[({_NUMBERS})\](?:T\(({_NUMBERS})\))?")
-_LISTED: Final = re.compile(r"\{(?:\{[\d,]*\},?)*\}")
-_AXIS: Final = re.compile(r"(.+?)(?::\((\d+)\)(\d+))?")
+_LISTED: Final = re.compile(r"\{(?:\{[0-9,]*\},?)*\}")
+_AXIS: Final = re.compile(r"(.+?)(?::\(([0-9]+)\)([0-9]+))?")
 
 
 @lru_cache(maxsize=1000)
@@ -27,7 +27,7 @@ def parse_groups(attributes: str, devices: int) -> Groups | None:
     """Return the groups of `replica_groups=` at the start of a text; None for a form that is not known."""
     match = _LISTED.match(attributes)
     if match:
-        groups = tuple(_numbers(group) for group in re.findall(r"\{([\d,]+)\}", match[0]))
+        groups = tuple(_numbers(group) for group in re.findall(r"\{([0-9,]+)\}", match[0]))
         return groups or (tuple(range(devices)),)
     match = _IOTA.match(attributes)
     if match:
@@ -39,7 +39,7 @@ def parse_groups(attributes: str, devices: int) -> Groups | None:
 def parse_pairs(attributes: str) -> Groups:
     """Return the pairs of `source_target_pairs=` at the start of a text."""
     match = _LISTED.match(attributes)
-    return tuple(_numbers(pair) for pair in re.findall(r"\{([\d,]+)\}", match[0])) if match else ()
+    return tuple(_numbers(pair) for pair in re.findall(r"\{([0-9,]+)\}", match[0])) if match else ()
 
 
 def _numbers(text: str) -> tuple[int, ...]:
