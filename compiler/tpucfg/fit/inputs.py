@@ -12,7 +12,7 @@ FlagValue = str | None | tuple[str | None, ...]
 
 
 class FitInputs(NamedTuple):
-    """What a rung's training step and the compiler are given."""
+    """The values with which a rung's training step is built and compiled."""
 
     step: str
     """The function: `<module>:<function>`."""

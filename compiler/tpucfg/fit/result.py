@@ -57,7 +57,7 @@ class FitResult(NamedTuple):
     flops: int
     """Floating-point operations of matrix multiplications and convolutions, of one step on the whole slice."""
     flops_8bit: int
-    """The same of 8-bit operands, which are not in `flops`."""
+    """Operations on 8-bit operands, which are not in `flops`."""
     uncounted: tuple[str, ...]
     """The operations whose work is missing in the counts."""
     hbm_bytes: int | None

@@ -23,7 +23,7 @@ class RungFit(NamedTuple):
     result: FitResult | None
     """The result in the file, which may be outdated; None if the rung was never compiled."""
     changes: tuple[str, ...] = ()
-    """What has changed since the compilation, in a few words each: `--batch_size` or `trainer/fit.py`."""
+    """The inputs that have changed since the compilation, in a few words each: `--batch_size` or `trainer/fit.py`."""
     is_trusted: bool = False
     """True if a job of this run made the result; a committed one may have been written by hand."""
 
@@ -34,7 +34,7 @@ class RungFit(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """What is known in a word or two."""
+        """The state of knowledge in a word or two."""
         if self.result is None:
             return "not compiled"
         if self.changes:
@@ -65,7 +65,7 @@ def fit_key(job: Job) -> FitKey:
 
 
 def _changes(result: FitResult, inputs: FitInputs, program: ProgramFiles) -> Iterator[str]:
-    """Yield what has changed since a compilation."""
+    """Yield the inputs that have changed since a compilation."""
     old = result.inputs
     yield from _listed(f"--{name}" for name in _changed_keys(old.flags, inputs.flags))
     yield from _listed(f"env {name}" for name in _changed_keys(old.env, inputs.env))
