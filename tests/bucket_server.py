@@ -7,7 +7,7 @@ itself are refused, because the jobs' account may only read and write objects.
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_bytes
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,7 +53,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: Buckets
 
     def do_GET(self) -> None:
-        self._respond()
+        with suppress(ConnectionError):  # a client that needs no more of a response closes its connection
+            self._respond()
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 
@@ -122,9 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Send the objects with a prefix; with a delimiter, those below it as common prefixes."""
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter")
         names = sorted(url.removeprefix(folder) for url in self.server.objects if url.startswith(folder + prefix))
-        inner = {name: name.removeprefix(prefix).partition(delimiter)[:2] if delimiter else (name, "") for name in names}
-        items = [self._properties(folder, name) for name, (_, below) in inner.items() if not below]
-        prefixes = sorted({prefix + "".join(parts) for parts in inner.values() if parts[1]})
+        prefixes: list[str] = []
+        if delimiter:
+            parts = [name.removeprefix(prefix).partition(delimiter) for name in names]
+            prefixes = sorted({prefix + first + delimiter for first, deeper, _ in parts if deeper})
+            names = [prefix + first for first, deeper, _ in parts if not deeper]
+        items = [self._properties(folder, name) for name in names]
         self._send(HTTPStatus.OK, {"kind": "storage#objects", "items": items, "prefixes": prefixes})
 
     def _send_content(self, data: bytes) -> None:

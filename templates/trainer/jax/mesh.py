@@ -35,10 +35,12 @@ def create(devices: Sequence[Any], flags: Flags) -> Mesh:
             "help: their product is the number of devices; to try it on one machine, give --hosts=1 and both of them"
         )
     if flags.batch_size % (replicas * flags.grad_accum):
-        parts = f"{replicas} replicas" + (f" with {flags.grad_accum} micro-batches each" if flags.grad_accum > 1 else "")
-        raise SystemExit(f"--batch_size={flags.batch_size} cannot be divided among {parts}")
+        raise SystemExit(
+            f"--batch_size={flags.batch_size} cannot be divided among {replicas} replicas "
+            f"with --grad_accum={flags.grad_accum}"
+        )
     slices = len({getattr(device, "slice_index", 0) for device in devices})
-    if slices > 1 and replicas % slices == 0:  # replicas communicate least, and slices have the slowest network
+    if slices > 1:  # replicas communicate least, and slices have the slowest network
         table = mesh_utils.create_hybrid_device_mesh(
             (replicas // slices, flags.model_parallel), (slices, 1), devices=devices
         )

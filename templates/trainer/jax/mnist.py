@@ -40,11 +40,12 @@ def build(_: Flags, shard: Shard) -> Model:
 
 def load(folder: str) -> tuple[Examples, Examples]:
     """Return the training examples and the test examples."""
-    training, test = (
-        Examples(len(part.labels), lambda rows, part=part: {"images": part.images[rows], "labels": part.labels[rows]})
-        for part in data.load(folder)
-    )
-    return training, test
+    training, test = data.load(folder)
+    return _examples(training), _examples(test)
+
+
+def _examples(part: data.Examples) -> Examples:
+    return Examples(len(part.labels), lambda rows: {"images": part.images[rows], "labels": part.labels[rows]})
 
 
 def initial(key: jax.Array) -> Parameters:

@@ -41,8 +41,8 @@ class Program(NamedTuple):
     step: Any
     """Jitted: returns the state after one step, and the loss, for a state, a batch and a learning rate."""
     evaluate: Any
-    """Jitted: returns the sums of the metrics, for parameters and a batch, in which `counts` is 1 or 0 for each example."""
-    arguments: tuple[State, Batch, jax.ShapeDtypeStruct]
+    """Jitted: returns the sums of the metrics of those examples of a batch whose `counts` is 1, for parameters."""
+    arguments: tuple[State, dict[str, jax.ShapeDtypeStruct], jax.ShapeDtypeStruct]
     """Abstract arguments of `step`. Its batch has a micro-batch in each row."""
 
 

@@ -20,7 +20,7 @@ def names(folder: str) -> list[str]:
 
 def read(path: str) -> bytes:
     """Return the content of a file."""
-    return epath.Path(path).read_bytes()
+    return bytes(epath.Path(path).read_bytes())
 
 
 def write(path: str, data: bytes) -> None:

@@ -6,12 +6,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
+from numpy.typing import NDArray
 
 from trainer import order, storage, tpu
 from trainer.checkpoints import Checkpoints
@@ -121,13 +123,14 @@ def _stop(checkpoints: Checkpoints, run: Run, step: int, state: State) -> None:
 def _evaluate(flags: Flags, built: Program, state: State, held_out: Examples) -> dict[str, float]:
     """Return the mean metrics of the held-out examples, in batches as large as a micro-batch."""
     size, total = flags.batch_size // flags.grad_accum, min(held_out.size, EVALUATED)
+
+    def load(rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Fill up the last batch with examples that do not count."""
+        return {**held_out.load(rows % total), "counts": (rows < total).astype(np.float32)}
+
     sums: dict[str, float] = {}
     for start in range(0, total, size):
-        indices = np.arange(start, start + size)[None]
-        # The last batch is filled up with examples that do not count.
-        batch = placed(
-            built.mesh, lambda rows: {**held_out.load(rows % total), "counts": (rows < total).astype(np.float32)}, indices
-        )
+        batch = placed(built.mesh, load, np.arange(start, start + size)[None])
         for name, value in built.evaluate(state.parameters, batch).items():
             sums[name] = sums.get(name, 0.0) + float(value)
     return {name: round(value / total, 6) for name, value in sums.items()}
@@ -149,7 +152,7 @@ def _spans(flags: Flags, run: Run) -> list[tuple[int, int]]:
     if flags.profile_dir:
         ends |= {run.first + PROFILED.start, run.first + PROFILED.stop}
     inside = sorted(end for end in ends if run.first <= end <= run.last)
-    return list(zip(inside, inside[1:], strict=False))
+    return list(pairwise(inside))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Parameters and optimizer are float32, and are split over all devices: "data" div
 parallelism does, "model" by heads and hidden units. Matrix products are bfloat16.
 """
 
+import math
 from functools import partial
 from typing import Any
 
@@ -69,7 +70,7 @@ def initial(flags: Flags, key: jax.Array) -> Parameters:
     layers, width, heads, hidden = flags.layers, flags.width, flags.width // HEAD, flags.width * MLP
 
     def normal(inputs: int, *shape: int) -> jax.Array:
-        return jax.random.normal(next(keys), shape) * inputs**-0.5
+        return jax.random.normal(next(keys), shape) / math.sqrt(inputs)
 
     # The layers' outputs are added up, so they start smaller the more layers there are.
     return {
