@@ -33,12 +33,18 @@ class NextStep(NamedTuple):
 
 def gate_text(gate: Gate) -> str:
     """Return the gate's requirements in words."""
-    scaling = f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
-    if not gate.metric:
-        return scaling
-    max_drop = format_metric(exact_decimal(gate.max_drop or 0))
-    direction = "below" if gate.goal == "max" else "above"
-    return f"{scaling}, and {gate.metric} at most {max_drop} {direction} that of the previous rung"
+    return ", and ".join(_requirements(gate))
+
+
+def _requirements(gate: Gate) -> Iterator[str]:
+    if gate.min_scaling_efficiency is not None:
+        yield f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
+    if gate.metric:
+        max_drop = format_metric(exact_decimal(gate.max_drop or 0))
+        direction = "below" if gate.goal == "max" else "above"
+        yield f"{gate.metric} at most {max_drop} {direction} that of the previous rung"
+    if gate.fit:
+        yield "a training step that is known to fit"
 
 
 def outdated_notes(status: LadderStatus) -> Iterator[str]:
