@@ -181,7 +181,7 @@ add(
 
 def nested(x: Any) -> Any:
     """Multiply the parts of a part of a matrix."""
-    specs = {"in_specs": P(None, "model"), "out_specs": P(), "axis_names": {"model"}}
+    specs: dict[str, Any] = {"in_specs": P(None, "model"), "out_specs": P(), "axis_names": {"model"}}
     return jax.shard_map(lambda y: y @ y.T, check_vma=False, **specs)(x)
 
 
