@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli.compiled_table import EnvironmentFits, compiled_table, environment_fits, fit_notes, rung_data
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_progress import FitProgress
-from tpucfg.cli.fit_table import EnvironmentFits, environment_fits, fit_notes, fit_table, rung_data
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
 from tpucfg.cli.table import markdown_table, text_table
@@ -182,7 +182,7 @@ def _text(
     for number, environment in enumerate(environments):
         yield from ([""] if number else [])
         yield environment.title
-        yield from text_table(*fit_table(environment, project))
+        yield from text_table(*compiled_table(environment, project))
     yield ""
     yield from fit_notes(environments, project)
 
@@ -194,7 +194,7 @@ def _markdown(
         yield from ([""] if number else [])
         yield f"**{prose(environment.title)}**"
         yield ""
-        yield from markdown_table(*fit_table(environment, project))
+        yield from markdown_table(*compiled_table(environment, project))
     yield ""
     yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
     if findings:
