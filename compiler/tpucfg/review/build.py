@@ -86,6 +86,7 @@ def join_review(
     names = sorted({*runs.before, *runs.after, *previews, *_environment_names(after)} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
     environments = tuple(review for review in reviews if review)
+    statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
     is_unknown = any(environment.source == "none" for environment in environments)
     return Review(
         before,
