@@ -10,8 +10,8 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-all lint format workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas schemas-check \
-	pages docs docs-serve readme audit lock clean
+.PHONY: help demo setup test test-all lint format workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas \
+	schemas-check catalog-audit pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
@@ -82,6 +82,9 @@ schemas: setup ## generate schema/<target>.schema.json from the official package
 
 audit: setup ## audit the locked packages for known vulnerabilities; needs network access
 	$(BIN)/python tools/audit.py $(AUDIT)
+
+catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute
+	$(BIN)/python tools/catalog_audit.py
 
 pages: setup ## generate the generated parts of docs/findings and docs/reference
 	$(BIN)/python tools/finding_pages.py

@@ -54,20 +54,27 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
     for amount, environments in amounts.items():
         if not amount.fits:
             findings.append(_does_not_fit(project, amount, environments, level))
-        elif amount.memory.headroom < MIN_HEADROOM * amount.memory.available:
+        elif has_little_headroom(amount.memory):
             findings.append(_little_headroom(project, amount, environments))
     return tuple(
         finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
     )
 
 
-def fit_command(project: Project, environments: Sequence[str], size: str) -> str:
-    """Return the command that compiles a rung in some environments, quoted for a shell."""
+def has_little_headroom(memory: Memory) -> bool:
+    """Return True if less memory stays free than should."""
+    return memory.headroom < MIN_HEADROOM * memory.available
+
+
+def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
+    """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
     spec = project.document.file
     words = ["tpucfg", "fit", *(() if spec == _DEFAULT_SPEC else ("--spec", spec))]
-    if {*environments} != {name for name, environment in project.environments.items() if size in environment.sizes}:
+    wanted = {*sizes}
+    compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
+    if {*environments} != compiled:
         words += [word for name in environments for word in ("--env", name)]
-    return shlex.join([*words, "--size", size])
+    return shlex.join([*words, *(word for size in sizes for word in ("--size", size))])
 
 
 def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
@@ -78,7 +85,7 @@ def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str]
         f"the training step does not fit on {amount.size}: a device needs {least}{needed} GiB of HBM, and the compiler "
         f"grants {available}",
         project.document.value_location(amount.path),
-        help=f"{_less_memory(amount.size)}, or leave {amount.size} out of {dotted(amount.path[:-1])}; then run: "
+        help=f"{less_memory(amount.size)}, or leave {amount.size} out of {dotted(amount.path[:-1])}; then run: "
         f"{fit_command(project, environments, amount.size)}",
         details=_details(amount, environments),
         level=level,
@@ -92,12 +99,12 @@ def _little_headroom(project: Project, amount: _Amount, environments: Sequence[s
         f"the training step leaves {format_percent(share)} of the memory on {amount.size} free: it needs "
         f"{memory_text(amount.memory)} a device, before prefetched batches and evaluation",
         project.document.value_location(amount.path),
-        help=f"{_less_memory(amount.size)}, or allow TPU106 with your reason",
+        help=f"{less_memory(amount.size)}, or allow TPU106 with your reason",
         details=_details(amount, environments),
     )
 
 
-def _less_memory(size: str) -> str:
+def less_memory(size: str) -> str:
     """Return the edits that lower a device's memory and keep the batch."""
     return f"raise overrides.{size}.grad_accum or overrides.{size}.model_parallel"
 
