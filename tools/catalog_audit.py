@@ -143,7 +143,7 @@ def ask(python: str, cases: Sequence[Case]) -> Answers:
     Raises:
         UnusableError: The Python has no JAX or no libtpu.
     """
-    questions = list({_key(case): case for case in cases}.values())
+    questions = list({question_key(case.question): case for case in cases}.values())
     versions: Mapping[str, str] = {}
     by_key: dict[str, Answer] = {}
     while questions:
@@ -154,13 +154,14 @@ def ask(python: str, cases: Sequence[Case]) -> Answers:
             # A question that ends the process is not asked again.
             answers.append({"error": "the compiler crashed, or did not answer in time"})
         for case, answer in zip(batch, answers, strict=False):
-            by_key[_key(case)] = answer
+            by_key[question_key(case.question)] = answer
         questions = questions[len(answers) :]
-    return Answers(versions, tuple(by_key[_key(case)] for case in cases))
+    return Answers(versions, tuple(by_key[question_key(case.question)] for case in cases))
 
 
-def _key(case: Case) -> str:
-    return json.dumps(case.question, sort_keys=True)
+def question_key(question: Question) -> str:
+    """Return the text that equal questions share."""
+    return json.dumps(question, sort_keys=True)
 
 
 def _batch(questions: Sequence[Case]) -> list[Case]:

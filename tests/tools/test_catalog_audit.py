@@ -22,7 +22,9 @@ import json, os, sys
 versions, *lines = open({recorded!r}).read().splitlines()
 answers = {{json.dumps(line["question"], sort_keys=True): line["answer"] for line in map(json.loads, lines)}}
 print(versions)
-for question in json.load(sys.stdin):
+questions = json.load(sys.stdin)
+print(json.dumps(questions), file=open({asked!r}, "a"))
+for question in questions:
     if question["name"] == {crash!r}:
         sys.stdout.flush()
         os.abort()
@@ -94,9 +96,10 @@ def data(tmp_path: Path) -> Path:
 
 
 def stand_in(folder: Path, crash: str = "") -> str:
-    """Return a program that gives the recorded answers, and ends without one at the question with a name."""
+    """Return a program that gives the recorded answers, ends without one at the question with a name, and logs them."""
     program = folder / "python"
-    program.write_text(STAND_IN.format(python=sys.executable, recorded=str(RECORDED), crash=crash))
+    values = {"python": sys.executable, "recorded": str(RECORDED), "asked": str(folder / "asked"), "crash": crash}
+    program.write_text(STAND_IN.format(**values))
     program.chmod(0o755)
     return str(program)
 
@@ -171,6 +174,45 @@ def test_a_crash_is_a_disagreement_and_the_rest_is_asked(data: Path, tmp_path: P
     problems = [line for line in lines if line.startswith(str(data))]
     assert (status, len(problems)) == (1, 2)
     assert problems[1].endswith(": the compiler refuses v5e:4x4: the compiler crashed, or did not answer in time")
+
+
+def test_a_compiler_that_hangs_is_ended(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the time limit, the question counts as unanswered, and the rest is asked of a new process."""
+    monkeypatch.setattr(catalog_audit, "TIMEOUT_SECONDS", 5)
+    program = Path(stand_in(tmp_path, crash="v5e:8x8"))
+    program.write_text(program.read_text().replace("os.abort()", "import time; time.sleep(60)"))
+    cases = catalog_audit.audit_of(data).cases
+    answers = catalog_audit.ask(str(program), cases).answers
+    unanswered = [case.question["name"] for case, answer in zip(cases, answers, strict=True) if "error" in answer]
+    assert unanswered == ["v5e:8x8"]
+
+
+def test_a_process_describes_few_devices_and_no_question_is_asked_twice(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes are as many as the limit of devices needs, and a size that exceeds it alone has its own process."""
+    monkeypatch.setattr(catalog_audit, "MAX_DEVICES", 300)
+    cases = catalog_audit.audit_of(data).cases
+    catalog_audit.ask(stand_in(tmp_path), cases)
+    devices = {catalog_audit.question_key(case.question): case.devices for case in cases}
+    batches = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    keys = [[catalog_audit.question_key(question) for question in batch] for batch in batches]
+    sums = [sum(devices[key] for key in batch) for batch in keys]
+    assert len(batches) > 5
+    assert all(total <= 300 or len(batch) == 1 for total, batch in zip(sums, batches, strict=True))
+    assert sorted(key for batch in keys for key in batch) == sorted(devices)
+
+
+def test_the_page_has_the_figures_of_the_catalog() -> None:
+    """The summary on the catalog's page has the sizes and shapes that the audit compares."""
+    page = (Path(__file__).parents[2] / "docs/catalog.md").read_text()
+    audit_of_data = catalog_audit.audit_of(DATA)
+    cases = [case for case in audit_of_data.cases if "hbm" not in case.expected]
+    sizes = {case.subject.partition(" as ")[0] for case in cases}
+    assert f"no disagreement: {len(sizes)} sizes, {len(cases)} shapes of them on their machines" in page
+    assert f"had to be given: {', '.join(audit_of_data.own_host)}\n" in page
+    assert f"no source states their topology: {len(audit_of_data.shapeless)} sizes" in page
+    assert audit_of_data.disagreements == ()
 
 
 def test_a_refused_shape_has_the_first_line_of_the_reason(data: Path, tmp_path: Path) -> None:

@@ -72,6 +72,15 @@ def load_fits(project: Project, jobs: Iterable[Job], spec: Path) -> "KnownFits |
     return read_known_fits(project, with_step, spec.parent)
 
 
+def print_fit_warnings(project: Project, fits: "KnownFits") -> None:
+    """Print a warning about each step that does not fit, or about a file of fits that cannot be read, on stderr."""
+    from tpucfg.fit.known_fits import known_fit_findings
+
+    findings = known_fit_findings(project, fits, level="warning")
+    sources = {project.document.file: project.document.text, str(fits.file.path): fits.file.text}
+    print_findings([finding for finding in findings if finding.level == "warning" and finding.id != "TPU106"], sources)
+
+
 def print_result(path: str | Path, findings: Sequence[Finding], source: str) -> None:
     """Print errors and warnings on stderr; of warnings alone, one line: repeated by every command, they go unread."""
     serious = [finding for finding in findings if finding.level != "note"]

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
+from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from tpucfg.fit.known_fits import KnownFits
     from tpucfg.results.ladder_status import LadderStatus
 
-_SHOWN_FITS: Final = ("TPU105", "TPU109")
-"""The findings about fits that are shown before a job is paid for; `check` has the others."""
-
 
 def submit(
     spec: SpecOption = SPEC,
@@ -43,8 +40,8 @@ def submit(
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
-    With `gate:` in the spec, a rung is refused until the one below has passed, and with `gate.fit` until its own step is
-    known to fit: see `tpucfg status`.
+    With `gate:` in the spec, a rung is refused until the one below has passed, and with `gate.fit` until its own
+    training step is known to fit: see `tpucfg status`.
 
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
@@ -59,7 +56,7 @@ def submit(
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     fits = load_fits(project, [job for job, _ in submissions], spec)
     if fits:
-        _print_fit_warnings(project, fits, [job for job, _ in allowed], spec)
+        print_fit_warnings(project, fits.of_jobs(job for job, _ in allowed))
     if execute and allowed:
         job, submission = allowed[0]
         for line in _terms(job, bodies[job.name], project, fits):
@@ -123,18 +120,6 @@ def _print_outdated(status: "LadderStatus", size: str) -> None:
 
     for note in outdated_below_note(status, size):
         print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
-
-
-def _print_fit_warnings(project: Project, fits: "KnownFits", jobs: Sequence[Job], spec: Path) -> None:
-    """Print a warning about each job that does not fit, or about a file of fits that cannot be read, to stderr."""
-    from tpucfg.fit.known_fits import known_fit_findings
-    from tpucfg.fit.rung_fit import fit_key
-
-    keys = {fit_key(job) for job in jobs}
-    submitted = fits._replace(rungs={key: fit for key, fit in fits.rungs.items() if key in keys})
-    findings = known_fit_findings(project, submitted, level="warning")
-    sources = {str(spec): project.document.text, str(fits.file.path): fits.file.text}
-    print_findings([finding for finding in findings if finding.id in _SHOWN_FITS], sources)
 
 
 def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> tuple[str, ...]:

@@ -54,11 +54,16 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
     for amount, environments in amounts.items():
         if not amount.fits:
             findings.append(_does_not_fit(project, amount, environments, level))
-        elif amount.memory.headroom < MIN_HEADROOM * amount.memory.available:
+        elif has_little_headroom(amount.memory):
             findings.append(_little_headroom(project, amount, environments))
     return tuple(
         finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
     )
+
+
+def has_little_headroom(memory: Memory) -> bool:
+    """Return True if less memory stays free than should."""
+    return memory.headroom < MIN_HEADROOM * memory.available
 
 
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:

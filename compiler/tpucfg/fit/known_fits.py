@@ -1,6 +1,6 @@
 """The fits of a spec's rungs, as `results/fit.json` has them, for the commands that read that file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -8,8 +8,8 @@ from tpucfg.findings import Finding, Level
 from tpucfg.fit.fit_file import NAME, FitFile, fit_path, read_fit_file
 from tpucfg.fit.fit_findings import fit_command, fit_findings
 from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import FitKey
-from tpucfg.fit.rung_fit import RungFit, rung_fits
+from tpucfg.fit.result import FitKey, FitResult
+from tpucfg.fit.rung_fit import RungFit, fit_key, rung_fits
 from tpucfg.fit.wording import outdated_text, verdict_text
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
@@ -27,9 +27,25 @@ class KnownFits(NamedTuple):
     rungs: Mapping[FitKey, RungFit]
     """The fit of each job whose spec names a training step."""
 
+    def of_jobs(self, jobs: Iterable[Job]) -> "KnownFits":
+        """Return the fits of these jobs only."""
+        keys = {fit_key(job) for job in jobs}
+        return self._replace(rungs={key: fit for key, fit in self.rungs.items() if key in keys})
+
+    def shown_values(self, environment: str) -> Hashable:
+        """Return all that a ladder shows of an environment's fits: equal for environments that can share a table."""
+        fits = self.of_environment(environment).items()
+        return tuple((size, fit.verdict, fit.changes, _figures(fit.current)) for size, fit in fits)
+
     def of_environment(self, environment: str) -> dict[str, RungFit]:
         """Return the fits of one environment, by size."""
         return {key.size: fit for key, fit in self.rungs.items() if key.environment == environment}
+
+
+def _figures(result: FitResult | None) -> Hashable:
+    if result is None:
+        return None
+    return result.memory, result.flops, result.flops_8bit, result.uncounted, result.hbm_bytes, result.ici_bytes
 
 
 def read_known_fits(project: Project, jobs: Iterable[Job], folder: Path) -> KnownFits:

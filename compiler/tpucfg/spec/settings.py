@@ -69,7 +69,7 @@ class Duration(NamedTuple):
         return cls(int(text[:-1]) * _SECONDS[text[-1]], text)
 
 
-_DEFAULT_PYTHON: Final = "python3"
+DEFAULT_PYTHON: Final = "python3"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -174,7 +174,7 @@ def _trainer(document: Document, layers: Layered) -> Trainer:
 
 
 def _fit_step(value: Mapping[str, Any] | None) -> FitStep | None:
-    return FitStep(value["step"], value.get("python") or _DEFAULT_PYTHON) if value else None
+    return FitStep(value["step"], value.get("python") or DEFAULT_PYTHON) if value else None
 
 
 def _items(value: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
