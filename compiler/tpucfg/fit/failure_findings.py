@@ -64,7 +64,10 @@ class _Case(NamedTuple):
     @property
     def pip(self) -> str:
         """The command that installs packages into the Python."""
-        python = str(self.folder / self.fit.python) if "/" in self.fit.python else self.fit.python
+        python = self.fit.python
+        if "/" in python:
+            path = str(self.folder / python)
+            python = path if "/" in path else f"./{path}"
         return f"{shlex.quote(python)} -m pip install"
 
     @property
