@@ -81,7 +81,7 @@ def test_a_failure_is_a_finding(folder: Folder, behavior: str, location: str, id
     assert status == 1
     assert f"tpucfg.yaml:{location}: error[{id_}]: " in err
     assert words in err
-    assert "not compiled" in out
+    assert out == ""
     assert not (folder.path / "results").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_process_that_needs_too_much_memory_is_ended(folder: Folder, monkeypat
 def test_compilations_that_need_too_much_together_run_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that fit alone and not together are compiled one after the other."""
     monkeypatch.setattr("tpucfg.cli.fit.available_memory", lambda: 300 << 20)
-    folder.python(f"block = b"x" * (180 << 20); time.sleep(2.5); {ENDS}")
+    folder.python(f"block = b'x' * (180 << 20); time.sleep(2.5); {ENDS}")
     status, _, err = folder.fit("--jobs", "2")
     assert status == 0, err
     assert len(folder.file()) == 2

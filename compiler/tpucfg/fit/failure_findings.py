@@ -26,6 +26,14 @@ _PACKAGES: Final = "'jax[tpu]'"
 _MAX_OUTPUT_LINES: Final = 15
 """Last lines of what a process printed, as details of a finding."""
 _MAX_OUTPUT_WIDTH: Final = 300
+_NOISE: Final = (
+    "could not determine TPU accelerator type",
+    "Logging before InitGoogle()",
+    "unexpected worker hostname",
+    "=== Source Location Trace: ===",
+    "libtpu_init_utils.cc",
+)
+"""Parts of the lines that libtpu prints at every start without a TPU."""
 _MAX_MESSAGE: Final = 600
 """Characters of an exception's text in a message; its further lines are details."""
 _MAX_MESSAGE_LINES: Final = 10
@@ -444,6 +452,7 @@ def _frames(failure: Failure) -> tuple[str, ...]:
 
 
 def _output(failure: Failure) -> tuple[str, ...]:
-    """Return the last lines that the process printed."""
+    """Return the last lines that the process printed, without those that libtpu prints at every start."""
     lines = [line.rstrip() for line in redact(failure.output).splitlines() if line.strip()]
+    lines = [line for line in lines if not any(part in line for part in _NOISE)]
     return tuple(f"| {line[:_MAX_OUTPUT_WIDTH]}" for line in lines[-_MAX_OUTPUT_LINES:])
