@@ -51,7 +51,12 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (error(frames=FRAMES), "9:15", "TPU117", "step.py:12 in abstract_step: raise ValueError('no')"),
         (error(kind="wrong-return", message="it returned None"), "9:15", "TPU117", "return (jitted, args)"),
         (error(kind="refused", message="INTERNAL: Mosaic failed"), "9:15", "TPU119", "INTERNAL: Mosaic failed"),
-        (error(kind="no-topology", message="v5e:4x4 is not known"), "4:9", "TPU063", "leave v5litepod-16 out of sizes"),
+        (
+            error(kind="no-topology", message="v5e:4x4 is not known"),
+            "4:9",
+            "TPU063",
+            "set overrides.v5litepod-16.trainer.fit to null",
+        ),
         ("sys.exit(3)", "9:15", "TPU118", "ended with exit status 3, before it gave a result"),
         ("print('the reason'); sys.exit()", "9:15", "TPU118", "| the reason"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "9:15", "TPU118", "signal 11 (Segmentation fault)"),

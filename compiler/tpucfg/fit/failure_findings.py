@@ -264,8 +264,8 @@ def _no_module(case: _Case) -> _Text:
 def _import_failed(case: _Case) -> _Text:
     module = case.fit.step.partition(":")[0]
     missing = _missing_module(case.failure.message)
-    hint = "correct the line shown last; the module has to be importable without a TPU"
-    if missing:
+    hint = f"correct {_last_line(case.failure, module)}; the module has to be importable without a TPU"
+    if missing and missing != module.partition(".")[0]:
         hint = f"{case.pip} {missing}, or whatever package has that module"
     return _Text(f"importing {module} fails: {_one_line(case.failure.message)}", hint, _program_details(case.failure))
 
@@ -314,7 +314,7 @@ def _functions(folder: Path, module: str) -> list[str]:
 def _step_failed(case: _Case) -> _Text:
     return _Text(
         f"{case.fit.step} fails: {_one_line(case.failure.message)}",
-        f"correct the line shown last, and run: {case.command}",
+        f"correct {_last_line(case.failure, case.fit.step)}, and run: {case.command}",
         _program_details(case.failure),
     )
 
@@ -341,10 +341,21 @@ def _refused(case: _Case) -> _Text:
 
 def _no_topology(case: _Case) -> _Text:
     return _Text(
-        f"{case.job.size} cannot be compiled for: {_one_line(case.failure.message)}",
-        f"update the compiler with: {case.pip} --upgrade {_PACKAGES}; or leave {case.job.size} out of "
-        f"{dotted(_size_path(case.job)[:-1])}",
+        _topology_message(case), f"update the compiler with: {case.pip} --upgrade {_PACKAGES}; or {_skip(case)}"
     )
+
+
+def _no_shape(case: _Case) -> _Text:
+    return _Text(_topology_message(case), _skip(case))
+
+
+def _topology_message(case: _Case) -> str:
+    return f"no step can be compiled for {case.job.size}: {_one_line(case.failure.message)}"
+
+
+def _skip(case: _Case) -> str:
+    size = case.job.size
+    return f"set overrides.{size}.trainer.fit to null, so that tpucfg fit skips {size}"
 
 
 # TPU118: a compilation that ended early.
@@ -423,6 +434,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "wrong-return": _Rule("TPU117", _STEP, _wrong_return),
     "refused": _Rule("TPU119", _STEP, _refused),
     "no-topology": _Rule("TPU063", (), _no_topology),
+    "no-shape": _Rule("TPU063", (), _no_shape),
     "timeout": _Rule("TPU118", _STEP, _timeout),
     "memory": _Rule("TPU118", _STEP, _memory),
     "crash": _Rule("TPU118", _STEP, _crash),
@@ -449,6 +461,11 @@ def _program_details(failure: Failure) -> tuple[str, ...]:
 
 def _frames(failure: Failure) -> tuple[str, ...]:
     return tuple(f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in failure.frames)
+
+
+def _last_line(failure: Failure, default: str) -> str:
+    """Return the innermost of the program's own lines as `trainer/fit.py:12`."""
+    return f"{failure.frames[-1].file}:{failure.frames[-1].line}" if failure.frames else default
 
 
 def _output(failure: Failure) -> tuple[str, ...]:
