@@ -310,7 +310,7 @@ def test_too_little_memory_for_one_is_told(folder: Folder, monkeypatch: pytest.M
         (".venv/bin/python", "does not exist in the spec's folder"),
         (".venv/bin/python", "python3 -m venv .venv && .venv/bin/python -m pip install 'jax[tpu]'"),
         ("no-such-python", "is not on the PATH"),
-        ("./text", "is not executable"),
+        ("./text", "is not an executable file"),
         ("./broken", "cannot be started: Exec format error"),
         ("/bin/true", "/bin/true is not a Python"),
         ("./old", "is Python 3.8, and a compilation needs 3.10 or newer"),
