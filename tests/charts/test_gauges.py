@@ -60,7 +60,7 @@ def html_page(folder: Path) -> str:
 def rows_of(svg: str) -> list[Element]:
     """Return the groups of the gauges, from the smallest rung."""
     (column,) = [group for group in parsed(svg).iter(f"{SVG}g") if group.get("class") == "memory"]
-    return [group for group in column.findall(f"{SVG}g")]
+    return column.findall(f"{SVG}g")
 
 
 def test_each_verdict_has_a_sign(tmp_path: Path) -> None:
