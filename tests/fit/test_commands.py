@@ -16,6 +16,7 @@ from spec_factory import spec
 from tpucfg.cli.app import run
 from tpucfg.fit.fit_file import MAX_FILE_BYTES
 
+AVAILABLE = round(7.48 * GIB)
 STEP = {"step": "trainer.fit:abstract_step"}
 LADDER = spec(sizes=["v2-8", "v2-32"], trainer__fit=STEP)
 GATED = spec(sizes=["v2-8", "v2-32"], trainer__fit=STEP, gate={"fit": True})
@@ -186,11 +187,9 @@ def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
     first, second = (rung["fit"] for rung in ladder["rungs"])
     assert first == {
         "verdict": "fits",
-        "hbm_used": 3 * GIB,
-        "hbm_available": round(7.48 * GIB),
-        "hbm_exact": True,
-        "bound_seconds": 1.0,
-        "bound_by": "compute",
+        "hbm": {"used": 3 * GIB, "available": AVAILABLE, "exact": True, "headroom": AVAILABLE - 3 * GIB},
+        "least_step_seconds": 1.0,
+        "limited_by": "compute",
         "changes": [],
         "as_committed": True,
     }
