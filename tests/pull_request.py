@@ -48,14 +48,18 @@ def run_workflow(
     folder: Path,
     engine: Mapping[str, str] | None = None,
     failing: str = "",
+    requirements: str = "",
 ) -> dict[str, Job]:
     """Run the workflow on the pull request.
 
-    With the environment of a Pulumi backend, the job that has credentials runs too.
+    With the environment of a Pulumi backend, the job that has credentials runs too; with the path of requirements, the
+    job that compiles the training step.
     """
     previews = "true" if engine else ""
     context = {
         _PREVIEW_IF: previews,
+        "vars.TPUCFG_FIT != ''": "true" if requirements else "",
+        "vars.TPUCFG_FIT": requirements,
         "needs.preview.result == 'success' || needs.preview.result == 'failure'": previews,
         "github.event.pull_request.number": str(comments.number),
         "github.event.pull_request.head.sha": proposal.git("rev-parse", "change"),
