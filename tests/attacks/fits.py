@@ -15,6 +15,7 @@ _KNOWN: Final = dict.fromkeys(_SIZES, 3.2)
 _TOO_MUCH: Final = dict.fromkeys(_SIZES, 23.26)
 _RUN: Final = ("--fit", "../fit.json")
 _LARGER_STEP: Final = append(PROGRAM, "# twice the layers\n")
+_NOT_FROM_THIS_RUN: Final = "the fit is not known from this run"
 _NO_LONGER: Final = "the training step no longer fits: at least 23.26 of 7.48 GiB"
 _HOSTILE: Final = "x\x1b[2J\u202e</details> | @team `y"
 
@@ -157,10 +158,7 @@ ATTACKS: Final = (
     Attack(
         "results-of-another-version-of-the-program",
         _run_file(_one_of_another_version),
-        (
-            "the fit is not known from this run: "
-            f"the result of its job is of another version of the program (`{PROGRAM}`)",
-        ),
+        (f"{_NOT_FROM_THIS_RUN}: the result of its job is of another version of the program (`{PROGRAM}`)",),
         status=0,
         base=_base,
         arguments=_RUN,

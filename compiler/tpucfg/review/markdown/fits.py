@@ -31,7 +31,7 @@ _AS_COMMITTED: Final = "as committed"
 
 
 def fit_block(review: Review) -> str:
-    """Return the rungs that differ, and a count of the others; empty if the change does not touch the jobs."""
+    """Return the rungs that differ, and a count of the others; empty if the change touches neither jobs nor results."""
     if not _is_shown(review):
         return ""
     fits = review.fits
@@ -71,7 +71,9 @@ def fit_phrase(fits: FitChanges) -> str:
 
 
 def _is_shown(review: Review) -> bool:
-    return bool(_differing(review.fits) or (review.fits.rows and review.difference))
+    fits = review.fits
+    is_compiled_anew = any(row.before and row.before.result != row.after.result for row in fits.rows)
+    return bool(fits.rows and (_differing(fits) or review.difference or fits.notices or is_compiled_anew))
 
 
 def _differing(fits: FitChanges) -> list[FitRow]:
