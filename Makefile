@@ -83,7 +83,7 @@ schemas: setup ## generate schema/<target>.schema.json from the official package
 audit: setup ## audit the locked packages for known vulnerabilities; needs network access
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute
+catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute or two
 	$(BIN)/python tools/catalog_audit.py
 
 pages: setup ## generate the generated parts of docs/findings and docs/reference

@@ -30,8 +30,8 @@ MIN_HBM_SHARE: Final = 0.93
 """The least share of the published HBM that the compiler grants: it reserves 6.5% of a v2 device, less of others."""
 MAX_HBM_SHARE: Final = 1.01
 """The greatest share: the compiler grants 95.74 GiB of a v5p device, for which Google's page states 95."""
-MAX_DEVICES: Final = 150_000
-"""Limit for the devices of one process: JAX keeps 4 KB for each until the process ends."""
+MAX_DEVICES: Final = 80_000
+"""Limit for the devices of one process: JAX keeps 4 to 9 KB for each until the process ends."""
 TIMEOUT_SECONDS: Final = 300
 
 Question = Mapping[str, Any]

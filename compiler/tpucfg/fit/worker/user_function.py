@@ -59,14 +59,18 @@ def _step(returned: Any, name: str) -> Step:
         raise StepError("wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}")
     jitted, args, kwargs = (*returned, {}) if len(returned) == 2 else returned  # noqa: PLR2004 - without kwargs
     if not (hasattr(jitted, "trace") and hasattr(jitted, "lower")):
-        raise StepError("wrong-return", f"`{name}` returned {_kind_of(jitted)} as jitted; it has to return {WANTED}")
+        raise StepError(
+            "wrong-return", f"the first element that `{name}` returned is {_kind_of(jitted)}; it has to return {WANTED}"
+        )
     if not isinstance(args, (tuple, list)) or hasattr(args, "_fields"):
         raise StepError(
-            "wrong-return", f"`{name}` returned {_kind_of(args)} as args; it has to be a tuple of the step's arguments"
+            "wrong-return",
+            f"the second element that `{name}` returned is {_kind_of(args)}; it has to be the tuple of arguments",
         )
     if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
         raise StepError(
-            "wrong-return", f"`{name}` returned {_kind_of(kwargs)} as kwargs; it has to be a dict of keyword arguments"
+            "wrong-return",
+            f"the third element that `{name}` returned is {_kind_of(kwargs)}; it has to be a dict of keyword arguments",
         )
     return Step(jitted, tuple(args), kwargs)
 
@@ -78,7 +82,7 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
     if callable(value) and hasattr(value, "__name__"):
-        return f"the function `{value.__name__}`, which is not jitted"
+        return f"the function `{value.__name__}` without jax.jit"
     return f"a value of type {type(value).__name__}"
 
 
