@@ -70,7 +70,7 @@ def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False) -> FitFil
     if not schemas.is_valid(SCHEMA, data):
         document = read_text(text, str(path))
         findings = islice(schemas.schema_findings(SCHEMA, document, _IDS), _MAX_FINDINGS)
-        return FitFile(path, {}, tuple(finding._replace(help=finding.help or _HELP) for finding in findings), text)
+        return FitFile(path, {}, tuple(finding._replace(help=_HELP) for finding in findings), text)
     results = {result.key: result for result in map(parse_result, data["results"])}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results")

@@ -7,7 +7,8 @@ from typing import Final
 
 from tpucfg.fs import open_regular_file
 
-_MAX_FILE_BYTES: Final = 4 << 20
+MAX_FILE_BYTES: Final = 4 << 20
+"""The limit for one file; source code is far smaller."""
 _DIGITS: Final = 16
 """Hexadecimal digits of a hash in the file of results."""
 
@@ -34,9 +35,14 @@ class ProgramFiles:
 def _hash(path: Path) -> str | None:
     try:
         with open_regular_file(path, follow_links=False) as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError:
         return None
-    if len(content) > _MAX_FILE_BYTES:
+    if len(content) > MAX_FILE_BYTES:
         return None
+    return content_hash(content)
+
+
+def content_hash(content: bytes) -> str:
+    """Return the hash of a file's content, as the file of results has it."""
     return hashlib.sha256(content).hexdigest()[:_DIGITS]

@@ -88,6 +88,7 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
     with jax.default_device(devices[0]):
         traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
+        traced = getattr(traced, "traced", traced)  # nnx.jit wraps what jax.jit returns, and hides its jaxpr
         work = count_work(traced.jaxpr)
         answers.begin("lower")
         lowered = _in_program(traced.lower)
