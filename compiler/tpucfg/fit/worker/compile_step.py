@@ -97,12 +97,11 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
     import jax
 
     start = time.monotonic()
+    traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
+    work = count_work(traced.jaxpr)
+    answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
     with jax.default_device(devices[0]):
-        traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
-        traced = getattr(traced, "traced", traced)  # nnx.jit wraps what jax.jit returns, and hides its jaxpr
-        work = count_work(traced.jaxpr)
-        answers.begin("lower")
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
