@@ -41,7 +41,7 @@ def test_a_known_program_is_not_compiled(tpu_python: str) -> None:
     assert "compile" in other.phases
 
 
-@pytest.mark.parametrize("step", ["with_kwargs", "with_in_shardings", "with_thread"])
+@pytest.mark.parametrize("step", ["with_kwargs", "with_in_shardings", "with_thread", "in_mesh"])
 def test_steps_of_other_forms_compile(tpu_python: str, step: str) -> None:
     """Arrays and numbers are arguments too, shardings may be those of the function, and a thread may remain."""
     assert compile_step(tpu_python, f"hlo_text:{step}", V5E).result["fits"]
