@@ -105,6 +105,11 @@ def offloaded(devices: Devices, _: Flags) -> Any:
     return jax.jit(step, out_shardings=on_host, donate_argnums=0), (state, part)
 
 
+def with_options(devices: Devices, flags: Flags) -> Any:
+    """Return a step with options of the compiler."""
+    return jax.jit(_square, compiler_options=flags["options"]), (_array(devices),)
+
+
 def in_mesh(devices: Devices, _: Flags) -> Any:
     """Set the mesh of all that is compiled later."""
     array = _array(devices, "x")

@@ -107,7 +107,17 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    return Lowered(lowered, hashlib.sha256(text.encode()).hexdigest(), work, time.monotonic() - start)
+    digest = hashlib.sha256((text + _compiler_options(lowered)).encode()).hexdigest()
+    return Lowered(lowered, digest, work, time.monotonic() - start)
+
+
+def _compiler_options(lowered: Any) -> str:
+    """Return the `compiler_options` of the jitted function, which are no part of its StableHLO; empty without any.
+
+    No public name of them is known; this one is that of jax 0.7 to 0.12.
+    """
+    options = getattr(getattr(lowered, "_lowering", None), "_compiler_options_kvs", ())
+    return repr(sorted(options, key=repr)) if options else ""
 
 
 def _in_program(call: Callable[[], Any]) -> Any:
