@@ -20,7 +20,7 @@ def schema(
         ),
     ] = "tpucfg",
 ) -> None:
-    """Print a JSON Schema: of the spec, a record, a file of fits, a stack file, the catalog, or a target's request body.
+    """Print a JSON Schema: of the spec, a record, a fit, a stack file, the catalog, or a target's request body.
 
     Example: tpucfg schema > tpucfg.schema.json
     """
