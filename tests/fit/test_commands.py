@@ -385,6 +385,17 @@ def test_names_of_a_written_file_reach_no_terminal(tmp_path: Path) -> None:
     assert r"before a change of --\u001b[31m\u000arm -rf ~" in tpucfg(tmp_path, "submit").err
 
 
+def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
+    """Like records, fits are not read through a link."""
+    write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3})
+    (tmp_path / "results").rename(tmp_path / "elsewhere")
+    (tmp_path / "results").symlink_to("elsewhere")
+    assert (
+        "results/fit.json:1:1: error[TPU109]: fit.json: its folder is a symbolic link" in tpucfg(tmp_path, "check").out
+    )
+    assert tpucfg(tmp_path, "submit").out == ""
+
+
 def test_a_rung_with_two_results_has_none(tmp_path: Path) -> None:
     """Of two results of one rung, such as after a merge, neither counts."""
     path = write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3}).parent / "results" / "fit.json"
