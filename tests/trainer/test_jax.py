@@ -120,9 +120,7 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
         assert resumed.figures[name] == pytest.approx(rungs["v2-8"].figures[name], abs=1e-4)
 
 
-def test_incomplete_checkpoint_in_a_bucket_is_removed(
-    trainer: Trainer, rungs: dict[str, Run], server: Buckets
-) -> None:
+def test_incomplete_checkpoint_in_a_bucket_is_removed(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """In a bucket, a checkpoint without its mark is incomplete: the one before it is used."""
     copied = f"{BUCKET}/jobs/incomplete"
     server.objects |= {f"{copied}/{name}": data for name, data in server.below(f"{JOBS}/v2-8").items()}
@@ -185,7 +183,10 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
     [
         (["--hosts=4"], "--hosts=4 needs a slice of 4 hosts"),
         (["--hosts=4"], "help: to try it on one machine, give --hosts=1"),
-        (["--hosts=1", "--data_parallel=4"], "--data_parallel=4 and --model_parallel=1 need 4 devices, and there are 8"),
+        (
+            ["--hosts=1", "--data_parallel=4"],
+            "--data_parallel=4 and --model_parallel=1 need 4 devices, and there are 8",
+        ),
         (["--model_parallel=2"], "--data_parallel=8 and --model_parallel=2 need 16 devices, and there are 8"),
         (["--grad_accum=3"], "--batch_size=1024 cannot be divided among 8 replicas with --grad_accum=3"),
         (["--model=transformer", "--width=100"], "--width=100 and --model_parallel=1 do not fit"),
