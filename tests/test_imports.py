@@ -12,8 +12,15 @@ from spec_factory import ROOT, WITHOUT, spec
 
 NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypothesis", "ruamel"}
 """Packages that no command needs."""
-WATCHED = NEVER | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3", "tpucfg.results"}
-"""Packages that are slow to import, and tpucfg.results, which only commands that show measurements need."""
+WATCHED = (
+    NEVER
+    | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3"}
+    | {
+        "tpucfg.results",
+        "tpucfg.fit",
+    }
+)
+"""Packages that are slow to import, and those of tpucfg that only specs with measurements or a training step need."""
 RUN_AND_LIST = """
 import os, sys
 from tpucfg.__main__ import main
@@ -68,6 +75,22 @@ PINNED: dict[tuple[str, ...], set[str]] = {
 def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """A command imports the watched packages that it is listed with, and no other."""
     assert imported(tmp_path, *arguments) == PINNED[arguments]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "packages"),
+    [
+        (("check",), {"yaml", "jsonschema_rs", "tpucfg.fit", "tpucfg.results"}),
+        (("render",), {"yaml", "jsonschema_rs", "jinja2", "tpucfg.fit"}),
+        (("ladder",), {"yaml", "jsonschema_rs", "tpucfg.fit"}),
+        (("submit",), {"yaml", "jsonschema_rs", "tpucfg.fit", "tpucfg.results"}),
+    ],
+)
+def test_a_spec_with_a_step_needs_few_more(tmp_path: Path, arguments: tuple[str, ...], packages: set[str]) -> None:
+    """With `trainer.fit`, commands read the fits, and import nothing else."""
+    path = tmp_path / "tpucfg.yaml"
+    path.write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
+    assert imported(tmp_path, *arguments, "--spec", str(path)) == packages
 
 
 def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None:

@@ -173,9 +173,8 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
     expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
     assert Run(output.splitlines()).figures == expected
     assert process.returncode == 1
-    assert message.startswith(
-        f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
-    )
+    expected_message = f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
+    assert expected_message in message
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def hbm_cell(fit: RungFit | None) -> str:
 
 
 def fit_data(rung: Rung, fit: RungFit | None) -> dict[str, Any]:
-    """Return the fit of a rung as data; an unknown value is None."""
+    """Return the fit of a rung as data, with the keys of `tpucfg fit`; an unknown value is None."""
     if fit is None:
         return {"fit": None}
     result, bound = fit.current, _bound(rung, fit)
@@ -41,11 +41,9 @@ def fit_data(rung: Rung, fit: RungFit | None) -> dict[str, Any]:
     return {
         "fit": {
             "verdict": fit.verdict,
-            "hbm_used": memory.used if memory else None,
-            "hbm_available": memory.available if memory else None,
-            "hbm_exact": memory.exact if memory else None,
-            "bound_seconds": to_json_number(bound.seconds) if bound else None,
-            "bound_by": bound.limit if bound else None,
+            "hbm": {**memory._asdict(), "headroom": memory.headroom} if memory else None,
+            "least_step_seconds": to_json_number(bound.seconds) if bound else None,
+            "limited_by": bound.limit if bound else None,
             "changes": list(fit.changes),
             "as_committed": None if result is None else not fit.is_trusted,
         }

@@ -49,6 +49,8 @@ class FitChanges(NamedTuple):
     """Effects of the change."""
     notices: tuple[LocatedStatement, ...] = ()
     """Sentences about the results of this run, which are no effect of the change."""
+    problem: str = ""
+    """The reason why no result of the committed file counts; empty if it can be read."""
     run_problem: str = ""
     """The reason why the file of this run has no results; empty if it can be read, or none was given."""
 
@@ -79,7 +81,7 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
     gate = after.project.gate if after.project else None
     statements = fit_statements(old, new, [*after.jobs], has_gate=gate is not None and gate.fit)
     notices = run_statements(new, [*after.jobs])
-    return FitChanges(tuple(_rows(old, new)), tuple(statements), tuple(notices), new.run_problem)
+    return FitChanges(tuple(_rows(old, new)), tuple(statements), tuple(notices), new.problem, new.run_problem)
 
 
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
