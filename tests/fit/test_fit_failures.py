@@ -37,7 +37,13 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
 @pytest.mark.parametrize(
     ("behavior", "location", "id_", "words"),
     [
-        (error(kind="no-jax", message="No module named 'jax'"), "9:45", "TPU114", "./python -m pip install 'jax[tpu]'"),
+        (
+            error(kind="no-jax", message="ModuleNotFoundError: No module named 'jax'"),
+            "9:45",
+            "TPU114",
+            "./python -m pip install 'jax[tpu]'",
+        ),
+        (error(kind="no-jax", message="RuntimeError: jaxlib is old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
         (error(kind="old-jax", message="jax 0.6.2 is too old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
         (error(kind="no-libtpu", message="libtpu is not installed"), "9:45", "TPU114", "'jax[tpu]'"),
         (error(kind="no-module", message="No module named 'step'"), "9:15", "TPU116", "create step.py"),
