@@ -277,6 +277,12 @@ def test_a_process_that_needs_too_much_memory_is_ended(folder: Folder, monkeypat
     assert [row["size"] for row in folder.file()] == ["v5litepod-64"]
 
 
+def test_the_kernel_ends_a_compilation_first(folder: Folder) -> None:
+    """If memory runs out within a second, the kernel ends the compilation, and neither tpucfg nor another program."""
+    folder.python(f"time.sleep(0.3); assert open('/proc/self/oom_score_adj').read() == '1000\\n'; {ENDS}")
+    assert folder.fit(*ONE)[0] == 0
+
+
 def test_compilations_that_need_too_much_together_run_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that fit alone and not together are compiled one after the other."""
     monkeypatch.setattr("tpucfg.cli.fit.available_memory", lambda: 300 << 20)
