@@ -351,7 +351,8 @@ def _program_details(failure: Failure) -> tuple[str, ...]:
 
 
 def _frames(failure: Failure) -> tuple[str, ...]:
-    return tuple(f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in failure.frames)
+    lines = (f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in failure.frames)
+    return tuple(line[:_MAX_OUTPUT_WIDTH] for line in lines)
 
 
 def _last_line(failure: Failure, default: str) -> str:
