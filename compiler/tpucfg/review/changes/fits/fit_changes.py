@@ -29,7 +29,7 @@ class FitRow(NamedTuple):
     @property
     def differs(self) -> bool:
         """True if the rung is new, or something else is known of it than before."""
-        return self.before is None or verdict_text(self.before) != verdict_text(self.after)
+        return self.before is None or _known(self.before) != _known(self.after)
 
     @property
     def growth(self) -> Fraction | None:
@@ -100,9 +100,14 @@ def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
 
 def _row(key: ConfigKey, old: KnownRung | None, new: KnownRung) -> FitRow:
     before = old.committed if old else None
-    texts = [verdict_text(fit) for fit in (before, new.committed, new.best) if fit]
-    is_change = before is None or texts[0] != texts[1] or (before.current is not None and texts[0] != texts[2])
+    texts = [_known(fit) for fit in (before, new.committed, new.best) if fit]
+    is_change = before is None or texts[0] != texts[1] or bool(texts[0] and texts[0] != texts[2])
     return FitRow(key.size, before, new.best, is_change, ())
+
+
+def _known(fit: RungFit) -> str:
+    """Return what is known of a rung; empty if that is nothing, whatever the reason."""
+    return verdict_text(fit) if fit.current else ""
 
 
 def _shown(fit: RungFit | None) -> tuple[object, ...]:
