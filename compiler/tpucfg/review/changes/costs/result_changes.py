@@ -8,7 +8,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.number_format import format_metric
 from tpucfg.results.gate import has_passed_below
-from tpucfg.results.ladder_status import LadderStatus, ladder_status
+from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.record import Record, exact_decimal, record_line
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.text_format import format_count, listed
@@ -30,8 +30,7 @@ def _statuses(revision: CompiledRevision, catalog: Catalog) -> Mapping[str, Ladd
     project = revision.project
     if project is None:
         return {}
-    folder = revision.snapshot.spec.parent
-    return {name: ladder_status(project, catalog, env, folder) for name, env in project.environments.items()}
+    return ladder_statuses(project, catalog, project.environments.values(), revision.snapshot.spec.parent)
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
