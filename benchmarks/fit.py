@@ -114,12 +114,11 @@ def measure(rung: Rung, python: Path, *, fresh: bool) -> Measurement | None:
         seconds = time.perf_counter() - start
     else:
         seconds = json.loads(times.read_text(encoding="utf-8"))
-    results = read_fit_file(fit_path(rung.folder)).results
-    found = [result for key, result in results.items() if (key.environment, key.size) == (rung.environment, rung.size)]
-    if not found:
-        return None
-    times.write_text(json.dumps(seconds), encoding="utf-8")
-    return Measurement(rung, found[0], seconds)
+    for key, result in read_fit_file(fit_path(rung.folder)).results.items():
+        if (key.environment, key.size) == (rung.environment, rung.size):
+            times.write_text(json.dumps(seconds), encoding="utf-8")
+            return Measurement(rung, result, seconds)
+    return None
 
 
 def report(measurements: Sequence[Measurement]) -> Iterator[str]:

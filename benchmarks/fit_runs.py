@@ -108,6 +108,7 @@ RUNS: Final = (
         "MaxText moves activations of each layer to the host's memory, here they are recomputed, and Adam's first "
         "moment is in bfloat16.",
     ),
+    Run("llama2-7b-v2-8", "chat", "llama2-7b", "v2-8", 8, 2048),
     Run("llama2-7b-v4-32", "chat", "llama2-7b", "v4-32", 64, 2048),
     Run("llama3-8b-tpu7x-32", "chat", "llama3-8b", "tpu7x-32", 64, 8192),
 )

@@ -62,6 +62,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("ladder", "--format", "html"): {"yaml", "jsonschema_rs", "xml", "jinja2", "tpucfg.results"},
     ("status",): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs", "tpucfg.results"},
+    ("fit", "--help"): {"yaml", "tpucfg.results", "tpucfg.fit"},
     ("sizes",): {"yaml"},
     ("diff",): {"yaml", "jsonschema_rs"},
     ("diff", "examples", "examples"): {"yaml"},
@@ -97,6 +98,16 @@ def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None
     """jsonschema, the slowest import of all, explains the errors of a spec and is imported only if there are any."""
     (tmp_path / "wrong.yaml").write_text(json.dumps({"version": 2}))
     assert "jsonschema" in imported(tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1)
+
+
+def test_readers_of_fits_do_not_import_what_compiles(tmp_path: Path) -> None:
+    """A command that reads results/fit.json starts no process, so it does not import what `tpucfg fit` needs."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
+    for command in ("check", "ladder", "submit"):
+        imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml"))
+        modules = {name for name in (tmp_path / "modules").read_text().split() if name.startswith("tpucfg.fit.")}
+        assert "tpucfg.fit.rung_fit" in modules
+        assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_texts"}
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])

@@ -370,6 +370,32 @@ def test_a_hostile_file_closes_the_gate(tmp_path: Path, name: str) -> None:
     assert "results/fit.json cannot be read" in refused.err
 
 
+def test_names_of_a_written_file_reach_no_terminal(tmp_path: Path) -> None:
+    """Control characters and long names of a result are escaped and cut, on stdout and stderr of every command."""
+    path = write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3}).parent / "results" / "fit.json"
+    data = json.loads(path.read_text())
+    data["results"][0]["flags"]["\x1b[31m\nrm -rf ~"] = "1"
+    data["results"][1]["flags"]["x" * 10_000] = "1"
+    path.write_text(json.dumps(data))
+    for command in (*COMMANDS, ("submit", "--force"), ("ladder", "--format", "html")):
+        text = "".join(tpucfg(tmp_path, *command)[1:])
+        assert "\x1b" not in text
+        assert "\nrm -rf" not in text
+        assert "x" * 100 not in text
+    assert r"before a change of --\u001b[31m\u000arm -rf ~" in tpucfg(tmp_path, "submit").err
+
+
+def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
+    """Like records, fits are not read through a link."""
+    write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3})
+    (tmp_path / "results").rename(tmp_path / "elsewhere")
+    (tmp_path / "results").symlink_to("elsewhere")
+    assert (
+        "results/fit.json:1:1: error[TPU109]: fit.json: its folder is a symbolic link" in tpucfg(tmp_path, "check").out
+    )
+    assert tpucfg(tmp_path, "submit").out == ""
+
+
 def test_a_rung_with_two_results_has_none(tmp_path: Path) -> None:
     """Of two results of one rung, such as after a merge, neither counts."""
     path = write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3}).parent / "results" / "fit.json"

@@ -11,6 +11,7 @@ from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.fit_gate import fit_problems
 from tpucfg.fit.known_fits import KnownFits, known_fit_findings, known_text, unknown_fits_text
+from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles
 from tpucfg.fit.result import FitKey, Memory
 from tpucfg.fit.rung_fit import RungFit
 
@@ -109,3 +110,10 @@ def test_the_command_names_what_is_needed() -> None:
     assert fit_command(both, ["dev"], "v2-8", "v2-32") == "tpucfg fit --env dev --size v2-8 --size v2-32"
     assert fit_command(both, ["dev", "prod"], "v2-8") == "tpucfg fit --size v2-8"
     assert fit_command(both, ["dev"]) == "tpucfg fit --env dev"
+
+
+def test_a_large_file_is_hashed_a_few_times_only(tmp_path: Path) -> None:
+    """A result that names one large file by many paths costs a bounded time: beyond 256 MiB, no file has a hash."""
+    (tmp_path / "weights.py").write_bytes(b"0" * MAX_FILE_BYTES)
+    hashes = ProgramFiles(tmp_path).hashes(f"{'./' * number}weights.py" for number in range(100))
+    assert len(hashes) == (256 << 20) // MAX_FILE_BYTES

@@ -1,7 +1,9 @@
 """A user's program with the name of one of the worker's modules: steps that are wrong, each in another way."""
 
+import os
 import sys
 import threading
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 Devices = Sequence[Any]
 Flags = Mapping[str, Any]
 
+jax.config.update("jax_platforms", "tpu")
 sys.stdout.write("a line on stdout\n")
 NUMBER = 3
 
@@ -60,6 +63,21 @@ def with_thread(devices: Devices, flags: Flags) -> Any:
     return right(devices, flags)
 
 
+def with_settings(devices: Devices, flags: Flags) -> Any:
+    """Change settings of JAX and of the process, as a program does that is meant for one machine only."""
+    jax.config.update("jax_compilation_cache_dir", flags["cache"])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    os.chdir("/")
+    sys.stdout = None
+    return right_sized(devices, jnp.ones(8).size)
+
+
+def right_sized(devices: Devices, rows: int) -> Any:
+    """Return a step on a small matrix."""
+    array = jax.ShapeDtypeStruct((rows, rows), jnp.float32, sharding=_array(devices).sharding)
+    return jax.jit(_square), (array,), types.MappingProxyType({})
+
+
 def two_tebibytes(devices: Devices, _: Flags) -> Any:
     """Return a step that fits nowhere."""
     array = jax.ShapeDtypeStruct((1 << 33,), jnp.float32, sharding=_array(devices).sharding)
@@ -89,7 +107,7 @@ def too_much_vmem(devices: Devices, _: Flags) -> Any:
     def kernel(x: Any, y: Any) -> None:
         y[...] = x[...] + 1
 
-    array = jax.ShapeDtypeStruct((1 << 14, 1 << 14), jnp.float32, sharding=_array(devices).sharding)
+    array = jax.ShapeDtypeStruct((1 << 12, 1 << 12), jnp.float32, sharding=_array(devices).sharding)
     mesh = array.sharding.mesh
     call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype))
     return jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)), (array,)
