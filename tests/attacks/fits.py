@@ -103,14 +103,14 @@ ATTACKS: Final = (
     Attack(
         "larger-step-that-was-not-compiled",
         _LARGER_STEP,
-        (f"the fit is not known any more, as `{PROGRAM}` changed since it was compiled (was 3.2 of 7.48 GiB)",),
+        (f"the fit is not known any more, as `{PROGRAM}` changed since it was compiled",),
         status=0,
         base=_base,
     ),
     Attack(
         "results-deleted",
         delete(_FILE),
-        ("the fit is not known any more, as `results/fit.json` has no result of it (was 3.2 of 7.48 GiB)",),
+        ("the fit is not known any more, as `results/fit.json` has no result of it",),
         status=0,
         base=_base,
     ),

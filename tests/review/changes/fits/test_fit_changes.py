@@ -90,7 +90,7 @@ def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
             None,
             [
                 (
-                    "the fit is not known any more, as results/fit.json has no result of it (was 4 of 10 GiB)",
+                    "the fit is not known any more, as results/fit.json has no result of it",
                     Risk.CAUTION,
                 )
             ],
@@ -128,7 +128,7 @@ def test_a_changed_program_makes_the_fit_unknown(tmp_path: Path) -> None:
     base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, None, "step = 2\n")
     fit_path(tmp_path / "head").parent.mkdir()
     fit_path(tmp_path / "head").write_bytes(fit_path(tmp_path / "base").read_bytes())
-    text = "dev: v3-8: the fit is not known any more, as trainer/fit.py changed since it was compiled (was 4 of 10 GiB)"
+    text = "dev: v3-8: the fit is not known any more, as trainer/fit.py changed since it was compiled"
     assert sentences(compute_fits(base, head, None)) == [(text, Risk.CAUTION)]
 
 

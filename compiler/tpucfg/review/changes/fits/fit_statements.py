@@ -21,6 +21,7 @@ _AS_COMMITTED: Final = ", as committed"
 _MAX_GRANT: Final = Fraction(21, 20)
 """The largest share of a device's memory that the compiler can grant: on v5p it is 95.73 GiB of a stated 95."""
 _DOES_NOT_FIT: Final = "does not fit"
+_NOT_ANY_MORE: Final = "fit not known any more"
 _NOT_FROM_THIS_RUN: Final = "fit not known from this run"
 
 
@@ -81,8 +82,8 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
     if new is None:
         if old:
             reason, values = _unknown_reason(after, revision)
-            template = f"the fit is not known any more, as {reason} ({was})"
-            yield Statement(template, values, Risk.CAUTION, "fit not known any more")
+            # Without the amount, so that rungs share a line: the block about fits has it.
+            yield Statement(f"the fit is not known any more, as {reason}", values, Risk.CAUTION, _NOT_ANY_MORE)
         return
     amount = f"{memory_text(new.memory)}{'' if after.is_trusted else _AS_COMMITTED}"
     if not new.fits:
