@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.environments import ROOT
-from benchmarks.fit_runs import RUNS, Run, spec_text
-from tpucfg.catalog import Catalog
+from benchmarks.fit_runs import RUNS, Run, slice_of, spec_text
 from tpucfg.fit.fit_file import fit_path, read_fit_file
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.roofline import lower_bound
@@ -38,6 +37,23 @@ EXAMPLES: Final = (
     ("fit/resnet", "dev"),
 )
 """The examples with a training step, and the environment whose ladder has all rungs."""
+_SECTION: Final = """\
+{heading}
+
+Taken on {day} by `python -m benchmarks.fit --write`. Memory is that of a device; `≥` is the least amount that the
+compiler names when it refuses a step. The bound is the least time of a step and what sets it. Seconds are the wall time
+of `tpucfg fit --fresh`, from start to end.
+
+- machine: {machine}
+- versions: {versions}
+
+{table}
+
+The published runs are on real TPUs, and their programs are not these: model, batch and sequence are equal, and all
+devices share the parameters, but
+
+{differences}
+"""
 _CACHE: Final = ROOT / ".cache" / "bench" / "fit"
 _TIME_LIMIT: Final = "30m"
 
@@ -67,9 +83,8 @@ def rungs() -> Iterator[Rung]:
     """Yield all rungs, with their programs copied to where they are compiled."""
     for name, environment in EXAMPLES:
         folder = _copy(name, name.rpartition("/")[2])
-        project, findings = load_project(folder / "tpucfg.yaml")
-        assert project, findings
-        for size in project.environments[environment].sizes:
+        project, _ = load_project(folder / "tpucfg.yaml")
+        for size in project.environments[environment].sizes if project else ():
             yield Rung(folder, environment, size, name.rpartition("/")[2])
     for run in RUNS:
         folder = _copy(run.program, run.name)
@@ -99,12 +114,11 @@ def measure(rung: Rung, python: Path, *, fresh: bool) -> Measurement | None:
         seconds = time.perf_counter() - start
     else:
         seconds = json.loads(times.read_text(encoding="utf-8"))
-    results = read_fit_file(fit_path(rung.folder)).results
-    found = [result for key, result in results.items() if (key.environment, key.size) == (rung.environment, rung.size)]
-    if not found:
-        return None
-    times.write_text(json.dumps(seconds), encoding="utf-8")
-    return Measurement(rung, found[0], seconds)
+    for key, result in read_fit_file(fit_path(rung.folder)).results.items():
+        if (key.environment, key.size) == (rung.environment, rung.size):
+            times.write_text(json.dumps(seconds), encoding="utf-8")
+            return Measurement(rung, result, seconds)
+    return None
 
 
 def report(measurements: Sequence[Measurement]) -> Iterator[str]:
@@ -112,8 +126,7 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
     yield "| program | size | devices | GiB used | available | bound, ms | seconds | published run |"
     yield "|---|---|---:|---:|---:|---|---:|---|"
     for rung, result, seconds in measurements:
-        slice_ = Catalog().find(rung.size)
-        assert slice_
+        slice_ = slice_of(rung.size)
         bound = lower_bound(result, slice_) if result.fits else None
         used = gib(result.memory.used) if result.fits else f"**≥ {gib(result.memory.used)}**"
         cells = (
@@ -146,23 +159,13 @@ def contradictions(measurements: Sequence[Measurement]) -> list[str]:
 def section(measurements: Sequence[Measurement]) -> str:
     """Return the section of the results."""
     versions = sorted({f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}" for _, result, _ in measurements})
-    return "\n".join(
-        [
-            HEADING,
-            "",
-            f"Taken on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks.fit --write`, with {'; '.join(versions)}, "
-            f"on {os.cpu_count()} cores",
-            f"({platform.system()}). Memory is per device: `≥` is what the compiler states when it refuses a step. The "
-            "bound is the least time of a step,",
-            "indicative, and what sets it. Seconds are the wall time of `tpucfg fit --fresh`, including its start.",
-            "",
-            *report(measurements),
-            "",
-            "The published runs are on real TPUs. Their programs are others, so each differs in some points:",
-            "",
-            *differences(),
-            "",
-        ]
+    return _SECTION.format(
+        heading=HEADING,
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
+        machine=f"{os.cpu_count()} cores, {platform.system()}",
+        versions="; ".join(versions),
+        table="\n".join(report(measurements)),
+        differences="\n".join(differences()),
     )
 
 

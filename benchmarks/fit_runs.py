@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from tpucfg.catalog import Catalog
+from tpucfg.catalog import Catalog, Slice
 
 _REGIONS: Final = {"v2": "us-central1", "v4": "us-central2", "v5e": "us-west4", "tpu7x": "us-central1"}
 _DEFAULT_REGION: Final = "us-east5"
@@ -56,7 +56,9 @@ class Run(NamedTuple):
 
 _EASYLM: Final = "https://github.com/young-geng/EasyLM/issues"
 _RECIPES: Final = "https://github.com/AI-Hypercomputer/tpu-recipes/blob/main/training"
-_V5E: Final = "https://github.com/AI-Hypercomputer/maxtext/blob/0ed7bd529b9d690570473c3525d1efeda6b6c944/MaxText/configs/v5e/README.md"
+_V5E: Final = (
+    "https://github.com/AI-Hypercomputer/maxtext/tree/0ed7bd529b9d690570473c3525d1efeda6b6c944/MaxText/configs/v5e"
+)
 
 RUNS: Final = (
     Run(
@@ -75,15 +77,15 @@ RUNS: Final = (
         "EasyLM divides the model over the cores by tensor parallelism with a batch of 1, here it is FSDP.",
     ),
     Run(
-        *("easylm-7b-v4-256", "chat", "llama2-7b", "v4-256", 2048, 2048),
+        *("easylm-7b-v4-256", "chat", "llama2-7b", "v4-256", 1024, 2048),
         *(False, "EasyLM #98", f"{_EASYLM}/98", "out of memory, 87.08 of 30.75 GiB"),
-        "EasyLM computes in float32, and keeps all scores of attention; neither recomputes a layer.",
+        "EasyLM computes in float32 and has all scores of attention in memory, here no layer is recomputed.",
         {"remat": "none"},
     ),
     Run(
         *("maxtext-16b-v5e-256", "chat", "maxtext-16b", "v5litepod-256", 1536, 2048),
         *(True, "MaxText", _V5E, "trains at 120 TFLOP/s a chip"),
-        "MaxText's attention is a Pallas kernel, here it is XLA's, for 512 queries at a time; both recompute each layer.",
+        "MaxText's attention is a Pallas kernel, here it is XLA's, for 512 queries at a time.",
     ),
     Run(
         *("maxtext-32b-v5e-256", "chat", "maxtext-32b", "v5litepod-256", 1024, 2048),
@@ -106,16 +108,23 @@ RUNS: Final = (
         "MaxText moves activations of each layer to the host's memory, here they are recomputed, and Adam's first "
         "moment is in bfloat16.",
     ),
+    Run("llama2-7b-v2-8", "chat", "llama2-7b", "v2-8", 8, 2048),
     Run("llama2-7b-v4-32", "chat", "llama2-7b", "v4-32", 64, 2048),
     Run("llama3-8b-tpu7x-32", "chat", "llama3-8b", "tpu7x-32", 64, 8192),
 )
 
 
+def slice_of(size: str) -> Slice:
+    """Return the slice of a size in the catalog."""
+    slice_ = Catalog().find(size)
+    if slice_ is None:
+        raise KeyError(size)
+    return slice_
+
+
 def spec_text(run: Run) -> str:
     """Return a spec whose only rung has the run's figures."""
-    slice_ = Catalog().find(run.size)
-    assert slice_
-    generation = slice_.generation
+    generation = slice_of(run.size).generation
     return _SPEC.format(
         target="gke" if generation in _GKE_ONLY else "cloud-tpu",
         context=", kube_context: bench" if generation in _GKE_ONLY else "",

@@ -51,6 +51,8 @@ _OTHER_EFFECTS: Final = {
     "TPU088": "`tpucfg infra` exits with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
     "TPU084": "`tpucfg check --stack-outputs` exits with 1 until it is fixed.",
     "TPU080": "`tpucfg check` exits with 1 until it is fixed.",
+    "TPU065": "",
+    "TPU062": "`tpucfg fit` exits with 1 until it is fixed.",
 }
 """Effect of an error that is not in the spec or a config, by the first id of its group, the last group first.
 

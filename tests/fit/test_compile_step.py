@@ -47,6 +47,27 @@ def test_steps_of_other_forms_compile(tpu_python: str, step: str) -> None:
     assert compile_step(tpu_python, f"hlo_text:{step}", V5E).result["fits"]
 
 
+def test_a_step_for_one_device_needs_no_sharding(tpu_python: str) -> None:
+    """On a slice of one device, nothing is ambiguous: the step is compiled for that device, not for the processor."""
+    chip = Slice("v5e:1x1", 1, {"chips_per_host_bounds": [1, 1, 1]})
+    result = compile_step(tpu_python, "hlo_text:unplaced", chip).result
+
+    assert result["fits"]
+    assert result["flops"] == 2 * 8**3
+    # Two arrays of 8 by 8, in tiles of 8 by 128.
+    assert result["hbm_bytes"] == 2 * 8 * 128 * 4
+
+
+def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> None:
+    """A program may select TPUs, use a cache, leave its folder and replace stdout; nothing is written to the cache."""
+    outcome = compile_step(tpu_python, "hlo_text:with_settings", V5E, flags={"cache": str(tmp_path)})
+
+    assert outcome.status == 0
+    assert outcome.result["fits"]
+    assert outcome.result["files"] == ["helpers/sizes.py", "hlo_text.py"]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("step", "kind", "message", "function"),
     [

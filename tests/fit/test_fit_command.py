@@ -197,6 +197,12 @@ def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None
     assert folder.file()[0]["files"] == {"step.py": "0" * 16}
 
 
+def test_a_program_outside_the_folder_is_noted(folder: Folder) -> None:
+    """The hashes of an installed program are not kept, so the readers of the file cannot see that it changed."""
+    folder.python(f"RESULT['files'] = []; {ENDS}")
+    assert "other commands notice no change of it" in folder.fit("--size", "v5litepod-16")[1]
+
+
 def test_a_size_without_a_step_is_left_out(folder: Folder) -> None:
     """`fit: null` takes a rung away; without any step, the command is an error with the lines to add."""
     folder.python(ENDS)

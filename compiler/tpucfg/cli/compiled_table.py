@@ -86,6 +86,8 @@ def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iter
             sizes = [row.job.size for row in rows if row.result and incomplete_text(row.result) == text]
             yield f"{text}: on {listed(list(dict.fromkeys(sizes)))}"
     yield from _unknown_peaks(rows)
+    if not all(row.result.files for row in rows if row.result):
+        yield "the step imports no file below the spec's folder, so other commands notice no change of it"
     if any(row.job.rung.train_steps is None for row in rows):
         yield "the least time of a run is not known: its length is given in epochs, not in steps"
     elif project.prices:

@@ -179,27 +179,29 @@ _Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str],
 def _text(
     project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
 ) -> Iterator[str]:
-    for number, environment in enumerate(environments):
-        yield from ([""] if number else [])
+    for environment in filter(_has_result, environments):
         yield environment.title
         yield from text_table(*compiled_table(environment, project))
-    yield ""
+        yield ""
     yield from fit_notes(environments, project)
 
 
 def _markdown(
     project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
 ) -> Iterator[str]:
-    for number, environment in enumerate(environments):
-        yield from ([""] if number else [])
+    for environment in filter(_has_result, environments):
         yield f"**{prose(environment.title)}**"
         yield ""
         yield from markdown_table(*compiled_table(environment, project))
-    yield ""
+        yield ""
     yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
     if findings:
-        yield ""
         yield from (f"- {finding.level}[{finding.id}]: {prose(finding.message)}" for finding in findings)
+
+
+def _has_result(environment: EnvironmentFits) -> bool:
+    """Return True unless every rung failed: a table without a figure would only hide the findings."""
+    return any(row.result for row in environment.rows)
 
 
 def _json(

@@ -65,7 +65,7 @@ class _Ladders(NamedTuple):
         if fits := self.fits_of(group):
             from tpucfg.cli.fit_table import fit_note
 
-            yield from fit_note(fits.values())
+            yield from fit_note(group.rungs, fits)
         yield from cost_notes(self.cost_status(group))
 
 

@@ -46,6 +46,10 @@ def fit_path(folder: Path) -> Path:
 
 def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
     """Read a file of results; no file means no results."""
+    # As for records: a link in a checkout could lead anywhere on the machine that reads it.
+    if path.parent.is_symlink():
+        finding = _unreadable(path, "", Location(str(path)), "its folder is a symbolic link").findings[0]
+        return FitFile(path, {}, (finding._replace(help=f"replace the link {path.parent} by a folder"),))
     try:
         with open_regular_file(path, follow_links=False) as file:
             content = file.read(MAX_FILE_BYTES + 1)

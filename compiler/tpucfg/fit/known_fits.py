@@ -13,7 +13,7 @@ from tpucfg.fit.rung_fit import RungFit, fit_key, rung_fits
 from tpucfg.fit.wording import outdated_text, verdict_text
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 _UNKNOWN: Final = ("not compiled", "outdated")
 _MAX_NAMES: Final = 3
@@ -100,7 +100,8 @@ def _reasons(unknown: Mapping[str, RungFit]) -> str:
         f"{listed(names, limit=_MAX_NAMES, last=' and ')} {'was' if len(names) == 1 else 'were'} {text}"
         for text, names in sizes.items()
     ]
-    more = f"; {len(reasons) - _MAX_NAMES} more reasons" if len(reasons) > _MAX_NAMES else ""
+    others = len(reasons) - _MAX_NAMES
+    more = f"; and {format_count(others, 'other reason')}" if others > 0 else ""
     return "; ".join(reasons[:_MAX_NAMES]) + more
 
 

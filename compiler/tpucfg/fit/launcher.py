@@ -119,7 +119,7 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
         if python is None:
             yield Outcome(job, None, Failure("no-python"))
         elif isinstance(place, NoTopology):
-            yield Outcome(job, None, Failure("no-topology", place.reason))
+            yield Outcome(job, None, Failure("no-shape", place.reason))
         else:
             key = (job.size, python, json.dumps(inputs._asdict(), sort_keys=True))
             known = compilations.get(key, _Compilation((), inputs, place, python))

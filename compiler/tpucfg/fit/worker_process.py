@@ -116,7 +116,8 @@ class WorkerProcess:
         except BlockingIOError:
             return True
         if pipe != self._answers:
-            self._output = (self._output + chunk)[-MAX_OUTPUT_BYTES:]
+            self._output += chunk
+            del self._output[:-MAX_OUTPUT_BYTES]
         elif chunk:
             self._add_answers(chunk)
         elif self._answer is None:
@@ -169,10 +170,14 @@ class WorkerProcess:
         self._answer_bytes += len(chunk)
         if self._answer_bytes > MAX_ANSWER_BYTES:
             self._malformed = f"more than {MAX_ANSWER_BYTES:,} bytes"
-        *lines, self._line = (self._line + chunk).split(b"\n")
-        for line in lines:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            # Appended in place, as a copy of a long line for each chunk would take quadratic time.
+            self._line += end
             if self._malformed is None:
-                self._add_answer(bytes(line))
+                self._add_answer(bytes(self._line))
+            self._line.clear()
+        self._line += rest
 
     def _add_answer(self, line: bytes) -> None:
         try:

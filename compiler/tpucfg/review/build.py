@@ -92,9 +92,7 @@ def join_review(
         before,
         after,
         difference,
-        impact._replace(
-            statements=(*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
-        ),
+        impact._replace(statements=statements),
         environments,
         runs.missing_packages if is_unknown else "",
         runs.revisions_with_bundled_program,

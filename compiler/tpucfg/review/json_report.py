@@ -136,6 +136,7 @@ def _run_cost(cost: RunCost | None) -> dict[str, float | None] | None:
 
 def _fits(fits: FitChanges) -> dict[str, Any]:
     return {
+        "problem": redact(fits.problem),
         "run_problem": redact(fits.run_problem),
         "rungs": [
             {

@@ -112,9 +112,8 @@ class Review(NamedTuple):
     @property
     def is_change(self) -> bool:
         """True if anything changes."""
-        return bool(
-            self.difference or self.resources or self.impact.statements or self.fits.is_change or self.is_broken
-        )
+        has_effect = any(located not in self.fits.notices for located in self.impact.statements)
+        return bool(self.difference or self.resources or has_effect or self.fits.is_change or self.is_broken)
 
     def with_statements(self, statements: tuple[LocatedStatement, ...]) -> "Review":
         """Return the review with further statements before its own."""

@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 VOCABULARY: Final = 50_304
-SHAPES: Final = {"gpt2-xl": (48, 1600, 25), "gpt2-medium": (24, 1024, 16), "tiny": (2, 128, 2)}
+SHAPES: Final = {"gpt2": (12, 768, 12), "gpt2-xl": (48, 1600, 25), "tiny": (2, 128, 2)}
 """Layers, width and heads."""
 
 

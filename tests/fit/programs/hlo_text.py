@@ -1,7 +1,9 @@
 """A user's program with the name of one of the worker's modules: steps that are wrong, each in another way."""
 
+import os
 import sys
 import threading
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,12 +11,14 @@ import helpers.sizes  # type: ignore[import-not-found] # found in the folder of 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import pallas as pl
 from jax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
 Devices = Sequence[Any]
 Flags = Mapping[str, Any]
 
+jax.config.update("jax_platforms", "tpu")
 sys.stdout.write("a line on stdout\n")
 NUMBER = 3
 
@@ -59,10 +63,54 @@ def with_thread(devices: Devices, flags: Flags) -> Any:
     return right(devices, flags)
 
 
+def with_settings(devices: Devices, flags: Flags) -> Any:
+    """Change settings of JAX and of the process, as a program does that is meant for one machine only."""
+    jax.config.update("jax_compilation_cache_dir", flags["cache"])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    os.chdir("/")
+    sys.stdout = None
+    return right_sized(devices, jnp.ones(8).size)
+
+
+def right_sized(devices: Devices, rows: int) -> Any:
+    """Return a step on a small matrix."""
+    array = jax.ShapeDtypeStruct((rows, rows), jnp.float32, sharding=_array(devices).sharding)
+    return jax.jit(_square), (array,), types.MappingProxyType({})
+
+
 def two_tebibytes(devices: Devices, _: Flags) -> Any:
     """Return a step that fits nowhere."""
     array = jax.ShapeDtypeStruct((1 << 33,), jnp.float32, sharding=_array(devices).sharding)
     return jax.jit(lambda *arrays: [x * 2 for x in arrays]), (array,) * 32
+
+
+def of_size(devices: Devices, flags: Flags) -> Any:
+    """Return a step on an array of some MiB, which it replaces."""
+    rows = int(flags["mebibytes"])
+    array = jax.ShapeDtypeStruct((rows, 1 << 18), jnp.float32, sharding=_array(devices).sharding)
+    return jax.jit(lambda x: x + 1, donate_argnums=0), (array,)
+
+
+def neighbours(devices: Devices, _: Flags) -> Any:
+    """Return a step in which the first two devices exchange their data."""
+
+    def exchange(x: Any) -> Any:
+        return jax.lax.ppermute(x, "x", [(0, 1), (1, 0)])
+
+    array = _array(devices, "x")
+    return jax.jit(jax.shard_map(exchange, mesh=array.sharding.mesh, in_specs=P("x"), out_specs=P("x"))), (array,)
+
+
+def too_much_vmem(devices: Devices, _: Flags) -> Any:
+    """Return a kernel whose block is larger than the memory inside a core."""
+
+    def kernel(x: Any, y: Any) -> None:
+        y[...] = x[...] + 1
+
+    array = jax.ShapeDtypeStruct((1 << 12, 1 << 12), jnp.float32, sharding=_array(devices).sharding)
+    mesh = array.sharding.mesh
+    call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype))
+    return jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)), (array,)
 
 
 def exits(_: Devices, __: Flags) -> Any:

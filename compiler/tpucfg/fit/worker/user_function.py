@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from step_error import StepError, describe, relative
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WANTED = "(jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
 
@@ -67,12 +68,12 @@ def _step(returned: Any, name: str) -> Step:
             "wrong-return",
             f"the second element that `{name}` returned is {_kind_of(args)}; it has to be the tuple of arguments",
         )
-    if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
+    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
         raise StepError(
             "wrong-return",
             f"the third element that `{name}` returned is {_kind_of(kwargs)}; it has to be a dict of keyword arguments",
         )
-    return Step(jitted, tuple(args), kwargs)
+    return Step(jitted, tuple(args), dict(kwargs))
 
 
 def _kind_of(value: Any) -> str:

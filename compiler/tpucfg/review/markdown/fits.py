@@ -31,7 +31,7 @@ _AS_COMMITTED: Final = "as committed"
 
 
 def fit_block(review: Review) -> str:
-    """Return the rungs that differ, and a count of the others; empty if the change does not touch the jobs."""
+    """Return the rungs that differ, and a count of the others; empty if the change touches neither jobs nor results."""
     if not _is_shown(review):
         return ""
     fits = review.fits
@@ -50,7 +50,7 @@ def folds_of_fits(review: Review) -> list[Section]:
     if not _is_shown(review):
         return []
     more = fit_lines(fits)[_MAX_OPEN_ROWS:]
-    same = [_line(row, fits.rows) for row in fits.rows if not row.differs]
+    same = [_line(row, fits) for row in fits.rows if not row.differs]
     if not more and not same:
         return []
     title = f"the fit of {format_count(len(more) + len(same), 'rung')}"
@@ -60,7 +60,7 @@ def folds_of_fits(review: Review) -> list[Section]:
 
 def fit_lines(fits: FitChanges) -> list[str]:
     """Return the rungs that differ, as lines of Markdown: `v5litepod-64: 11.2 of 15.75 GiB, was 9.8`."""
-    return [_line(row, fits.rows) for row in _differing(fits)]
+    return [_line(row, fits) for row in _differing(fits)]
 
 
 def fit_phrase(fits: FitChanges) -> str:
@@ -71,7 +71,9 @@ def fit_phrase(fits: FitChanges) -> str:
 
 
 def _is_shown(review: Review) -> bool:
-    return bool(_differing(review.fits) or (review.fits.rows and review.difference))
+    fits = review.fits
+    is_compiled_anew = any(row.before and row.before.result != row.after.result for row in fits.rows)
+    return bool(fits.rows and (_differing(fits) or review.difference or fits.notices or is_compiled_anew))
 
 
 def _differing(fits: FitChanges) -> list[FitRow]:
@@ -99,14 +101,16 @@ def _source(rows: Sequence[FitRow]) -> str:
     return f"as committed in {code(str(FIT_FILE))}"
 
 
-def _line(row: FitRow, rows: Sequence[FitRow]) -> str:
+def _line(row: FitRow, fits: FitChanges) -> str:
     names = "" if row.is_everywhere else f", in {listed(row.environments)}"
-    has_both = len({other.after.is_trusted for other in rows if other.after.current}) > 1
+    has_both = len({other.after.is_trusted for other in fits.rows if other.after.current}) > 1
     source = f" ({_AS_COMMITTED})" if has_both and row.after.current and not row.after.is_trusted else ""
-    return f"{prose(row.size + names)}: {_after(row.after)}{source}{_before(row)}"
+    return f"{prose(row.size + names)}: {_after(row.after, fits)}{source}{_before(row)}"
 
 
-def _after(fit: RungFit) -> str:
+def _after(fit: RungFit, fits: FitChanges) -> str:
+    if fit.result is None and fits.problem:
+        return "not known"
     changes = format_value(redact(listed(fit.changes)), quoted=False, max_length=200)
     return f"{fit.verdict}, compiled before a change of {code(changes)}" if fit.changes else verdict_text(fit)
 

@@ -29,7 +29,7 @@ class FitRow(NamedTuple):
     @property
     def differs(self) -> bool:
         """True if the rung is new, or something else is known of it than before."""
-        return self.before is None or verdict_text(self.before) != verdict_text(self.after)
+        return self.before is None or _known(self.before) != _known(self.after)
 
     @property
     def growth(self) -> Fraction | None:
@@ -49,6 +49,8 @@ class FitChanges(NamedTuple):
     """Effects of the change."""
     notices: tuple[LocatedStatement, ...] = ()
     """Sentences about the results of this run, which are no effect of the change."""
+    problem: str = ""
+    """The reason why no result of the committed file counts; empty if it can be read."""
     run_problem: str = ""
     """The reason why the file of this run has no results; empty if it can be read, or none was given."""
 
@@ -79,7 +81,7 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
     gate = after.project.gate if after.project else None
     statements = fit_statements(old, new, [*after.jobs], has_gate=gate is not None and gate.fit)
     notices = run_statements(new, [*after.jobs])
-    return FitChanges(tuple(_rows(old, new)), tuple(statements), tuple(notices), new.run_problem)
+    return FitChanges(tuple(_rows(old, new)), tuple(statements), tuple(notices), new.problem, new.run_problem)
 
 
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
@@ -98,9 +100,14 @@ def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
 
 def _row(key: ConfigKey, old: KnownRung | None, new: KnownRung) -> FitRow:
     before = old.committed if old else None
-    texts = [verdict_text(fit) for fit in (before, new.committed, new.best) if fit]
-    is_change = before is None or texts[0] != texts[1] or (before.current is not None and texts[0] != texts[2])
+    texts = [_known(fit) for fit in (before, new.committed, new.best) if fit]
+    is_change = before is None or texts[0] != texts[1] or bool(texts[0] and texts[0] != texts[2])
     return FitRow(key.size, before, new.best, is_change, ())
+
+
+def _known(fit: RungFit) -> str:
+    """Return what is known of a rung; empty if that is nothing, whatever the reason."""
+    return verdict_text(fit) if fit.current else ""
 
 
 def _shown(fit: RungFit | None) -> tuple[object, ...]:
