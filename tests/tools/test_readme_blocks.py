@@ -56,7 +56,8 @@ def test_hidden_command_runs_in_order() -> None:
 
 def test_blocks_for_the_compiler_run_apart() -> None:
     """With the TPU compiler, only the blocks that need it run, and the commands in comments, which set the stage."""
-    text = "<!-- run: a -->\n```sh\nb\n```\n<!-- not run: the tests with the TPU compiler run it -->\n```console\n$ c\nd\n```\n"
+    reason = "<!-- not run: the tests with the TPU compiler run it -->"
+    text = f"<!-- run: a -->\n```sh\nb\n```\n{reason}\n```console\n$ c\nd\n```\n"
 
     assert [step.command for step in _steps(text)] == ["a", "b"]
     assert [step.command for step in steps_of(text, with_compiler=True)] == ["a", "c"]
