@@ -100,7 +100,7 @@ docs-serve: docs ## build the documentation and serve it at http://127.0.0.1:800
 
 readme: setup ## update the command output and the chart in the documents
 	$(BIN)/tpucfg ladder --env prod --format svg > docs/images/ladder.svg
-	$(BIN)/tpucfg ladder --spec examples/chat/tpucfg.yaml --env dev --format svg > docs/images/fit.svg
+	$(BIN)/tpucfg ladder --spec examples/chat/tpucfg.yaml --env prod --format svg > docs/images/fit.svg
 	$(BIN)/python tools/readme_blocks.py --write
 
 lock: setup ## upgrade the locked versions of all packages
