@@ -197,6 +197,12 @@ step, arguments = fit.abstract_step(jax.devices(), values)
 abstract = step.lower(*arguments).as_text()
 assert [abstract] == texts
 assert "sharding" in abstract
+try:
+    fit.abstract_step(jax.devices(), {**values, "widht": "128"})
+except ValueError as error:
+    assert "unrecognized arguments: --widht=128" in str(error), error
+else:
+    raise AssertionError("accepted")
 print("equal:", step.__wrapped__.func.__name__, len(abstract))
 """
 """Compares the program that `train` lowers for its actual arguments with that of `abstract_step`."""
@@ -204,7 +210,10 @@ print("equal:", step.__wrapped__.func.__name__, len(abstract))
 
 @pytest.mark.parametrize("model", MODELS)
 def test_fit_compiles_the_step_of_the_training(trainer: Trainer, tmp_path: Path, model: str) -> None:
-    """`abstract_step` gives the function that the training calls, and both lower to one program."""
+    """`abstract_step` gives the function that the training calls, and both lower to one program.
+
+    A flag that the training does not accept is refused.
+    """
     (trainer.folder / "same_step.py").write_text(SAME_STEP)
 
     (*_, line) = trainer.run(_flags(model, tmp_path, *LARGE), "same_step", **devices(8)).lines
