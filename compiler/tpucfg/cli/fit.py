@@ -25,7 +25,7 @@ from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key
-from tpucfg.fit.schedule import Limits
+from tpucfg.fit.schedule import Limits, uninterrupted
 from tpucfg.markdown import prose
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
@@ -129,8 +129,9 @@ def _compile(
                 outcomes.append(outcome)
                 progress.ended(outcome)
         finally:
-            compilations.close()
-            write_error = _write(project, path, outcomes)
+            with uninterrupted():
+                compilations.close()
+                write_error = _write(project, path, outcomes)
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 
