@@ -74,6 +74,7 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (f"{ENDS}; {ENDS}", "9:15", "TPU118", "an answer after the last one"),
         ("answer(result=RESULT | {'spy': 1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'jax': '0.1\\n'})", "9:15", "TPU118", "cannot be read"),
+        ("RESULT['fits'] = False; answer(result=RESULT)", "9:15", "TPU118", "it does not fit, and needs 7,516,192,768"),
         ("answer(result=RESULT | {'flops': -1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'flops': 1e400})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT, phase='compile')", "9:15", "TPU118", "cannot be read"),

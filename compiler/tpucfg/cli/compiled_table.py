@@ -154,6 +154,10 @@ def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, 
     return cells
 
 
+def _has_source(result: FitResult) -> bool:
+    return any(name.endswith(".py") for name in result.files)
+
+
 def _headroom(result: FitResult | None) -> str:
     if result is None:
         return "not compiled"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hbm_refusal import Refusal, parse_refusal
 from hlo_traffic import collective_bytes
 from jaxpr_flops import Work, count_work
+from opened_files import OpenedFiles
 from step_error import StepError, describe
 from tpu_topology import available_hbm, check_packages, slice_devices
 from user_function import Step, call_function, imported_files, load_function
@@ -60,6 +61,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     """Return the result for a request."""
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
+    opened = OpenedFiles(request["folder"])
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
     configure_jax()
@@ -74,7 +76,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     result = {
         **versions,
         "python": platform.python_version(),
-        "files": imported_files(request["folder"]),
+        "files": list(dict.fromkeys((*imported_files(request["folder"]), *opened.stop()))),
         "stablehlo": lowered.stablehlo,
         "known": {**versions, "stablehlo": lowered.stablehlo} in request["known"],
     }
