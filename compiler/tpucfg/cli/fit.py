@@ -128,6 +128,8 @@ def _compile(
             with uninterrupted():
                 compilations.close()
                 write_error = _write(project, path, outcomes)
+                if isinstance(sys.exception(), KeyboardInterrupt):
+                    progress.interrupted(outcomes, write_error or f"kept in {path}")
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 

@@ -53,6 +53,14 @@ class FitProgress:
         name = f"{outcome.job.environment.name} {outcome.job.size}"
         print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
 
+    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
+        """Print what is left of a run that Ctrl-C has ended."""
+        self._clear()
+        count = sum(outcome.result is not None for outcome in outcomes)
+        results = f"{count} of {self._total} rungs compiled"
+        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
+        print(printable(f"interrupted: {results}{rest}"), file=sys.stderr, flush=True)
+
     def _clear(self) -> None:
         if self._is_terminal:
             sys.stderr.write(_CLEAR)

@@ -1,6 +1,7 @@
 """The texts of failed compilations: the reason, and the command or the edit that helps."""
 
 import ast
+import re
 import shlex
 import signal
 from collections.abc import Mapping
@@ -37,6 +38,13 @@ _MAX_MESSAGE: Final = 600
 _MAX_MESSAGE_LINES: Final = 10
 _MAX_MODULES: Final = 5000
 """Modules among which a misspelled one is looked for."""
+_WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
+_INDIVISIBLE: Final = re.compile(
+    r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array axis "
+    r"(?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
+    r"\(full shape: (?P<shape>\([0-9, ]*\))"
+)
+"""The message of JAX 0.7 to 0.10 about a sharding that does not divide an array."""
 _MAX_SOURCE_BYTES: Final = 1 << 20
 
 
@@ -219,9 +227,27 @@ def step_failed(case: FailureCase) -> FailureText:
     """Describe an exception in the function, or in tracing the step."""
     return FailureText(
         f"{case.fit.step} fails: {_one_line(case.failure.message)}",
-        f"correct {_last_line(case.failure, case.fit.step)}, and run: {case.command}",
+        f"{_step_hint(case)}, and run: {case.command}",
         _program_details(case.failure),
     )
+
+
+def _step_hint(case: FailureCase) -> str:
+    """Return the edit for an exception of the function, or of the step."""
+    place, message = _last_line(case.failure, case.fit.step), case.failure.message
+    # A call with wrong arguments fails before a line of the function runs.
+    if not case.failure.frames and _WRONG_CALL.match(message):
+        module, _, name = case.fit.step.partition(":")
+        return (
+            f"define {name}(devices, flags) in {module}: it is called with the list of the slice's devices, and the "
+            "dict of the config's flags"
+        )
+    if match := _INDIVISIBLE.match(message):
+        return (
+            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, divisible "
+            f"by {match['count']}, or correct its sharding in {place}"
+        )
+    return f"correct {place}"
 
 
 def wrong_return(case: FailureCase) -> FailureText:
