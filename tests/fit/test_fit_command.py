@@ -178,6 +178,10 @@ def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
     assert "does not fit" in out
     assert "tpucfg.yaml:4:9: error[TPU105]: the training step does not fit on v5litepod-16" in err
     assert not folder.file()[0]["fits"]
+    lines = folder.fit("--size", "v5litepod-16", "--format", "markdown")[1].splitlines()
+    (index,) = (number for number, line in enumerate(lines) if line.startswith("- error[TPU105]: "))
+    assert lines[index + 1].startswith("  help: ")
+    assert "tpucfg fit" in lines[index + 1]
 
 
 def test_little_headroom_is_a_warning(folder: Folder) -> None:

@@ -194,8 +194,10 @@ def _markdown(
         yield from markdown_table(*compiled_table(environment, project))
         yield ""
     yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
-    if findings:
-        yield from (f"- {finding.level}[{finding.id}]: {prose(finding.message)}" for finding in findings)
+    for finding in findings:
+        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
+        if finding.help:
+            yield f"  help: {prose(finding.help)}"
 
 
 def _has_result(environment: EnvironmentFits) -> bool:

@@ -244,8 +244,8 @@ def _step_hint(case: FailureCase) -> str:
         )
     if match := _INDIVISIBLE.match(message):
         return (
-            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, divisible "
-            f"by {match['count']}, or correct its sharding in {place}"
+            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
+            f"divisible by {match['count']}, or correct its sharding in {place}"
         )
     return f"correct {place}"
 
