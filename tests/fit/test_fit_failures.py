@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (f"{ENDS}; {ENDS}", "9:15", "TPU118", "an answer after the last one"),
         ("answer(result=RESULT | {'spy': 1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'jax': '0.1\\n'})", "9:15", "TPU118", "cannot be read"),
+        ("RESULT['fits'] = False; answer(result=RESULT)", "9:15", "TPU118", "it does not fit, and needs 7,516,192,768"),
         ("answer(result=RESULT | {'flops': -1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'flops': 1e400})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT, phase='compile')", "9:15", "TPU118", "cannot be read"),
@@ -377,6 +379,32 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
     assert [path.name for path in (folder.path / "results").iterdir()] == ["fit.json"]
     assert not is_alive(int((folder.path / "pid").read_text()))
+
+
+def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
+    """SIGKILL leaves the command no moment to end its processes, so they end themselves."""
+    (folder.path / "jax.py").write_text(
+        "import os, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "open('pids.new', 'w').write(f'{os.getpid()} {child.pid}')\n"
+        "os.rename('pids.new', 'pids')\n"
+        "time.sleep(600)\n"
+    )
+    folder.spec(("./python", sys.executable))
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{folder.path}:{ENVIRONMENT['PYTHONPATH']}"}
+    command = subprocess.Popen(
+        [*COMMAND, "fit", *ONE], env=environment, cwd=folder.path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    while not (folder.path / "pids").exists():
+        time.sleep(0.05)
+        assert command.poll() is None
+    command.kill()
+    command.wait()
+    pids = [int(pid) for pid in (folder.path / "pids").read_text().split()]
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_files_outside_the_folder_are_no_part_of_a_result(folder: Folder) -> None:

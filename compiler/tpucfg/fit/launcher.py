@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
     """None if no process was started for this rung."""
     is_known: bool = False
     """True if an equal step was compiled before, whose figures are reused."""
+    is_committed: bool = False
+    """True if these figures are from the file of results, which may have been written by hand."""
 
 
 class _Compilation(NamedTuple):
@@ -135,6 +137,8 @@ class _Launcher:
         self._known: dict[Hashable, dict[tuple[Compiler, str], FitResult]] = {}
         for result in known:
             self._add(result)
+        self._compiled: set[tuple[Hashable, Compiler, str]] = set()
+        """The steps that this run has compiled itself."""
         self._failures: dict[Hashable, Failure] = {}
         """The failures that other compilations would have as well."""
         self._started: dict[FitKey, float] = {}
@@ -191,7 +195,12 @@ class _Launcher:
         if result is None:
             return self._failed(compilation, Failure("malformed", "a known step that was never compiled"), seconds)
         self._add(result)
-        return Outcome(job, result, seconds=seconds, is_known=answer.figures is None)
+        is_known, step = answer.figures is None, (compilation.scope, result.compiler, result.stablehlo)
+        if not is_known:
+            self._compiled.add(step)
+        return Outcome(
+            job, result, seconds=seconds, is_known=is_known, is_committed=is_known and step not in self._compiled
+        )
 
     def _result(self, compilation: _Compilation, answer: StepResult) -> FitResult | None:
         """Return the result with the figures of the answer, or those of a known step; None if that is not known."""
