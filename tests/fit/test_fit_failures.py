@@ -156,6 +156,30 @@ def test_a_step_name_gets_the_nearest_module_and_function(folder: Folder) -> Non
             "9:38",
             "delete --xla_b=2 from trainer.env.LIBTPU_INIT_ARGS",
         ),
+        (
+            "  xla_flags: {v5e: [--xla_dump_hlo_as_text]}\n",
+            "Unknown command line flag 'xla_dump_hlo_as_text'. Did you mean: xla_tpu_dump ?",
+            "9:21",
+            "help: move --xla_dump_hlo_as_text to trainer.env.XLA_FLAGS, which XLA on the host reads, or delete",
+        ),
+        (
+            "  env: {XLA_FLAGS: '--xla_a --xla_nope=3'}\n",
+            "F1122 19:47:25.803236 13810 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_nope=3",
+            "9:29",
+            "error[TPU112]: XLA does not know the flag xla_nope",
+        ),
+        (
+            "  env: {XLA_FLAGS: '--xla_a --xla_nope=3'}\n",
+            "F1122 19:47:25.803236 13810 parse_flags_from_env.cc:234] Unknown flags in XLA_FLAGS: --xla_nope=3 --spy",
+            "9:29",
+            "help: delete --xla_nope=3 from trainer.env.XLA_FLAGS",
+        ),
+        (
+            "  env: {XLA_FLAGS: --xla_a=maybe}\n",
+            "E1122 19:47:41.262079 13942 command_line_flags.cc:93] Couldn't interpret value maybe for flag xla_a.",
+            "9:20",
+            "XLA refuses --xla_a=maybe: couldn't interpret value maybe for flag xla_a",
+        ),
     ],
 )
 def test_an_unknown_xla_flag_is_found_at_its_line(
@@ -163,7 +187,8 @@ def test_an_unknown_xla_flag_is_found_at_its_line(
 ) -> None:
     """The compiler ends the process with a message about the flag, which names the nearest one that it knows."""
     folder.spec(("  fit:", f"{flags}  fit:"))
-    folder.python(f"print('noise'); print({'ERROR: ' + printed!r}); sys.exit(1)")
+    printed = printed if "]" in printed else f"ERROR: {printed}"
+    folder.python(f"print('noise'); print({printed!r}); sys.exit(1)")
     status, _, err = folder.fit("--jobs", "1")
     assert status == 1
     assert f"tpucfg.yaml:{location}: error[TPU112]" in err

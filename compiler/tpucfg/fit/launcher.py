@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.fit.answers import StepResult
-from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, Failure, process_failure
+from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
 from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fit.program_files import ProgramFiles
@@ -247,7 +247,8 @@ def _compiler_scope(size: str, inputs: FitInputs) -> Hashable:
 def _failure_scopes(compilation: _Compilation) -> tuple[Hashable, Hashable, Hashable]:
     """Return the keys of failures that compilations share by their Python, by their module, and by their XLA flags."""
     python, inputs = compilation.python, compilation.inputs
-    return ("python", python), ("module", python, inputs.step), ("flags", python, inputs.xla_flags)
+    flags = ("flags", python, inputs.xla_flags, inputs.env.get(XLA_VARIABLE))
+    return ("python", python), ("module", python, inputs.step), flags
 
 
 def _hashes(folder: Path, files: Iterable[str], started: float) -> Mapping[str, str]:
