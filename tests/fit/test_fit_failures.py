@@ -399,6 +399,8 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         time.sleep(600)
         """
     )
+    # A background process of a shell ignores Ctrl-C, and its children inherit that.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = subprocess.Popen(
         [*COMMAND, "fit", "--jobs", "1"],
         env=ENVIRONMENT,
@@ -407,6 +409,7 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         stdout=subprocess.DEVNULL,
         text=True,
     )
+    signal.signal(signal.SIGINT, handler)
     while not (folder.path / "pid").exists():
         time.sleep(0.05)
         assert command.poll() is None

@@ -108,6 +108,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
 
     start = time.monotonic()
     traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
+    # nnx.jit of Flax wraps what jax.jit returns, and hides its jaxpr.
+    traced = getattr(traced, "traced", traced)
     work = count_work(traced.jaxpr)
     answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.

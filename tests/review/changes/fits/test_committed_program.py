@@ -34,8 +34,8 @@ def repository(tmp_path: Path) -> Repository:
 
 def committed(repository: Repository, folder: str = "project") -> CommittedProgramFiles:
     """Return the files of the last commit below a folder."""
-    found = find_repository(repository.folder)
-    return CommittedProgramFiles(found, repository.git("rev-parse", "HEAD"), PurePosixPath(folder))
+    opened = find_repository(repository.folder)
+    return CommittedProgramFiles(opened, repository.git("rev-parse", "HEAD"), PurePosixPath(folder))
 
 
 def test_hashes_equal_those_of_a_checkout(repository: Repository) -> None:
@@ -56,7 +56,7 @@ def test_nothing_outside_of_the_folder_is_read(repository: Repository, path: str
 
 
 def test_all_files_together_are_limited(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What exceeds the limit is not known, and what was read stays known."""
+    """Files beyond the limit are not known, and those that were read stay known."""
     monkeypatch.setattr(committed_program, "_MAX_BYTES", 10)
     files = committed(repository)
     assert files.hash("src/trainer/step.py")

@@ -153,10 +153,10 @@ def test_another_result_of_the_same_program_is_named(
 ) -> None:
     """A newer compiler can need more; a better result, or one by the same compiler, is a caution."""
     base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, used, **changed)
-    [(text, found)] = sentences(compute_fits(base, head, None))
+    [(text, actual)] = sentences(compute_fits(base, head, None))
     assert text.startswith(SAME_PROGRAM)
     assert text.endswith(end)
-    assert found is risk
+    assert actual is risk
 
 
 def test_a_newer_compiler_with_the_same_result_is_no_news(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_the_result_of_this_run_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("committed", "state"), [(None, "missing"), (4, "outdated")])
 def test_a_result_that_was_not_committed_is_no_caution(tmp_path: Path, committed: Amount, state: str) -> None:
-    """What this run has compiled is known, whatever is committed."""
+    """A rung that this run has compiled is known, whatever is committed."""
     base = revision(tmp_path / "base", SPEC, None)
     head = revision(tmp_path / "head", SPEC, committed, files={PROGRAM: "0" * 16})
     changes = compute_fits(base, head, run_of(head, 4))

@@ -22,7 +22,7 @@ class RunFits(NamedTuple):
 
 
 class KnownRung(NamedTuple):
-    """What is known of a rung's fit in one revision."""
+    """The knowledge about a rung's fit in one revision."""
 
     committed: RungFit
     """By the committed file, which may have been written by hand."""
