@@ -28,8 +28,8 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
     assert status == 0
     assert out.splitlines()[:3] == [
         "dev: gke in us-west4",
-        "size          devices  HBM GiB  available  headroom  FLOPs/step  step ≥   limited by  hours ≥  USD ≥",
-        "v5litepod-16       16        7         15         8        1e14  31.7 ms  compute     0.0353    0.68",
+        "size          devices  HBM GiB  available  headroom  FLOPs/step   step ≥  limited by  hours ≥  USD ≥",
+        "v5litepod-16       16        7         15         8        1e14  31.7 ms  compute      0.0353   0.68",
     ]
     assert "indicative" in out
     assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
@@ -92,6 +92,26 @@ def test_a_known_step_is_not_compiled_again(folder: Folder) -> None:
     assert err.count("unchanged") == 2
     assert (path.read_bytes(), path.stat().st_ino) == before
     assert "1e14" not in folder.fit("--fresh")[1]
+
+
+def test_a_reused_result_is_as_committed(folder: Folder) -> None:
+    """A file that was edited by hand is not repeated as the compiler's own; a result of the same run is."""
+    folder.spec(TWO_ENVIRONMENTS, ("  fit:", "  args: {data_dir: '${bucket}/data'}\n  fit:"))
+    folder.python(ENDS)
+    _, out, err = folder.fit("--size", "v5litepod-16")
+    assert err.count("unchanged") == 1
+    assert "as committed" not in out + err
+    _, out, err = folder.fit("--jobs", "1")
+    assert err.count("unchanged, as committed") == 2
+    note = (
+        "v5litepod-16: the step is unchanged, and its figures are as committed in results/fit.json; compile it again "
+        "with: tpucfg fit --size v5litepod-16 --fresh"
+    )
+    assert note in out.splitlines()
+    assert "unchanged, as committed" not in folder.fit("--fresh")[2]
+    assert "- v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit("--format", "markdown")[1]
+    data = json.loads(folder.fit("--format", "json")[1])
+    assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
 
 
 def test_a_result_is_known_only_to_an_equal_compiler(folder: Folder) -> None:
