@@ -28,8 +28,8 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
     assert status == 0
     assert out.splitlines()[:3] == [
         "dev: gke in us-west4",
-        "size          devices  HBM GiB  available  headroom  FLOPs/step  ms/step ≥  limited by  hours ≥  USD ≥",
-        "v5litepod-16       16        7         15         8        1e14       31.7  compute      0.0353   0.68",
+        "size          devices  HBM GiB  available  headroom  FLOPs/step   step ≥  limited by  hours ≥  USD ≥",
+        "v5litepod-16       16        7         15         8        1e14  31.7 ms  compute      0.0353   0.68",
     ]
     assert "indicative" in out
     assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
@@ -214,7 +214,7 @@ def test_json_and_markdown_have_all_values(folder: Folder) -> None:
     assert rung["seconds"]["compile"] == 30.25
     assert rung["uncounted"] == ["while"]
     markdown = folder.fit("--format", "markdown")[1]
-    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 | compute |" in markdown
+    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 ms | compute |" in markdown
     assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
     assert "its length is given in epochs" in markdown
     assert folder.fit("--format", "markdown")[1] == markdown

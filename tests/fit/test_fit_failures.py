@@ -385,6 +385,18 @@ def test_a_python_that_is_none(folder: Folder, python: str, words: str) -> None:
     assert err.count("error[") == 1
 
 
+def test_a_missing_environment_gets_the_requirements_of_the_step(folder: Folder) -> None:
+    """The command installs all that the step imports, for a step in a package too."""
+    (folder.path / "requirements.txt").write_text("optax==0.2.8\n")
+    folder.spec(("./python", ".venv/bin/python"))
+    assert ".venv/bin/python -m pip install 'jax[tpu]' -r requirements.txt\n" in folder.fit()[2]
+    folder.spec(("./python", ".venv/bin/python"), ("step:abstract_step", "trainer.fit:abstract_step"))
+    assert ".venv/bin/python -m pip install 'jax[tpu]'\n" in folder.fit()[2]
+    (folder.path / "trainer").mkdir()
+    (folder.path / "trainer/requirements.txt").write_text("optax==0.2.8\n")
+    assert ".venv/bin/python -m pip install 'jax[tpu]' -r trainer/requirements.txt\n" in folder.fit()[2]
+
+
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: bool) -> None:

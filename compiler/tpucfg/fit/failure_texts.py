@@ -85,6 +85,13 @@ class FailureCase(NamedTuple):
         return f"{shlex.quote(python)} -m pip install"
 
     @property
+    def packages(self) -> str:
+        """The packages to install: JAX, and what the requirements beside the step's module name."""
+        module, _, _ = self.fit.step.partition(":")
+        requirements = self.folder.joinpath(*module.split(".")[:-1], "requirements.txt")
+        return f"{_PACKAGES} -r {shlex.quote(str(requirements))}" if requirements.is_file() else _PACKAGES
+
+    @property
     def command(self) -> str:
         """The command that compiles the rung again."""
         return fit_command(self.project, [self.job.environment.name], self.job.size)
@@ -115,7 +122,7 @@ def no_python(case: FailureCase) -> FailureText:
     if path.exists():
         return FailureText(f"{python}, the Python of trainer.fit, is not an executable file", hint)
     if path.parent.name == "bin":  # of a virtual environment that was not created yet
-        hint += f", or run: python3 -m venv {shlex.quote(str(path.parent.parent))} && {case.pip} {_PACKAGES}"
+        hint += f", or run: python3 -m venv {shlex.quote(str(path.parent.parent))} && {case.pip} {case.packages}"
     message = f"{python}, the Python of trainer.fit, does not exist"
     return FailureText(message if path.is_absolute() else f"{message} in the spec's folder", hint)
 
@@ -143,7 +150,7 @@ def no_jax(case: FailureCase) -> FailureText:
     is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
     return FailureText(
         f"{case.fit.python} cannot import JAX: {_one_line(case.failure.message)}",
-        f"{case.pip} {_PACKAGES}" if is_missing else f"{case.pip} --upgrade {_PACKAGES}",
+        f"{case.pip} {case.packages}" if is_missing else f"{case.pip} --upgrade {_PACKAGES}",
         _program_details(case.failure),
     )
 
