@@ -44,6 +44,16 @@ def write(file: str, text: str) -> Edit:
     return apply
 
 
+def write_ignored(file: str, text: str) -> Edit:
+    """Write a file that .gitignore names, and add it to the index, as a pull request can."""
+
+    def apply(repository: Repository) -> None:
+        write(file, text)(repository)
+        repository.git("add", "--force", file)
+
+    return apply
+
+
 def append(file: str, text: str) -> Edit:
     """Append a text to a file."""
     return lambda repository: write(file, (repository.folder / file).read_text() + text)(repository)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, delete, edit, link, together, write
+from attacks.attack import Attack, Edit, append, delete, edit, link, together, write, write_ignored
 
 _STACK: Final = "stacks/Pulumi.prod.yaml"
 _MEMBERS: Final = """\
@@ -91,7 +91,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "virtual-environment-committed",
-        write(".venv/bin/python", "#!/bin/sh\n"),
+        write_ignored(".venv/bin/python", "#!/bin/sh\n"),
         ("code that Pulumi runs besides the program changed: `.venv/bin/python`",),
     ),
     Attack(
