@@ -192,11 +192,7 @@ def _message(name: str, message: Schema, prefix: str) -> Schema:
         for key, field in message.get("properties", {}).items()
         if key not in left_out and not _is_output(field)
     }
-    required = [
-        key
-        for key, field in fields.items()
-        if _is_required(field) and key not in not_required
-    ]
+    required = [key for key, field in fields.items() if _is_required(field) and key not in not_required]
     properties = {key: _field(field, prefix) for key, field in fields.items()}
     schema = closed(properties, [*required, *REQUIRED_TOO.get(name, [])])
     return described(schema, message.get("description", ""))
