@@ -23,6 +23,7 @@ from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import companions_of, json_value
+from tpucfg.targets.documents import documents
 from tpucfg.targets.extra import Merged
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
@@ -57,6 +58,11 @@ class Config(NamedTuple):
     """The objects that are created before the request body; most jobs have none."""
     text: str
     """All of them as YAML documents, below a header comment, the request body last."""
+
+    @property
+    def documents(self) -> tuple[RequestBody, ...]:
+        """The values of the text's documents, in order."""
+        return (*self.companions, *documents(target_named(self.job.target), self.request_body))
 
 
 class RenderedSpec(NamedTuple):
@@ -251,9 +257,9 @@ def round_trip_finding(config: Config) -> Finding | None:
     from tpucfg.yamldoc.writer import round_trips
 
     name = f"{config.job.name}.yaml"
-    if round_trips(config.text, *config.companions, config.request_body):
+    if round_trips(config.text, *config.documents):
         return None
-    if syntax_errors := read_text(config.text, name, several=bool(config.companions)).findings:
+    if syntax_errors := read_text(config.text, name, several=len(config.documents) > 1).findings:
         return syntax_errors[0]
     message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))

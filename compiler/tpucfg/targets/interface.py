@@ -112,7 +112,8 @@ class Target(Protocol):
 
     A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
     created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
-    `tpucfg.targets.companions`.
+    `tpucfg.targets.companions`. A target whose request body is several objects has `DOCUMENTS`, their keys in the order
+    of creation: see `tpucfg.targets.documents`.
     """
 
     @property
