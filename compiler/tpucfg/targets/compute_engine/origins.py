@@ -58,6 +58,8 @@ def _origins() -> Iterator[tuple[str, Origin]]:
     for key in DOCUMENTS:
         yield f"{key}.kind", Origin("rule", "tells the documents of the config apart", pages.GROUPS_OF_TPUS)
         yield f"{key}.name", Origin("rule", "the job's name", pages.NAMES, "name")
+    for key in (POLICY, TEMPLATE):
+        yield f"{key}.description", Origin("rule", "an equal object that exists is reused", pages.TEMPLATES)
     yield (
         f"{POLICY}.workloadPolicy.type",
         Origin("rule", "hosts that are connected by the TPU network", pages.GROUPS_OF_TPUS, "sizes"),

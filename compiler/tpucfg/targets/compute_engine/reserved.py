@@ -17,6 +17,9 @@ _MACHINE: Final = Reserved("sizes", "create the hosts from another machine or im
 _MORE: Final = Reserved("sizes", "create more hosts, or others, than the slice has", pages.GROUPS, adds_machines=True)
 _SECOND: Final = Reserved("sizes", "create an object beside the slice", pages.GROUPS_OF_TPUS, adds_machines=True)
 _PLACE: Final = Reserved("sizes", "place the hosts by another policy than that of the slice", pages.GROUPS_OF_TPUS)
+_ADDRESS: Final = Reserved(
+    "targets.compute-engine.external_ips", "give the hosts another external address", pages.ADDRESSES
+)
 _PROGRAM: Final = Reserved("trainer", "run a second program on every host, as root", pages.STARTUP)
 _END: Final = Reserved("trainer", "run a program while the host shuts down", _SHUTDOWN)
 _POSITION: Final = Reserved("sizes", "give a host another place in the slice than the service does", _JAX)
@@ -35,6 +38,9 @@ _HOST: Final[Mapping[str, Reserved]] = {
     "disks.0.source": _MACHINE,
     "disks.0.initializeParams.sourceSnapshot": _MACHINE,
     "disks.*.boot": _MACHINE._replace(applies=_is_true),
+    "networkInterfaces.*.accessConfigs": _ADDRESS,
+    "networkInterfaces.*.accessConfigs.*": _ADDRESS,
+    "networkInterfaces.*.ipv6AccessConfigs": _ADDRESS,
     "serviceAccounts.*": Reserved(
         "targets.compute-engine.service_account", "let the hosts act as another account", pages.ACCOUNTS
     ),
@@ -66,7 +72,13 @@ def _reserved() -> Iterator[tuple[str, Reserved]]:
         Reserved("trainer.max_run_duration", "keep the slice from being deleted", pages.INSTANCES, _is_true),
     )
     yield f"{INSTANCE}.params.requestValidForDuration.**", _CAPACITY
-    for field in ("versions.*", "instanceFlexibilityPolicy.**", "standbyPolicy.**", "distributionPolicy.**"):
+    for field in (
+        "versions.*",
+        "versions.*.**",
+        "instanceFlexibilityPolicy.**",
+        "standbyPolicy.**",
+        "distributionPolicy.**",
+    ):
         yield f"{GROUP}.{field}", _MORE
     for field in ("targetStoppedSize", "targetSuspendedSize", "instanceTemplate", "targetSizePolicy.**"):
         yield f"{GROUP}.{field}", _MORE
