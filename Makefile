@@ -10,8 +10,8 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-all lint format workflows engine tensorflow bench bench-write fuzz fuzz-write build schemas schemas-check \
-	pages docs docs-serve readme audit lock clean
+.PHONY: help demo setup test test-all lint format workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas \
+	schemas-check catalog-audit pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
@@ -44,6 +44,8 @@ format: setup ## apply ruff's automatic fixes and its formatter
 	$(BIN)/ruff format
 
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
+
+tpu-compiler: $(VENV)/tpu-compiler/installed ## install JAX with the TPU compiler, for the tests that compile for TPUs
 
 bench: setup ## run the benchmarks and print the results
 	$(BIN)/python -m benchmarks
@@ -81,6 +83,9 @@ schemas: setup ## generate schema/<target>.schema.json from the official package
 audit: setup ## audit the locked packages for known vulnerabilities; needs network access
 	$(BIN)/python tools/audit.py $(AUDIT)
 
+catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute
+	$(BIN)/python tools/catalog_audit.py
+
 pages: setup ## generate the generated parts of docs/findings and docs/reference
 	$(BIN)/python tools/finding_pages.py
 	$(BIN)/python tools/reference.py
@@ -108,6 +113,7 @@ lock: setup ## upgrade the locked versions of all packages
 		--output-file requirements-dev.txt
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
+	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
 
 clean: ## delete the files that these targets created
 	rm -rf $(VENV) .cache dist site
@@ -130,6 +136,12 @@ $(VENV)/tensorflow/installed: tests/trainer/requirements.txt
 	@echo 'installing into $(VENV)/tensorflow' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tensorflow
 	@$(VENV)/tensorflow/bin/pip install --quiet --requirement tests/trainer/requirements.txt
+	@touch $@
+
+$(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
+	@echo 'installing into $(VENV)/tpu-compiler' >&2
+	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
+	@$(VENV)/tpu-compiler/bin/pip install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 
 $(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime

@@ -1,33 +1,46 @@
-"""A stand-in for Cloud Storage: the part of its JSON API that its client uses for whole objects.
+"""A stand-in for Cloud Storage: the part of its JSON API with which the trainer's libraries read and write objects.
 
-https://cloud.google.com/storage/docs/json_api/v1/objects. Requests about a bucket itself are refused, because the
-jobs' account may only read and write objects.
+https://cloud.google.com/storage/docs/json_api/v1/objects, as gcsfs and TensorStore call it. Requests about a bucket
+itself are refused, because the jobs' account may only read and write objects.
 """
 
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email import message_from_bytes
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from loopback import serving
 
 _OBJECTS = re.compile(r"/(?P<kind>upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?")
+_TIME: Final = "2026-01-01T00:00:00.000Z"
+"""The time at which each object was created and updated."""
 
 
 class Buckets(ThreadingHTTPServer):
-    """A server of buckets, and the environment variables that direct Google's client to it."""
+    """A server of buckets, and the environment variables that direct the clients to it."""
 
     daemon_threads = True
+    request_queue_size = 64  # TensorStore opens many connections at once
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.objects: dict[str, bytes] = {}
         """Content by URL, such as `gs://bucket/name`."""
-        self.environment = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{self.server_port}"}
+        self.uploads: list[bytearray] = []
+        """Content that each upload in chunks has received so far."""
+        self.refused: list[str] = []
+        """Requests about buckets themselves."""
+        address = f"http://127.0.0.1:{self.server_port}"
+        self.environment = {
+            "STORAGE_EMULATOR_HOST": address,
+            "TENSORSTORE_GCS_HTTP_URL": address,
+            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "token",
+        }
 
     def below(self, folder: str) -> dict[str, bytes]:
         """Return the objects in a folder, by their names inside it."""
@@ -40,7 +53,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: Buckets
 
     def do_GET(self) -> None:
-        self._respond()
+        with suppress(ConnectionError):  # a client that needs no more of a response closes its connection
+            self._respond()
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 
@@ -49,53 +63,105 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self) -> None:
         address = urlsplit(self.path)
+        query = {key: values[0] for key, values in parse_qs(address.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         match = _OBJECTS.fullmatch(address.path)
         if match is None:
+            self.server.refused.append(f"{self.command} {self.path}")
             self._send(HTTPStatus.FORBIDDEN, {"error": {"code": 403, "message": "no access to the bucket itself"}})
             return
         folder = f"gs://{match['bucket']}/"
-        name = folder + unquote(match["name"] or "")
+        name = unquote(match["name"] or "")
         if self.command == "POST":
-            self._store(folder, body)
+            self._store(folder, query, body)
         elif match["name"] is None:
-            self._list(folder, parse_qs(address.query).get("prefix", [""])[0])
-        elif name not in self.server.objects:
+            self._list(folder, query)
+        elif folder + name not in self.server.objects:
             self._send(HTTPStatus.NOT_FOUND, {"error": {"code": 404, "message": "no such object"}})
         elif self.command == "DELETE":
-            del self.server.objects[name]
+            self.server.objects.pop(folder + name, None)
             self._send(HTTPStatus.NO_CONTENT)
+        elif query.get("alt") == "media":
+            self._send_content(self.server.objects[folder + name])
         else:
-            self._send(HTTPStatus.OK, self.server.objects[name])
+            self._send(HTTPStatus.OK, self._properties(folder, name))
 
-    def _store(self, folder: str, body: bytes) -> None:
-        boundary = b"--" + self.headers["Content-Type"].partition('boundary="')[2].rstrip('"').encode()
-        _, metadata_part, content_part, _ = body.split(boundary)
-        name = json.loads(_content_of_part(metadata_part))["name"]
-        data = _content_of_part(content_part)
-        self.server.objects[folder + name] = data
-        self._send(HTTPStatus.OK, {"name": name, "size": str(len(data))})
+    def _store(self, folder: str, query: dict[str, str], body: bytes) -> None:
+        """Store an object by one of the three kinds of uploads.
 
-    def _list(self, folder: str, prefix: str) -> None:
-        """Send the names of the objects directly below the prefix, as with the delimiter `/`."""
-        names = [key.removeprefix(folder) for key in sorted(self.server.objects) if key.startswith(folder + prefix)]
-        items = [{"name": name} for name in names if "/" not in name.removeprefix(prefix)]
-        self._send(HTTPStatus.OK, {"kind": "storage#objects", "items": items})
+        https://cloud.google.com/storage/docs/uploads-downloads#uploads: its content alone, with its metadata as a body
+        of two parts, or in chunks.
+        """
+        name = query.get("name", "")
+        if query["uploadType"] == "multipart":
+            metadata, body = _parts(self.headers["Content-Type"], body)
+            name = json.loads(metadata)["name"]
+        elif query["uploadType"] == "resumable" and "upload_id" not in query:
+            chunks = self.server.uploads
+            chunks.append(bytearray())
+            url = f"{self.server.environment['STORAGE_EMULATOR_HOST']}{self.path}&upload_id={len(chunks) - 1}"
+            self._send(HTTPStatus.OK, {}, {"Location": url})
+            return
+        elif query["uploadType"] == "resumable":
+            received = self.server.uploads[int(query["upload_id"])]
+            received += body
+            if not self.headers["Content-Range"].endswith(f"/{len(received)}"):
+                extent = {"Range": f"bytes=0-{len(received) - 1}"} if received else {}
+                self._send(HTTPStatus.PERMANENT_REDIRECT, headers=extent)
+                return
+            body = bytes(received)
+        self.server.objects[folder + name] = body
+        self._send(HTTPStatus.OK, self._properties(folder, name))
 
-    def _send(self, status: HTTPStatus, content: bytes | dict[str, Any] = b"") -> None:
+    def _properties(self, folder: str, name: str) -> dict[str, Any]:
+        data = self.server.objects[folder + name]
+        times = dict.fromkeys(("timeCreated", "updated"), _TIME)
+        # The generation only has to differ between two contents.
+        return {"name": name, "size": str(len(data)), "generation": str(abs(hash(data)) or 1), **times}
+
+    def _list(self, folder: str, query: dict[str, str]) -> None:
+        """Send the objects with a prefix; with a delimiter, those below it as common prefixes."""
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter")
+        names = sorted(url.removeprefix(folder) for url in self.server.objects if url.startswith(folder + prefix))
+        prefixes: list[str] = []
+        if delimiter:
+            parts = [name.removeprefix(prefix).partition(delimiter) for name in names]
+            prefixes = sorted({prefix + first + delimiter for first, deeper, _ in parts if deeper})
+            names = [prefix + first for first, deeper, _ in parts if not deeper]
+        items = [self._properties(folder, name) for name in names]
+        self._send(HTTPStatus.OK, {"kind": "storage#objects", "items": items, "prefixes": prefixes})
+
+    def _send_content(self, data: bytes) -> None:
+        """Send an object, or the range of it that was asked for."""
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if wanted is None:
+            self._send(HTTPStatus.OK, data)
+            return
+        start, stop = int(wanted[1]), min(int(wanted[2] or len(data)) + 1, len(data))
+        if start >= len(data):
+            self._send(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+        else:
+            extent = {"Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"}
+            self._send(HTTPStatus.PARTIAL_CONTENT, data[start:stop], extent)
+
+    def _send(
+        self, status: HTTPStatus, content: bytes | dict[str, Any] = b"", headers: dict[str, str] | None = None
+    ) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        kind = "application/octet-stream" if isinstance(content, bytes) else "application/json"
+        generation = {"X-Goog-Generation": str(abs(hash(content)) or 1)} if isinstance(content, bytes) else {}
         self.send_response(status)
-        self.send_header(
-            "Content-Type", "application/octet-stream" if isinstance(content, bytes) else "application/json"
-        )
+        for name, value in {"Content-Type": kind, **generation, **(headers or {})}.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
 
-def _content_of_part(part: bytes) -> bytes:
-    """Return a part of a multipart body without its headers."""
-    return part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+def _parts(content_type: str, body: bytes) -> list[bytes]:
+    """Return the contents of a multipart body."""
+    message = message_from_bytes(b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + body)
+    return [part.get_payload(decode=True) for part in message.walk() if not part.is_multipart()]  # type: ignore[misc]
 
 
 @contextmanager

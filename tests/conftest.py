@@ -1,7 +1,9 @@
 """Settings, marks and fixtures for all tests."""
 
 import os
+import platform
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from repositories import Repository
 
 REQUIRE: Final = "TPUCFG_REQUIRE_BROWSER"
+TPU_PYTHON: Final = Path(__file__).resolve().parent.parent / ".venv" / "tpu-compiler" / "bin" / "python"
+"""Python of the environment that `make tpu-compiler` builds; TPUCFG_TPU_PYTHON replaces it."""
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
 # No deadline: a slow machine must not fail a test.
@@ -26,20 +30,34 @@ settings.register_profile(
 settings.load_profile("tpucfg")
 
 
-KINDS: Final = frozenset(("engine", "browser", "official", "documents", "fuzz", "trainer", "system", "programs"))
+KINDS: Final = frozenset(
+    ("engine", "browser", "official", "documents", "fuzz", "tpu_compiler", "trainer", "system", "programs")
+)
 """The marks of slow tests; pyproject.toml describes each."""
-FIXTURES: Final = {"engine": "engine", "new_stack": "engine", "chromium": "browser", "tensorflow": "trainer"}
+FIXTURES: Final = {
+    "engine": "engine",
+    "new_stack": "engine",
+    "chromium": "browser",
+    "tensorflow": "trainer",
+    "tpu_python": "tpu_compiler",
+}
 """The mark of the tests that use a fixture, by the fixture's name."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they use, and every test of a slow kind as slow."""
+    """Mark tests by the fixtures they use, and every test of a slow kind as slow.
+
+    The tests that compile for TPUs form one group, which `--dist loadgroup` gives to one worker: a compilation uses
+    all cores, and up to 1.5 GB of memory.
+    """
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
         if any(mark.name in KINDS for mark in item.iter_markers()):
             item.add_marker("slow")
+        if item.get_closest_marker("tpu_compiler"):
+            item.add_marker(pytest.mark.xdist_group("tpu_compiler"))
 
 
 @pytest.fixture
@@ -76,3 +94,16 @@ def chromium() -> "Iterator[Browser]":
         browser = playwright.chromium.launch(executable_path=path)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def tpu_python() -> str:
+    """Return a Python with the TPU compiler; without it, skip the test, or fail if no test may be skipped."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        pytest.skip("libtpu, which contains the TPU compiler, has builds for Linux on x86-64 only")
+    python = Path(os.environ.get("TPUCFG_TPU_PYTHON") or TPU_PYTHON)
+    if not any(python.parent.parent.glob("lib/*/site-packages/libtpu")):
+        if os.environ.get("TPUCFG_REQUIRE_TPU_COMPILER"):
+            pytest.fail("the TPU compiler is not installed: make tpu-compiler")
+        pytest.skip("the TPU compiler is not installed: make tpu-compiler")
+    return str(python)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import NamedTuple
 
 import pytest
 
@@ -121,3 +122,57 @@ def test_cores_of_a_megacore_chip_are_one_device() -> None:
     """
     by_generation = {slice_.generation: slice_.devices // slice_.chips for slice_ in CATALOG.all()}
     assert by_generation | {"v2": 2, "v3": 2, "v4": 1, "v5e": 1, "v5p": 1, "v6e": 1, "tpu7x": 2} == by_generation
+
+
+class ChipFigures(NamedTuple):
+    """Memory in GiB, peaks in TFLOP/s and bandwidths in GB/s of one chip."""
+
+    hbm: int
+    bf16: int
+    eight_bit: int | None
+    hbm_bandwidth: int
+    ici_bandwidth: int | None
+
+
+PUBLISHED = {
+    # https://github.com/jax-ml/jax/blob/cec06d116c05f0d52adfceee3d3b730fdbcb0ce5/jax/_src/tpu_info.py
+    "v2": ChipFigures(16, 46, None, 716, None),
+    # https://docs.cloud.google.com/tpu/docs/v3: 123 teraflops, 32 GiB, 900 GBps
+    "v3": ChipFigures(32, 123, None, 900, None),
+    # https://cloud.google.com/tpu/docs/v4: 275 teraflops (bf16 or int8), 32 GiB, 1200 GBps
+    "v4": ChipFigures(32, 275, 275, 1200, None),
+    # https://docs.cloud.google.com/tpu/docs/v5e: 197 TFLOPs, 393 TOPs, 16 GB, 819 GBps, bidirectional 400 GBps
+    "v5e": ChipFigures(16, 197, 393, 819, 400),
+    # https://docs.cloud.google.com/tpu/docs/tpu7x compares these three; int8 of v5p is JAX's, of v6e the v6e page's
+    "v5p": ChipFigures(95, 459, 918, 2765, 1200),
+    "v6e": ChipFigures(32, 918, 1836, 1638, 800),
+    "tpu7x": ChipFigures(192, 2307, 4614, 7380, 1200),
+}
+"""The figures of a chip, typed from the pages and not from the data."""
+
+
+@each_generation
+def test_the_figures_of_a_chip_are_the_published_ones(generation: Generation) -> None:
+    """Memory, peaks and bandwidths of each generation equal the list typed from the pages."""
+    assert (
+        ChipFigures(
+            generation.hbm_gib_per_chip or 0,
+            generation.peak_bf16_tflops_per_chip or 0,
+            generation.peak_8bit_tflops_per_chip,
+            generation.hbm_gbps_per_chip or 0,
+            generation.ici_gbps_per_chip,
+        )
+        == PUBLISHED[generation.name]
+    )
+
+
+@each_size
+def test_the_figures_of_a_slice_are_those_of_its_chips(slice_: Slice) -> None:
+    """Each figure of a slice is the published one times its chips, and a device has an equal share of its chip."""
+    chip = PUBLISHED[slice_.generation]
+    assert (slice_.hbm_gib, slice_.peak_tflops) == (chip.hbm * slice_.chips, chip.bf16 * slice_.chips)
+    assert slice_.hbm_gbps == chip.hbm_bandwidth * slice_.chips
+    assert slice_.peak_8bit_tflops == (None if chip.eight_bit is None else chip.eight_bit * slice_.chips)
+    assert slice_.ici_gbps == (None if chip.ici_bandwidth is None else chip.ici_bandwidth * slice_.chips)
+    assert slice_.devices_per_chip * slice_.chips == slice_.devices
+    assert {*slice_.chip_sources} <= {*CATALOG.sources}

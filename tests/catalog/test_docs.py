@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 import re
 from pathlib import Path
 
@@ -87,7 +88,24 @@ def test_our_figures_are_those_of_the_data() -> None:
         "peak bf16 TFLOP/s of a v3 chip": CATALOG.generation("v3").peak_bf16_tflops_per_chip,
         "peak bf16 TFLOP/s of a v2 chip": CATALOG.generation("v2").peak_bf16_tflops_per_chip,
         "HBM of a v5p chip, GiB": CATALOG.generation("v5p").hbm_gib_per_chip,
+        "HBM bandwidth of a v2 chip, GB/s": CATALOG.generation("v2").hbm_gbps_per_chip,
+        "HBM bandwidth of a v3 chip, GB/s": CATALOG.generation("v3").hbm_gbps_per_chip,
+        "HBM bandwidth of a v5e chip, GB/s": CATALOG.generation("v5e").hbm_gbps_per_chip,
+        "HBM bandwidth of a v5p chip, GB/s": CATALOG.generation("v5p").hbm_gbps_per_chip,
+        "peak 8-bit TFLOP/s of a v5p chip": CATALOG.generation("v5p").peak_8bit_tflops_per_chip,
     }
+
+
+def test_the_table_of_peaks_equals_the_data() -> None:
+    """The figures of a chip, with an empty cell for each that no source states."""
+    peaks = table("| Generation | bf16 TFLOP/s | 8-bit TFLOP/s | HBM GiB | HBM GB/s | Interconnect GB/s | Page |")
+    figures = operator.attrgetter(
+        "peak_bf16_tflops_per_chip", "peak_8bit_tflops_per_chip", "hbm_gib_per_chip", "hbm_gbps_per_chip",
+        "ici_gbps_per_chip",
+    )  # fmt: skip
+    assert [row[:-1] for row in peaks] == [
+        (g.name, *("" if figure is None else str(figure) for figure in figures(g))) for g in CATALOG.generations()
+    ]
 
 
 def test_the_counts_in_the_text_equal_the_data() -> None:

@@ -126,11 +126,11 @@ def test_a_value_without_a_source_is_none() -> None:
 
 
 def test_a_derived_value_has_a_derivation() -> None:
-    """Topology and peak of v2, which no primary source states, have a derivation; those of v3 have none."""
+    """Topology and peaks of v2, which no primary source states, have a derivation; those of v3 have none."""
     older, newer = CATALOG.find("v2-8"), CATALOG.find("v3-8")
     assert older is not None
     assert newer is not None
-    assert set(older.derived) == {"topology", "peak_bf16_tflops_per_chip"}
+    assert set(older.derived) == {"topology", "peak_bf16_tflops_per_chip", "hbm_gbps_per_chip"}
     assert newer.derived == {}
 
 

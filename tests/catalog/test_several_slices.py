@@ -6,7 +6,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.catalog.target_facts import TARGET_FACTS
 
 CATALOG = Catalog()
-COUNTED = ("chips", "cores", "devices", "hosts", "hbm_gib", "peak_tflops")
+COUNTED = ("chips", "cores", "devices", "hosts", "hbm_gib", "peak_tflops", "peak_8bit_tflops", "hbm_gbps", "ici_gbps")
 """The figures that count all slices; every other one is that of a single slice."""
 JOINING = {target for target, facts in TARGET_FACTS.items() if facts.takes_several_slices}
 OF_THE_NAME = ("size", "slices", "targets", "refusals")

@@ -296,6 +296,19 @@ def test_sizes_of_an_unknown_generation(tpucfg: Run, arguments: tuple[str, ...],
     assert message in completed.stderr
 
 
+def test_sizes_have_the_peaks_of_all_chips_and_their_pages(tpucfg: Run) -> None:
+    """JSON has devices, peaks and bandwidths of the whole slice, null where no page states one, and the pages."""
+    rows = {
+        row["size"]: row
+        for generation in ("v3", "tpu7x")
+        for row in json.loads(tpucfg("sizes", "--generation", generation, "--format", "json").stdout)
+    }
+    keys = ("devices", "peak_bf16_tflops", "peak_8bit_tflops", "hbm_gbps", "ici_gbps")
+    assert [rows["v3-32"][key] for key in keys] == [32, 1968, None, 14400, None]
+    assert [rows["tpu7x-8"][key] for key in keys] == [8, 9228, 18456, 29520, 4800]
+    assert "https://docs.cloud.google.com/tpu/docs/tpu7x" in [source["url"] for source in rows["tpu7x-8"]["sources"]]
+
+
 def test_numbers_of_the_catalog_have_separators(tpucfg: Run) -> None:
     """The table writes numbers as every other table does; JSON has plain numbers."""
     (row,) = (line for line in tpucfg("sizes", "--generation", "v6e").stdout.splitlines() if line.startswith("v6e-256"))

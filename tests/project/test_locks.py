@@ -16,6 +16,7 @@ LOCKS = {
     "requirements-dev.txt": ("", "test", "lint", "docs", "release"),
     "benchmarks/requirements.txt": ("bench",),
     "tests/trainer/requirements.txt": ("tensorflow",),
+    "tests/fit/requirements.txt": ("tpu-compiler",),
 }
 """Contents of each lock: the project's own dependencies (``), extras and groups."""
 

@@ -13,7 +13,7 @@ from tpucfg.schemas.error_context import resolve_references
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
 from tpucfg.spec.project import OVERRIDABLE, Environment, Gate, Number, Override, Project, StepSetting, Training
-from tpucfg.spec.settings import Arg, Capacity, Duration, Mount, Secret, Trainer
+from tpucfg.spec.settings import Arg, Capacity, Duration, FitStep, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
 EVERY_KEY = Path(__file__).parent / "every_key.yaml"
@@ -55,6 +55,7 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
         xla_flags={"v2": ("--xla_a=true", "--xla_b=1")},
         restarts=3,
         max_run_duration=Duration(43_200, "12h"),
+        fit=FitStep("trainer.fit:abstract_step", ".venv/bin/python"),
     )
 
 
@@ -126,7 +127,7 @@ def test_the_other_sections_are_read(full: Project) -> None:
         ),
         "v3-32": Override(steps={}),
     }
-    assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01)
+    assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01, fit=True)
     assert set(full.prices["v2"].values()) == {Number(Fraction(3, 2), "1.50")}
     assert {kind: price.text for kind, price in full.prices["v3"].items()} == {
         "on-demand": "2.2",

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Zone
+from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Zone, multiplied
 
 DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
@@ -134,6 +134,9 @@ def _generation(prefix: str, data: Mapping[str, Any], slices: tuple[Slice, ...])
         cores_per_chip=data["cores_per_chip"],
         hbm_gib_per_chip=data["hbm_gib_per_chip"],
         peak_bf16_tflops_per_chip=data["peak_bf16_tflops_per_chip"],
+        peak_8bit_tflops_per_chip=data["peak_8bit_tflops_per_chip"],
+        hbm_gbps_per_chip=data["hbm_gbps_per_chip"],
+        ici_gbps_per_chip=data["ici_gbps_per_chip"],
         chip_sources=tuple(data["chip_sources"]),
         slices=slices,
     )
@@ -159,8 +162,12 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         machines=machines,
         chips_per_host=chips_per_host,
         hosts=chips // chips_per_host,
-        hbm_gib=_times(chips, data["hbm_gib_per_chip"]),
-        peak_tflops=_times(chips, data["peak_bf16_tflops_per_chip"]),
+        hbm_gib=multiplied(chips, data["hbm_gib_per_chip"]),
+        peak_tflops=multiplied(chips, data["peak_bf16_tflops_per_chip"]),
+        peak_8bit_tflops=multiplied(chips, data["peak_8bit_tflops_per_chip"]),
+        hbm_gbps=multiplied(chips, data["hbm_gbps_per_chip"]),
+        ici_gbps=multiplied(chips, data["ici_gbps_per_chip"]),
+        chip_sources=tuple(data["chip_sources"]),
         runtime_version=data["runtime"],
         accelerators={name: targets[name]["accelerator"] for name in supported if "accelerator" in targets[name]},
         vertex_machine_type=targets["vertex-ai"].get("machine"),
@@ -210,10 +217,6 @@ def _zones(size: str, zone_lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
 def _applies(size: str, entry: Mapping[str, Any]) -> bool:
     """Return True if an entry applies to a size: it lists the size, or every size but its exceptions."""
     return size in entry.get("sizes", (size,)) and size not in entry.get("except", ())
-
-
-def _times(chips: int, per_chip: int | None) -> int | None:
-    return None if per_chip is None else chips * per_chip
 
 
 def _nearest_number(slices: tuple[Slice, ...], number: int) -> Slice:

@@ -138,6 +138,19 @@ class Slice(NamedTuple):
     peak_tflops: int | None
     """Peak bf16 TFLOP/s of the whole slice; None if no source states it."""
 
+    peak_8bit_tflops: int | None
+    """Peak TFLOP/s of the whole slice with 8-bit operands; None if they are no faster, or no source states it."""
+
+    hbm_gbps: int | None
+    """HBM bandwidth of all chips together in GB/s; None if no source states it."""
+
+    ici_gbps: int | None
+    """Interconnect bandwidth of all chips together in GB/s, both directions counted; None if no source states it for
+    one chip."""
+
+    chip_sources: tuple[str, ...]
+    """Ids of the sources of the chips' memory, speed and bandwidths."""
+
     runtime_version: str | None
     """The Cloud TPU runtime that Google names for the generation; None if the API does not accept the generation."""
 
@@ -173,6 +186,11 @@ class Slice(NamedTuple):
     """Machine types that GKE provides only for a pod that names them, beside `machines`."""
 
     @property
+    def devices_per_chip(self) -> int:
+        """JAX devices of one chip, by which a chip's memory and bandwidths are divided."""
+        return self.devices // self.chips
+
+    @property
     def accelerator_type(self) -> str:
         """The size of one of the slices, such as `v6e-256` of `v6e-256x2`."""
         return self.size.removesuffix(f"x{self.slices}") if self.slices > 1 else self.size
@@ -195,8 +213,11 @@ class Slice(NamedTuple):
             cores=self.cores * slices,
             devices=self.devices * slices,
             hosts=self.hosts * slices,
-            hbm_gib=None if self.hbm_gib is None else self.hbm_gib * slices,
-            peak_tflops=None if self.peak_tflops is None else self.peak_tflops * slices,
+            hbm_gib=multiplied(slices, self.hbm_gib),
+            peak_tflops=multiplied(slices, self.peak_tflops),
+            peak_8bit_tflops=multiplied(slices, self.peak_8bit_tflops),
+            hbm_gbps=multiplied(slices, self.hbm_gbps),
+            ici_gbps=multiplied(slices, self.ici_gbps),
             targets=tuple(target for target in self.targets if target not in refused),
             refusals={**self.refusals, **refused},
             slices=slices,
@@ -257,8 +278,22 @@ class Generation(NamedTuple):
     peak_bf16_tflops_per_chip: int | None
     """Peak bf16 TFLOP/s of one chip; None if no source states it."""
 
+    peak_8bit_tflops_per_chip: int | None
+    """Peak TFLOP/s of one chip with 8-bit operands; None if they are no faster, or no source states it."""
+
+    hbm_gbps_per_chip: int | None
+    """HBM bandwidth of one chip in GB/s; None if no source states it."""
+
+    ici_gbps_per_chip: int | None
+    """Interconnect bandwidth of one chip in GB/s, both directions counted; None if no source states it."""
+
     chip_sources: tuple[str, ...]
     """Ids of the sources of these figures; each size has sources of its own."""
 
     slices: tuple[Slice, ...]
     """The sizes, by number."""
+
+
+def multiplied(count: int, figure: int | None) -> int | None:
+    """Return a figure of one chip or slice for several; None remains unknown."""
+    return None if figure is None else count * figure

@@ -1,7 +1,10 @@
 """The content of charts, before any layout."""
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Sign = Literal["fits", "little", "exceeds", "unknown"]
+"""The memory of a rung: the step fits, little is left, it does not fit, or that is not known."""
 
 
 class Cell(NamedTuple):
@@ -14,6 +17,15 @@ class Cell(NamedTuple):
     """The label next to the mark."""
     is_ring: bool = False
     """True for a ring instead of a dot."""
+    sign: Sign | None = None
+    """The sign in front of a gauge; None in other columns."""
+    meaning: str = ""
+    """The sign in words, for tooltips and screen readers."""
+
+    @property
+    def description(self) -> str:
+        """The cell as text, which includes the sign in words."""
+        return ", ".join(part for part in (self.text, self.meaning) if part)
 
 
 class Column(NamedTuple):
@@ -30,6 +42,13 @@ class Column(NamedTuple):
     """The values of a dashed line to compare with, such as linear scaling; empty for no line."""
     is_bars: bool = False
     """True for bars from zero on a linear scale, instead of marks on a logarithmic one."""
+    is_gauge: bool = False
+    """True for gauges: a sign, and the part of a whole that is used."""
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """True for marks on the scale that all such columns of a chart share."""
+        return not (self.is_bars or self.is_gauge)
 
 
 class Row(NamedTuple):
@@ -54,7 +73,7 @@ class Chart(NamedTuple):
         """All figures of the chart as text, for screen readers."""
         return " ".join(
             f"{row.size}, {row.cores:,} cores: "
-            + ", ".join(f"{column.title} {column.cells[index].text}" for column in self.columns)
+            + ", ".join(f"{column.title} {column.cells[index].description}" for column in self.columns)
             + "."
             for index, row in enumerate(self.rows)
         )
@@ -70,3 +89,8 @@ class Narrative(NamedTuple):
     lead: tuple[str, str]
     """The figures that change and that stay, then the environments, target and region."""
     charts: tuple[Chart, ...]
+
+    @property
+    def has_gauges(self) -> bool:
+        """True if a chart has a column of gauges, which need a style of their own."""
+        return any(column.is_gauge for chart in self.charts for column in chart.columns)

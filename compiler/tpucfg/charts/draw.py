@@ -1,12 +1,13 @@
 """A chart as SVG elements: rungs as rows, figures as columns, the largest rung at the top."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 from tpucfg.charts import layout as layouts
 from tpucfg.charts.chart import Chart, Column
+from tpucfg.charts.gauges import draw_gauges
 from tpucfg.charts.layout import HEAD_HEIGHT, MARK_RADIUS, SMALL_SIZE, VALUE_GAP, Layout
 from tpucfg.charts.numbers import count_text
 from tpucfg.charts.scale import Scale, common_scale, grid_lines, x_position
@@ -48,7 +49,7 @@ def draw(parent: Element, chart: Chart, width: float, *, stacked: bool) -> Drawi
 
 def chart_notes(chart: Chart, scale: Scale, *, is_by_cores: bool) -> tuple[str, ...]:
     """Return the notes about the scales and the marks."""
-    logarithmic = [column.title for column in chart.columns if not column.is_bars]
+    logarithmic = [column.title for column in chart.columns if column.is_logarithmic]
     if not scale.doubling or not logarithmic:
         return chart.notes
     grid = f"from one grid line to the next is {count_text(scale.grid_factor)}×"
@@ -72,10 +73,17 @@ def _draw_band(band: Element, chart: Chart, layout: Layout, scale: Scale, column
         group = add_element(band, "g", class_=column.kind, transform=f"translate({left:.1f} 0)")
         add_element(group, "text", column.title, class_="head", x=0, y=HEAD_HEIGHT - _TITLE_ABOVE_ROWS)
         add_element(group, "text", column.change, class_="small muted", x=0, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS)
-        (_draw_bars if column.is_bars else _draw_marks)(group, column, scale, layout.ys)
+        _painter(column)(group, column, scale, layout.ys)
         right = scale.width + VALUE_GAP + layout.values[index]
         for cell, y in zip(column.cells, layout.ys, strict=True):
             add_element(group, "text", cell.text, class_="end", x=right, y=y + _BASELINE)
+
+
+def _painter(column: Column) -> Callable[[Element, Column, Scale, Sequence[float]], None]:
+    """Return the function that draws the plot of a column."""
+    if column.is_gauge:
+        return draw_gauges
+    return _draw_bars if column.is_bars else _draw_marks
 
 
 def _draw_marks(group: Element, column: Column, scale: Scale, ys: Sequence[float]) -> None:

@@ -44,13 +44,14 @@ def render_html(project: str, sections: Sequence[ChartSection], findings: Sequen
     from markupsafe import Markup
 
     engine = template_engine(printable=printable, breakable=_breakable, unbroken=_unbroken)
+    has_gauges = any(section.narrative.has_gauges for section in sections)
     # Off by default, as the other templates are YAML and shell.
     engine.autoescape = True
     # Without a final line break: print adds it.
     return engine.get_template("charts/page.html.j2").render(
         project=project,
         version=__version__,
-        style=Markup(stylesheet() + page_stylesheet()),  # noqa: S704 - made of the theme's own constants
+        style=Markup(stylesheet(has_gauges=has_gauges) + page_stylesheet()),  # noqa: S704 - the theme's own constants
         sections=[
             {
                 "narrative": section.narrative,

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.charts.chart import Cell, Chart, Column, Row
+from tpucfg.charts.gauges import gauge_note
 from tpucfg.charts.numbers import change_text, count_text, rate_text
 from tpucfg.number_format import UNKNOWN
 from tpucfg.plan import Rung
@@ -22,11 +23,12 @@ KINDS: Final[Mapping[str, str]] = {
 RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
 
 
-def ladder_chart(rungs: Sequence[Rung]) -> Chart:
-    """Return the chart of batch size, accumulation, steps or epochs, and learning rate of each rung."""
-    columns = tuple(_columns(rungs))
+def ladder_chart(rungs: Sequence[Rung], memory: Column | None = None) -> Chart:
+    """Return the chart of batch size, accumulation, steps or epochs, learning rate and memory of each rung."""
+    columns = (*_columns(rungs), *([memory] if memory else ()))
     has_rings = any(cell.is_ring for column in columns for cell in column.cells)
-    return Chart("What changes with the cores", chart_rows(rungs), columns, (RING_NOTE,) if has_rings else ())
+    notes = (*([RING_NOTE] if has_rings else ()), *([gauge_note(memory)] if memory else ()))
+    return Chart("What changes with the cores", chart_rows(rungs), columns, notes)
 
 
 def chart_rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:

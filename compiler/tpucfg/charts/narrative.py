@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tpucfg.charts.chart import Narrative
+from tpucfg.charts.chart import Column, Narrative
 from tpucfg.charts.ladder_chart import ladder_chart
 from tpucfg.charts.numbers import MAX_PROSE_COUNT_LENGTH, count_text
 from tpucfg.charts.scaling_chart import MeasuredThroughput, scaling_chart
@@ -17,15 +17,27 @@ MAX_NAMED_ENVIRONMENTS: Final = 3
 """Limit for environments in a heading; the lead below it lists all."""
 
 
-def build_narrative(project: Project, group: LadderGroup, measured: Mapping[str, MeasuredThroughput]) -> Narrative:
-    """Return the narrative of one ladder of a project; `measured` by environment, where there are results."""
+def build_narrative(
+    project: Project,
+    group: LadderGroup,
+    measured: Mapping[str, MeasuredThroughput],
+    memory: Column | None = None,
+) -> Narrative:
+    """Return the narrative of one ladder of a project.
+
+    Args:
+        project: The project.
+        group: The ladder.
+        measured: The throughput by environment, where there are results.
+        memory: The column of memory, if the spec names a training step.
+    """
     scaling = (scaling_chart(name, group.rungs, measured[name]) for name in group.environments if name in measured)
     sizes = _sizes_text(group.rungs)
     return Narrative(
         headline=f"{project.name} scales {sizes}" if len(group.rungs) > 1 else f"{project.name} {sizes}",
         heading=f"{listed(group.environments, limit=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
         lead=(_summary(group.rungs, project.training.tuned_on), f"{group.title}."),
-        charts=(ladder_chart(group.rungs), *(chart for chart in scaling if chart)),
+        charts=(ladder_chart(group.rungs, memory), *(chart for chart in scaling if chart)),
     )
 
 

@@ -26,7 +26,7 @@ class Scale(NamedTuple):
 
 def common_scale(columns: Sequence[Column], width: float) -> Scale:
     """Return the scale on which the column that changes most fills the width."""
-    max_range = max((_high(column) - _low(column) for column in columns if not column.is_bars), default=0.0)
+    max_range = max((_high(column) - _low(column) for column in columns if column.is_logarithmic), default=0.0)
     doubling = width / max_range if max_range else 0.0
     fitting = (factor for factor in GRID_FACTORS if doubling * math.log2(factor) >= MIN_GRID_GAP)
     return Scale(width, doubling, next(fitting, GRID_FACTORS[-1]))

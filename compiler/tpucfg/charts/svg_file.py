@@ -85,7 +85,7 @@ def _document(body: Element, narratives: Sequence[Narrative], width: float, heig
     add_element(root, "title", title, id="title")
     add_element(root, "desc", " ".join(descriptions(narratives)), id="description")
     # Set directly: add_element would escape the line breaks.
-    add_element(root, "style").text = stylesheet()
+    add_element(root, "style").text = stylesheet(has_gauges=any(narrative.has_gauges for narrative in narratives))
     add_element(root, "rect", class_="paper", width="100%", height="100%", rx=12)
     body.set("transform", f"translate({MARGIN} {MARGIN})")
     root.append(body)

@@ -15,6 +15,7 @@ LIGHT: Final[Palette] = {
     "steps": "#b0440f",
     "rate": "#0b7461",
     "speed": "#7440ad",
+    "memory": "#47661a",
     "warning": "#8f5400",
     "error": "#b3261e",
 }
@@ -27,6 +28,7 @@ DARK: Final[Palette] = {
     "steps": "#fb9f6b",
     "rate": "#58cdb4",
     "speed": "#c3a0f4",
+    "memory": "#a9cc6a",
     "warning": "#e8b45a",
     "error": "#ff9a90",
 }
@@ -44,6 +46,11 @@ svg .path {{ fill: none; stroke-width: 3; stroke-linejoin: round }}
 svg .linear {{ stroke-width: 1.5; stroke-dasharray: 5 4 }}
 svg .mark {{ stroke-width: 2 }}
 svg .ring {{ stroke-width: 3 }}
+"""
+_GAUGE_SHAPES: Final = """\
+svg .track, svg .glyph { fill: none; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }
+svg .track { stroke-width: 1.5 }
+svg .open { fill: none; stroke-width: 1.5; stroke-dasharray: 3 3 }
 """
 
 
@@ -88,9 +95,10 @@ footer {{ margin-top: 40px; font-size: 13px }}
 """
 
 
-def stylesheet() -> str:
+def stylesheet(*, has_gauges: bool = False) -> str:
     """Return the style of a chart, in a stand-alone file or in a page."""
-    return _SHAPES + _with_dark_scheme(_chart_colours)
+    gauges = _GAUGE_SHAPES + _with_dark_scheme(_gauge_colours) if has_gauges else ""
+    return _SHAPES + _with_dark_scheme(_chart_colours) + gauges
 
 
 def page_stylesheet() -> str:
@@ -120,6 +128,18 @@ def _chart_colours(palette: Palette) -> str:
                 f"svg .{hue} .ring {{ fill: {palette['paper']}; stroke: {palette[hue]} }}",
             )
         ),
+    ]
+    return "\n".join(rules) + "\n"
+
+
+def _gauge_colours(palette: Palette) -> str:
+    rules = [
+        f"svg .memory .head, svg .memory .fits {{ fill: {palette['memory']} }}",
+        f"svg .memory .little {{ fill: {palette['warning']} }}",
+        f"svg .memory .exceeds {{ fill: {palette['error']} }}",
+        f"svg .track, svg .open, svg .unknown .glyph {{ stroke: {palette['muted']} }}",
+        f"svg .sign .glyph {{ stroke: {palette['paper']} }}",
+        f"svg .unknown.sign .glyph {{ stroke: {palette['muted']} }}",
     ]
     return "\n".join(rules) + "\n"
 

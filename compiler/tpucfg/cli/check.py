@@ -4,13 +4,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_color, load_project
+from tpucfg.cli.load_spec import has_color, load_fits, load_project
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -22,10 +22,13 @@ from tpucfg.cli.options import (
     selection,
     usage_errors,
 )
-from tpucfg.findings import Finding, errors
+from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
+
+if TYPE_CHECKING:
+    from tpucfg.render.pipeline import CompiledSpec
 
 _MAX_LISTED: Final = 8
 """Limit for the specs or configs that the summary lists by name; more are only counted."""
@@ -99,19 +102,23 @@ def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] |
     for path in paths:
         with usage_errors():
             compiled = compile_spec_file(path, catalog, chosen)
-        findings += compiled.findings
-        sources[str(path)] = compiled.source
+        fit_findings, fit_texts = _check_fits(path, compiled, catalog)
+        findings += collect([*compiled.findings, *_new(fit_findings, findings)])
+        sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
         # With --size or --target, only jobs are checked, and not the files next to the spec.
         if not (size or target):
             stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env or ())
             record_findings, record_texts = _check_records(path.parent, compiled.project, env)
-            # Two specs may share a folder, and with it the findings about its records.
-            known = {(finding.id, finding.location) for finding in findings}
-            new_findings = [finding for finding in record_findings if (finding.id, finding.location) not in known]
-            findings += [*stack_findings, *new_findings]
+            findings += [*stack_findings, *_new(record_findings, findings)]
             sources |= {**stack_texts, **record_texts}
     return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
+
+
+def _new(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
+    """Return the findings about other places than earlier ones: two specs may share a folder, and with it results."""
+    known = {(finding.id, finding.location) for finding in earlier}
+    return [finding for finding in findings if (finding.id, finding.location) not in known]
 
 
 def _names(paths: Sequence[object], noun: str) -> str:
@@ -128,6 +135,26 @@ def _check_records(
     from tpucfg.results.ignored_records import record_findings
 
     return record_findings(folder, project, env or ())
+
+
+def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
+    """Return the findings about the training steps of the compiled jobs, and the texts of the files that they quote."""
+    jobs = [job for job, _ in compiled.request_bodies]
+    known = load_fits(compiled.project, jobs, spec) if compiled.project else None
+    if compiled.project is None or known is None:
+        return (), {}
+    from tpucfg.fit.known_fits import known_fit_findings
+    from tpucfg.results.bound_check import records_beyond_bound
+    from tpucfg.results.ladder_status import ladder_statuses
+
+    findings = list(known_fit_findings(compiled.project, known))
+    texts = {str(known.file.path): known.file.text}
+    statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
+    for name, status in statuses.items():
+        sizes = {job.size for job in jobs if job.environment.name == name}
+        findings += records_beyond_bound(compiled.project, status, sizes)
+        texts[status.results.file] = status.results.text
+    return findings, texts
 
 
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:

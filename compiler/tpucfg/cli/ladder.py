@@ -1,13 +1,13 @@
 """The command `tpucfg ladder`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.ladder_table import cost_notes, ladder_table, parallelism_data
-from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.ladder_table import Table, cost_notes, ladder_table, parallelism_data
+from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -27,6 +27,9 @@ from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from tpucfg.charts import MeasuredThroughput
+    from tpucfg.charts.chart import Column
+    from tpucfg.fit.known_fits import KnownFits
+    from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.ladder_status import LadderStatus
 
 
@@ -39,6 +42,8 @@ class _Ladders(NamedTuple):
     """The ladders; environments with equal tables share one."""
     statuses: Mapping[str, "LadderStatus"]
     """The measurements by environment; empty where the output shows none."""
+    fits: "KnownFits | None"
+    """The fits of the rungs; None if the spec names no training step."""
 
     def cost_status(self, group: LadderGroup) -> "LadderStatus | None":
         """Return the status that the cost of a ladder is computed from; None without prices.
@@ -46,6 +51,22 @@ class _Ladders(NamedTuple):
         All environments of a group have equal costs, so the status of the first one is used.
         """
         return self.statuses.get(group.environments[0]) if self.project.prices else None
+
+    def fits_of(self, group: LadderGroup) -> "Mapping[str, RungFit] | None":
+        """Return the fits of a ladder by size, which all environments of a group share; None without a step."""
+        return self.fits.of_environment(group.environments[0]) if self.fits else None
+
+    def table(self, group: LadderGroup) -> Table:
+        """Return the table of a ladder."""
+        return ladder_table(group, self.project.training, self.cost_status(group), self.fits_of(group))
+
+    def notes(self, group: LadderGroup) -> Iterator[str]:
+        """Yield the notes below the table of a ladder."""
+        if fits := self.fits_of(group):
+            from tpucfg.cli.fit_table import fit_note
+
+            yield from fit_note(fits.values())
+        yield from cost_notes(self.cost_status(group))
 
 
 def ladder(
@@ -64,12 +85,42 @@ def ladder(
     project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
     jobs = [job for job, _ in compiled.request_bodies]
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format in _CHARTS else {}
-    costs = {name: (status.costs, status.outdated) for name, status in statuses.items() if project.prices}
-    groups = group_ladders(tuple(jobs), costs)
-    for line in _FORMATS[format](_Ladders(project, compiled.findings, groups, statuses)):
+    fits = load_fits(project, jobs, spec)
+    findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
+    groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))
+    for line in _FORMATS[format](_Ladders(project, findings, groups, statuses, fits)):
         print(line)
-    if findings := [finding for status in statuses.values() for finding in status.results.findings]:
-        print_findings(findings, {status.results.file: status.results.text for status in statuses.values()})
+    _print_errors(statuses.values(), fits)
+
+
+def _fit_findings(project: Project, fits: "KnownFits") -> Sequence[Finding]:
+    """Return the findings about the steps of the rungs; those about the file are not about a ladder."""
+    from tpucfg.fit.known_fits import known_fit_findings
+
+    return () if fits.file.findings else known_fit_findings(project, fits, level="warning")
+
+
+def _distinct_values(
+    project: Project, statuses: Mapping[str, "LadderStatus"], fits: "KnownFits | None"
+) -> Mapping[str, Hashable]:
+    """Return what else a table shows of each environment: only those with equal tables share one."""
+    costs = {name: (status.costs, status.outdated) for name, status in statuses.items() if project.prices}
+    if fits is None:
+        return costs
+    return {name: (costs.get(name), fits.shown_values(name)) for name in project.environments}
+
+
+def _print_errors(statuses: Iterable["LadderStatus"], fits: "KnownFits | None") -> None:
+    """Print the errors in the files of results to stderr.
+
+    Raises:
+        CommandExit: There is one.
+    """
+    files = {status.results.file: (status.results.findings, status.results.text) for status in statuses}
+    if fits:
+        files[str(fits.file.path)] = (fits.file.findings, fits.file.text)
+    if findings := [finding for file_findings, _ in files.values() for finding in file_findings]:
+        print_findings(findings, {file: text for file, (_, text) in files.items()})
         raise CommandExit(ERRORS)
 
 
@@ -83,9 +134,8 @@ def _text(ladders: _Ladders) -> Iterator[str]:
     for number, group in enumerate(ladders.groups):
         yield from ([""] if number else [])
         yield group.title
-        status = ladders.cost_status(group)
-        yield from text_table(*ladder_table(group, ladders.project.training, status))
-        yield from cost_notes(status)
+        yield from text_table(*ladders.table(group))
+        yield from ladders.notes(group)
     if ladders.findings:
         yield ""
         yield from _finding_lines(ladders.findings)
@@ -96,9 +146,8 @@ def _markdown(ladders: _Ladders) -> Iterator[str]:
         yield from ([""] if number else [])
         yield f"**{group.title}**"
         yield ""
-        status = ladders.cost_status(group)
-        yield from markdown_table(*ladder_table(group, ladders.project.training, status))
-        yield from (f"\n{note}" for note in cost_notes(status))
+        yield from markdown_table(*ladders.table(group))
+        yield from (f"\n{note}" for note in ladders.notes(group))
     if ladders.findings:
         yield ""
         yield from (f"- {line}" for line in _finding_lines(ladders.findings))
@@ -121,7 +170,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
                 "region": group.region,
                 "target": group.target,
                 "rungs": [
-                    {**_rung_data(rung, group.rungs, ladders.cost_status(group)), "capacity": capacity}
+                    {**_rung_data(rung, group, ladders), "capacity": capacity}
                     for rung, capacity in zip(group.rungs, group.capacities, strict=True)
                 ],
             }
@@ -132,7 +181,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
     yield json_text(document).rstrip("\n")
 
 
-def _rung_data(rung: Rung, rungs: Sequence[Rung], status: "LadderStatus | None") -> dict[str, Any]:
+def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, Any]:
     figures = {
         "size": rung.size,
         "chips": rung.slice.chips,
@@ -146,19 +195,25 @@ def _rung_data(rung: Rung, rungs: Sequence[Rung], status: "LadderStatus | None")
         "epochs": float(Number.read(rung.epochs).value) if rung.epochs else None,
         "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
         "examples": rung.examples,
-    } | parallelism_data(rung, rungs)
-    if status is None:
-        return figures
-    from tpucfg.cli.cost_table import cost_data
+    } | parallelism_data(rung, group.rungs)
+    if fits := ladders.fits_of(group):
+        from tpucfg.cli.fit_table import fit_data
 
-    return figures | cost_data(status, rung.size)
+        figures |= fit_data(rung, fits.get(rung.size))
+    if status := ladders.cost_status(group):
+        from tpucfg.cli.cost_table import cost_data
+
+        figures |= cost_data(status, rung.size)
+    return figures
 
 
 def _svg(ladders: _Ladders) -> Iterator[str]:
     from tpucfg.charts import build_narrative, render_svg
 
     throughputs = _throughputs(ladders.statuses)
-    narratives = [build_narrative(ladders.project, group, throughputs) for group in ladders.groups]
+    narratives = [
+        build_narrative(ladders.project, group, throughputs, _memory_column(ladders, group)) for group in ladders.groups
+    ]
     yield render_svg(narratives, ladders.findings)
 
 
@@ -168,9 +223,19 @@ def _html(ladders: _Ladders) -> Iterator[str]:
     project, throughputs = ladders.project, _throughputs(ladders.statuses)
     sections = []
     for group in ladders.groups:
-        table = ladder_table(group, project.training, ladders.cost_status(group))
-        sections.append(ChartSection(build_narrative(project, group, throughputs), *table))
+        narrative = build_narrative(project, group, throughputs, _memory_column(ladders, group))
+        sections.append(ChartSection(narrative, *ladders.table(group)))
     yield render_html(project.name, sections, ladders.findings)
+
+
+def _memory_column(ladders: _Ladders, group: LadderGroup) -> "Column | None":
+    """Return the column of the charts that shows which rungs fit; None without a training step."""
+    fits = ladders.fits_of(group)
+    if not fits:
+        return None
+    from tpucfg.charts.memory_column import memory_column
+
+    return memory_column(group.rungs, fits)
 
 
 def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:

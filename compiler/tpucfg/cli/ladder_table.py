@@ -10,8 +10,10 @@ from tpucfg.plan.rung import rung_figures, shows_parallelism
 from tpucfg.spec.project import Training
 from tpucfg.spec.settings import CapacityKind
 
-# The costs are imported by the functions that show them: a ladder without prices does not need the results.
+# Imported by the functions that show them: a ladder without prices does not need the results, nor one without a
+# training step the fits.
 if TYPE_CHECKING:
+    from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.ladder_status import LadderStatus
 
 
@@ -23,18 +25,30 @@ class Table(NamedTuple):
     """The cells of each rung."""
 
 
-def ladder_table(group: LadderGroup, training: Training, status: "LadderStatus | None" = None) -> Table:
+def ladder_table(
+    group: LadderGroup,
+    training: Training,
+    status: "LadderStatus | None" = None,
+    fits: "Mapping[str, RungFit] | None" = None,
+) -> Table:
     """Return the table of a ladder.
 
     Args:
         group: The ladder.
         training: The settings that its rungs are scaled from.
         status: The measurements that the cost is computed from; None for a table without cost.
+        fits: The fits of the rungs; None for a table without them.
     """
     costs = _cost_cells(status) if status else {}
+    fit_columns = _fit_cells(group.rungs, fits) if fits else {}
     capacities = capacity_cells(group.rungs, group.capacities)
     rows = [
-        {**_cells(rung, group.rungs, training), **capacities[rung.size], **costs.get(rung.size, {})}
+        {
+            **_cells(rung, group.rungs, training),
+            **fit_columns.get(rung.size, {}),
+            **capacities[rung.size],
+            **costs.get(rung.size, {}),
+        }
         for rung in group.rungs
     ]
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
@@ -79,6 +93,12 @@ def _cost_cells(status: "LadderStatus") -> Mapping[str, Mapping[str, str]]:
     from tpucfg.cli.cost_table import cost_cells
 
     return cost_cells(status)
+
+
+def _fit_cells(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Mapping[str, Mapping[str, str]]:
+    from tpucfg.cli.fit_table import fit_cells
+
+    return fit_cells(rungs, fits)
 
 
 def _cells(rung: Rung, rungs: Sequence[Rung], training: Training) -> Mapping[str, str]:

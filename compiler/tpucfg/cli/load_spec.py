@@ -3,20 +3,24 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.options import SPEC, usage_errors
 from tpucfg.findings import Finding, errors
-from tpucfg.plan import Selection
+from tpucfg.plan import Job, Selection
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
+
+if TYPE_CHECKING:
+    from tpucfg.fit.known_fits import KnownFits
 
 
 def load_compiled(
@@ -55,6 +59,26 @@ def load_project(path: Path) -> Project:
         print_findings(findings, {str(path): hidden_text(document)})
         raise CommandExit(ERRORS)
     return project
+
+
+def load_fits(project: Project, jobs: Iterable[Job], spec: Path) -> "KnownFits | None":
+    """Return what is known of the fits of jobs; None, and no file is read, if the spec names no training step."""
+    with_step = [job for job in jobs if job.settings.trainer.fit]
+    if not with_step:
+        return None
+    # Most specs name no step, and their commands start faster without these modules.
+    from tpucfg.fit.known_fits import read_known_fits
+
+    return read_known_fits(project, with_step, spec.parent)
+
+
+def print_fit_warnings(project: Project, fits: "KnownFits") -> None:
+    """Print a warning about each step that does not fit, or about a file of fits that cannot be read, on stderr."""
+    from tpucfg.fit.known_fits import known_fit_findings
+
+    findings = known_fit_findings(project, fits, level="warning")
+    sources = {project.document.file: project.document.text, str(fits.file.path): fits.file.text}
+    print_findings([finding for finding in findings if finding.level == "warning" and finding.id != "TPU106"], sources)
 
 
 def print_result(path: str | Path, findings: Sequence[Finding], source: str) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import print_result
+from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -29,7 +29,7 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import errors
 from tpucfg.plan import Selection
-from tpucfg.render.pipeline import ConfigFormat, RenderedSpec, render_spec
+from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 if TYPE_CHECKING:
@@ -103,11 +103,19 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
         for path in paths:
             rendered = render_spec(path, catalog, chosen, format_)
             print_result(rendered.path, rendered.findings, rendered.source)
-            specs.append(rendered)
+            if rendered.compiled:
+                _print_fits(path, rendered.compiled)
+            specs.append(rendered._replace(compiled=None))
             advance()
     if any(errors(rendered.findings) for rendered in specs):
         raise CommandExit(ERRORS)
     return specs
+
+
+def _print_fits(path: Path, compiled: CompiledSpec) -> None:
+    """Print the steps that do not fit as warnings: a config of such a rung is valid, and may be meant for later."""
+    if compiled.project and (fits := load_fits(compiled.project, [job for job, _ in compiled.request_bodies], path)):
+        print_fit_warnings(compiled.project, fits)
 
 
 @contextmanager

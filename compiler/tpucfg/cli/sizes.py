@@ -105,6 +105,7 @@ def _figure(value: int | None) -> str:
 
 def _sources(slice_: Slice) -> Iterator[str]:
     yield from slice_.sources
+    yield from slice_.chip_sources
     yield from (zone.source for zone in slice_.zones)
 
 
@@ -118,12 +119,16 @@ def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
         "generation": slice_.generation,
         "chips": slice_.chips,
         "cores": slice_.cores,
+        "devices": slice_.devices,
         "topology": slice_.topology,
         "topologies": list(slice_.topologies),
         "hosts": slice_.hosts,
         "chips_per_host": slice_.chips_per_host,
         "hbm_gib": slice_.hbm_gib,
         "peak_bf16_tflops": slice_.peak_tflops,
+        "peak_8bit_tflops": slice_.peak_8bit_tflops,
+        "hbm_gbps": slice_.hbm_gbps,
+        "ici_gbps": slice_.ici_gbps,
         "machines": [machine.name for machine in (*slice_.machines, *slice_.named_machines)],
         "runtime_version": slice_.runtime_version,
         "targets": list(slice_.targets),

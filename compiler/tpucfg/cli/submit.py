@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.cli.run_command import run_command
 from tpucfg.findings import Finding
@@ -23,6 +23,7 @@ from tpucfg.targets.companions import json_value
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
+    from tpucfg.fit.known_fits import KnownFits
     from tpucfg.results.ladder_status import LadderStatus
     from tpucfg.targets.creations import Creations
 
@@ -34,13 +35,12 @@ def submit(
     target: TargetOption = None,
     run: RunOption = None,
     execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Start the job even if the rung below has not passed the gate.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
-    With `gate:` in the spec, a rung is refused until the one below has passed: see `tpucfg status`.
+    With `gate:` in the spec, a rung is refused until the one below has passed, and with `gate.fit` until its own
+    training step is known to fit: see `tpucfg status`.
 
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
@@ -53,16 +53,19 @@ def submit(
         raise CommandExit(USAGE, message, "add --env and --size")
     refused = () if force else _refused_names(project, [job for job, _ in submissions], catalog, spec)
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
+    fits = load_fits(project, [job for job, _ in submissions], spec)
+    if fits:
+        print_fit_warnings(project, fits.of_jobs(job for job, _ in allowed))
     if execute and allowed:
         job, submission = allowed[0]
-        for line in _terms(job, bodies[job.name], project):
+        for line in _terms(job, bodies[job.name], project, fits):
             print(line, file=sys.stderr)
         _execute(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
-        _print(job, submission, spec, target, _terms(job, bodies[job.name], project))
+        _print(job, submission, spec, target, _terms(job, bodies[job.name], project, fits))
     if refused:
         raise CommandExit(ERRORS)
 
@@ -89,17 +92,21 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
 
 def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, spec: Path) -> Collection[str]:
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
-    gated = [job for job in jobs if job.size != job.environment.sizes[0]]
-    if project.gate is None or not gated:
+    if project.gate is None:
+        return ()
+    # The first rung has none below it, but its own step has to fit.
+    gated = [job for job in jobs if project.gate.fit or job.size != job.environment.sizes[0]]
+    if not gated:
         return ()
     from tpucfg.results.gate import gate_refusals
     from tpucfg.results.ladder_status import ladder_statuses
 
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
     refusals = gate_refusals(project, statuses, gated, spec)
+    refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}
-    print_findings([*findings, *refusals.values()], {str(spec): project.document.text} | sources)
+    print_findings([*findings, *refused], {str(spec): project.document.text} | sources)
     for job in gated:
         if job.name not in refusals:
             _print_outdated(statuses[job.environment.name], job.size)
@@ -114,11 +121,20 @@ def _print_outdated(status: "LadderStatus", size: str) -> None:
         print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
 
 
-def _terms(job: Job, body: RequestBody, project: Project) -> tuple[str, ...]:
-    """Return the lines about what is bought: the capacity, and the most that a run can cost."""
+def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> tuple[str, ...]:
+    """Return the lines about what is bought: the most that a run can cost, the capacity, and the fit if it is known."""
     from tpucfg.results.run_limit import cost_limit_text
 
-    return (f"cost:   {cost_limit_text(job, body, project.prices)}", f"capacity: {_capacity(job)}")
+    cost = f"cost:   {cost_limit_text(job, body, project.prices)}"
+    return (cost, f"capacity: {_capacity(job)}", *_fit_terms(job, fits))
+
+
+def _fit_terms(job: Job, fits: "KnownFits | None") -> Iterator[str]:
+    fit = fits.of_environment(job.environment.name).get(job.size) if fits else None
+    if fit:
+        from tpucfg.fit.known_fits import known_text
+
+        yield f"fit:    {known_text(fit)}"
 
 
 def _capacity(job: Job) -> str:

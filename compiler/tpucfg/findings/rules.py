@@ -73,6 +73,8 @@ _ROWS: Final = (
     # These rules are about services.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting that no job reads", allowable=True),
+    Rule("TPU062", "error", "no training step to compile"),
+    Rule("TPU063", "error", "a slice that the compiler has no topology for"),
     # These rules are about `extra`, which cannot undo what the plan decided.
     Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),
@@ -107,16 +109,33 @@ _ROWS: Final = (
     Rule("TPU097", "error", "a production bucket whose objects are deleted for good", allowable=True),
     Rule("TPU098", "error", "a role that takes over accounts or grants access", allowable=True),
     Rule("TPU099", "error", "a key of a service account", allowable=True),
-    # These rules are about the recorded results of rungs, and the gate between two rungs.
+    # These rules are about the recorded results of rungs.
     Rule("TPU100", "error", "a results file that cannot be read"),
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     # This rule is about a config, too.
     Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
+    # These rules are about what the TPU compiler reports of a rung's training step.
+    Rule("TPU105", "error", "a training step that does not fit"),
+    Rule("TPU106", "warning", "little memory left", allowable=True),
+    Rule("TPU107", "note", "a rung whose fit is not known"),
+    Rule("TPU108", "warning", "a record faster than the TPU can be", allowable=True),
+    Rule("TPU109", "error", "a file of fits that cannot be read"),
+    # These rules are about the gate.
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
+    Rule("TPU111", "error", "a rung that is not known to fit"),
+    # An XLA flag is checked by the compiler itself.
+    Rule("TPU112", "error", "an XLA flag that the compiler does not know"),
     # This rule is about the program's texts, after the values of its placeholders are known.
     Rule("TPU113", "error", "a placeholder without a value"),
+    # These rules are about failures of `tpucfg fit`.
+    Rule("TPU114", "error", "a Python that cannot compile for TPUs"),
+    Rule("TPU115", "error", "a machine that cannot compile for TPUs"),
+    Rule("TPU116", "error", "a step that cannot be loaded"),
+    Rule("TPU117", "error", "a step that fails, or returns something else"),
+    Rule("TPU118", "error", "a compilation that ended early"),
+    Rule("TPU119", "error", "a step that the compiler refuses"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

@@ -80,6 +80,8 @@ class RenderedSpec(NamedTuple):
     """The path `<env>/<size>/config.<format>` and the text of each selected job."""
     all_paths: tuple[str, ...]
     """The config paths of all jobs of the spec, including those that are not selected."""
+    compiled: CompiledSpec | None = None
+    """The compiled spec if it names a training step, whose fit is then shown; hundreds of specs are not kept."""
 
 
 class RenderError(Exception):
@@ -287,6 +289,7 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         project=compiled.project.name,
         configs=configs,
         all_paths=tuple(_all_paths(compiled.project, format_)),
+        compiled=compiled if any(job.settings.trainer.fit for job, _ in compiled.request_bodies) else None,
     )
 
 

@@ -94,17 +94,19 @@ def _metric_drop(metric: Fraction | None, below: Fraction | None, gate: Gate | N
 
 def _shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
     """Yield the shortfalls of a rung, also of the first one, with whose record the second rung is compared."""
+    if not gate.measures:
+        return
     if rung.record is None:
         yield Shortfall(f"nothing is recorded for {rung.size}", ("gate",), rung.size)
         return
-    yield from _scaling_shortfalls(rung, below, gate)
+    if gate.min_scaling_efficiency is not None:
+        yield from _scaling_shortfalls(rung, below, exact_decimal(gate.min_scaling_efficiency))
     if gate.metric:
         yield from _metric_shortfalls(rung, below, gate, gate.metric)
 
 
-def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
+def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, required: Fraction) -> Iterator[Shortfall]:
     path = ("gate", "min_scaling_efficiency")
-    required = exact_decimal(gate.min_scaling_efficiency)
     if rung.throughput is None:
         yield Shortfall(f"{THROUGHPUT} is not recorded for {rung.size}", path, rung.size)
     elif below and below.throughput is None:

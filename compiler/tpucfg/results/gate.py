@@ -1,7 +1,7 @@
 """The gate between rungs: it decides if a rung may be started, and suggests commands for a rung that has not passed."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -20,18 +20,25 @@ _MAX_RUN_DIGITS: Final = 9
 
 
 def may_run(status: LadderStatus, size: str) -> bool:
-    """Return True if the rung below has passed; always for the first rung, and without a gate."""
+    """Return True if the gate lets a rung start: the rung below has passed, and its own step is known to fit."""
+    return has_passed_below(status, size) and size not in status.fit_problems
+
+
+def has_passed_below(status: LadderStatus, size: str) -> bool:
+    """Return True if the rung below has passed; always for the first rung, and if the gate compares no measurement."""
     below = status.below(size)
+    if below is None or not status.is_measured:
+        return True
     # A line that is not a record could have been the last one of the rung below, so findings keep the gate closed.
-    return below is None or status.gate is None or (below.passed and not status.results.findings)
+    return below.passed and not status.results.findings
 
 
 def gate_refusals(
     project: Project, statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], spec: Path
-) -> Mapping[str, Finding]:
+) -> Mapping[str, tuple[Finding, ...]]:
     """Return the findings about jobs that may not be started yet, by job name; other jobs are absent."""
-    refusals = {job.name: _refusal(project, statuses[job.environment.name], job.size, spec) for job in jobs}
-    return {name: finding for name, finding in refusals.items() if finding}
+    refusals = {job.name: tuple(_refusals(project, statuses[job.environment.name], job.size, spec)) for job in jobs}
+    return {name: findings for name, findings in refusals.items() if findings}
 
 
 def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tuple[str, str], ...]:
@@ -51,6 +58,12 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tupl
     )
 
 
+def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[tuple[str, str], ...]:
+    """Return the steps after which `gate.fit` lets a rung start: sentences, each with its command."""
+    problem = status.fit_problems.get(size)
+    return ((problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
+
+
 def next_run(status: LadderStatus, size: str) -> str:
     """Return a run id that no record of the rung has, for another run of it."""
     # With the id of a finished run, the trainer would find its checkpoints and resume at the last step.
@@ -66,10 +79,23 @@ def command_line(name: str, environment: str, size: str, spec: Path, *more: str)
     return shlex.join(["tpucfg", name, *spec_option, "--env", environment, "--size", size, *more])
 
 
-def _refusal(project: Project, status: LadderStatus, size: str, spec: Path) -> Finding | None:
+def _refusals(project: Project, status: LadderStatus, size: str, spec: Path) -> Iterator[Finding]:
+    """Yield the findings about the rung below, and about the fit of the rung itself."""
     below = status.below(size)
-    if below is None or may_run(status, size):
-        return None
+    if below and not has_passed_below(status, size):
+        yield _not_passed(project, status, size, below, spec)
+    if problem := status.fit_problems.get(size):
+        fix = ", ".join(": ".join(step) for step in fit_remedy(status, size, spec))
+        yield Finding.of(
+            "TPU111",
+            f"{size} may not be started in {status.environment.name}: {problem.reason}",
+            project.document.value_location(("gate", "fit")),
+            help=f"{fix}; or start it anyway with --force",
+        )
+
+
+def _not_passed(project: Project, status: LadderStatus, size: str, below: RungEvaluation, spec: Path) -> Finding:
+    """Return the finding about a rung whose predecessor has not passed."""
     if below.shortfalls:
         reason = "; ".join(shortfall.reason for shortfall in below.shortfalls)
         path = below.shortfalls[0].path

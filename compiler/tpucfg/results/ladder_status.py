@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.plan import Rung, Selection, ladder, plan
@@ -14,6 +15,12 @@ from tpucfg.results.record_file import latest_records, read_records
 from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Gate, Project
 from tpucfg.spec.settings import CapacityKind
+
+# Imported by the function that reads fits: most specs name no training step.
+if TYPE_CHECKING:
+    from tpucfg.fit.fit_gate import FitProblem
+    from tpucfg.fit.known_fits import KnownFits
+    from tpucfg.fit.rung_fit import RungFit
 
 
 class LadderStatus(NamedTuple):
@@ -33,6 +40,10 @@ class LadderStatus(NamedTuple):
     """The gate of the evaluations."""
     jobs: Mapping[str, str]
     """The current job's hash, by size, for each rung whose record has one."""
+    fits: "KnownFits | None" = None
+    """The fits of the rungs; None if the spec names no training step for any of them."""
+    fit_problems: "Mapping[str, FitProblem]" = MappingProxyType({})
+    """The reason why `gate.fit` lets a rung not start, by size; empty for a gate without it."""
 
     @property
     def outdated(self) -> tuple[str, ...]:
@@ -42,9 +53,18 @@ class LadderStatus(NamedTuple):
         )
         return tuple(size for size, job in recorded if job != self.jobs.get(size))
 
+    @property
+    def is_measured(self) -> bool:
+        """True if the gate compares measurements of the rungs."""
+        return self.gate is not None and self.gate.measures
+
     def evaluation(self, size: str) -> RungEvaluation:
         """Return the evaluation of one rung."""
         return next(rung for rung in self.evaluations if rung.size == size)
+
+    def fit(self, size: str) -> "RungFit | None":
+        """Return the fit of one rung; None if the spec names no training step for it."""
+        return self.fits.of_environment(self.environment.name).get(size) if self.fits else None
 
     def rung(self, size: str) -> Rung:
         """Return one rung with its figures."""
@@ -67,6 +87,7 @@ def ladder_status(project: Project, catalog: Catalog, environment: Environment, 
     rungs = ladder(project, catalog, environment.sizes)
     records = latest_records(results, project.name)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
+    fits = _known_fits(project, catalog, environment, folder)
     capacities = tuple(project.settings[environment.name, rung.size].capacity.kind for rung in rungs)
     return LadderStatus(
         environment=environment,
@@ -77,6 +98,8 @@ def ladder_status(project: Project, catalog: Catalog, environment: Environment, 
         capacities=capacities,
         gate=project.gate,
         jobs=_current_jobs(project, catalog, environment, records),
+        fits=fits,
+        fit_problems=_fit_problems(project.gate, fits, environment),
     )
 
 
@@ -96,3 +119,23 @@ def _current_jobs(
     sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
     return {job.size: job_hash(job, build_request_body(job)) for job in jobs}
+
+
+def _known_fits(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> "KnownFits | None":
+    """Return the fits of a ladder, from the results next to a spec in that folder."""
+    sizes = tuple(size for size in environment.sizes if project.settings[environment.name, size].trainer.fit)
+    if not sizes:
+        return None
+    from tpucfg.fit.known_fits import read_known_fits
+
+    jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs
+    return read_known_fits(project, jobs, folder)
+
+
+def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Environment) -> "Mapping[str, FitProblem]":
+    """Return the reasons why `gate.fit` lets rungs not start, by size; none for a gate without it."""
+    if gate is None or not gate.fit or fits is None:
+        return {}
+    from tpucfg.fit.fit_gate import fit_problems
+
+    return fit_problems(fits, environment.name, environment.sizes)

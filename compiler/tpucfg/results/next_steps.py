@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.number_format import floor_percent, format_metric
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.results.gate import command_line, may_run, remedy
+from tpucfg.results.gate import command_line, fit_remedy, has_passed_below, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.record import THROUGHPUT, exact_decimal
 from tpucfg.spec.project import Gate
@@ -33,12 +33,18 @@ class NextStep(NamedTuple):
 
 def gate_text(gate: Gate) -> str:
     """Return the gate's requirements in words."""
-    scaling = f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
-    if not gate.metric:
-        return scaling
-    max_drop = format_metric(exact_decimal(gate.max_drop or 0))
-    direction = "below" if gate.goal == "max" else "above"
-    return f"{scaling}, and {gate.metric} at most {max_drop} {direction} that of the previous rung"
+    return ", and ".join(_requirements(gate))
+
+
+def _requirements(gate: Gate) -> Iterator[str]:
+    if gate.min_scaling_efficiency is not None:
+        yield f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
+    if gate.metric:
+        max_drop = format_metric(exact_decimal(gate.max_drop or 0))
+        direction = "below" if gate.goal == "max" else "above"
+        yield f"{gate.metric} at most {max_drop} {direction} that of the previous rung"
+    if gate.fit:
+        yield "a training step that is known to fit"
 
 
 def outdated_notes(status: LadderStatus) -> Iterator[str]:
@@ -51,7 +57,7 @@ def outdated_notes(status: LadderStatus) -> Iterator[str]:
 def outdated_below_note(status: LadderStatus, size: str) -> Iterator[str]:
     """Yield a note if the rung below, on which the gate depends, was recorded with an outdated config."""
     below = status.below(size)
-    if status.gate and below and below.size in status.outdated:
+    if status.is_measured and below and below.size in status.outdated:
         subject = f"{below.size}, which {size} is compared with"
         yield f"{subject}, was recorded with a different config than the spec now produces"
 
@@ -87,20 +93,21 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
             reasons = "; ".join(shortfall.reason for shortfall in rung.shortfalls)
             yield NextStep(f"{rung.size} has not passed: {reasons}")
     unmeasured = [rung for rung in status.evaluations if rung.record is None]
-    startable = [rung.size for rung in unmeasured if may_run(status, rung.size)]
-    if startable:
-        yield NextStep("next", command_line("submit", environment, startable[0], spec))
-        yield NextStep("then", command_line("record", environment, startable[0], spec, "--from", "LOG"))
+    reached = [rung.size for rung in unmeasured if has_passed_below(status, rung.size)]
+    if reached:
+        yield from (NextStep(*step) for step in fit_remedy(status, reached[0], spec))
+        yield NextStep("next", command_line("submit", environment, reached[0], spec))
+        yield NextStep("then", command_line("record", environment, reached[0], spec, "--from", "LOG"))
     elif unmeasured and (blocking := status.below(unmeasured[0].size)):
         yield from _remedy_steps(status, blocking, spec)
     # Every rung is recorded: the lowest one that has not passed is to be run again.
-    elif failed := next((rung for rung in status.evaluations if status.gate and not rung.passed), None):
+    elif failed := next((rung for rung in status.evaluations if not rung.passed), None):
         yield from _remedy_steps(status, failed, spec)
-    elif status.gate:
+    elif status.is_measured:
         yield NextStep("every rung has passed")
     else:
         yield NextStep("every rung is recorded")
 
 
 def _remedy_steps(status: LadderStatus, rung: RungEvaluation, spec: Path) -> Iterator[NextStep]:
-    return (NextStep(*step) for step in remedy(status, rung, spec))
+    return (NextStep(*step) for step in (*fit_remedy(status, rung.size, spec), *remedy(status, rung, spec)))

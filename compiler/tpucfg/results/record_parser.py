@@ -4,14 +4,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.results.record import SCHEMA, THROUGHPUT, Record, record_payload
 from tpucfg.schemas import Problem, RuleIds
-from tpucfg.text_format import format_value, quote_key
+from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
 from tpucfg.yamldoc.reader import read_text
 
 MAX_LINE_LENGTH: Final = 8 << 10
@@ -35,29 +34,6 @@ class ExampleRecord(NamedTuple):
         return json.dumps({"metrics": {THROUGHPUT: 1234.5}, "name": self.name, "size": self.size})
 
 
-class AmbiguousJsonError(ValueError):
-    """JSON that parsers disagree about: duplicate keys, NaN, numbers beyond floats, unbounded nesting."""
-
-
-def parse_strict_json(text: str) -> Any:
-    """Parse JSON, with every number as a float.
-
-    Raises:
-        AmbiguousJsonError: A number is not finite, a key occurs twice, or the nesting is too deep.
-        json.JSONDecodeError: The text is not JSON.
-    """
-    try:
-        return json.loads(
-            text,
-            parse_int=_finite_float,
-            parse_float=_finite_float,
-            parse_constant=_finite_float,
-            object_pairs_hook=_object_with_unique_keys,
-        )
-    except RecursionError:
-        raise AmbiguousJsonError("the JSON is nested too deeply for a record") from None
-
-
 def parse_record(
     line: str, location: Location, example: ExampleRecord, *, is_last: bool = False
 ) -> Record | tuple[Finding, ...]:
@@ -74,7 +50,7 @@ def parse_record(
         message = f"the line has {len(line):,} characters; a record has at most {MAX_LINE_LENGTH:,}"
         return (_invalid_line("", location, message, example),)
     try:
-        data = parse_strict_json(line)
+        data = parse_strict_json(line, parse_int=finite_float)
     except json.JSONDecodeError as error:
         column = min(error.pos, len(line) - 1) + 1
         message = _json_error_text(line, error, is_last=is_last)
@@ -90,23 +66,6 @@ def parse_record(
 def record_problems(record: Record) -> Sequence[Problem]:
     """Return the mismatches of a record with its schema."""
     return schemas.schema_problems(SCHEMA, record_payload(record), RECORD_IDS)
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if not isfinite(value):
-        raise AmbiguousJsonError(f"{format_value(text, quoted=False)} is not a finite number")
-    return value
-
-
-def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # json keeps the last of two equal keys, and other parsers the first.
-    members: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in members:
-            raise AmbiguousJsonError(f"the key {quote_key(key)} occurs twice")
-        members[key] = value
-    return members
 
 
 def _json_error_text(line: str, error: json.JSONDecodeError, *, is_last: bool) -> str:

@@ -203,6 +203,18 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         yield Finding.of("TPU005", message, document.key_location(path), help=hint)
 
 
+def _check_fit_gate(document: Document) -> Iterator[Finding]:
+    """Yield an error if `gate.fit` asks for the fit of a job whose spec names no step to compile."""
+    if not document.data.get("gate", {}).get("fit"):
+        return
+    for name, size in _jobs(document):
+        if merge_layers(document.data, name, size).value["trainer"].get("fit") is None:
+            message = f"gate.fit needs trainer.fit, which names the step to compile: {size} of {name} has none"
+            hint = f'set trainer.fit.step to "trainer.fit:abstract_step", or {deletion_help(document, ("gate", "fit"))}'
+            yield Finding.of("TPU005", message, document.key_location(("gate", "fit")), help=hint)
+            return
+
+
 def _removals(document: Document, environment: str, size: str, key: str) -> Iterator[KeyPath]:
     """Yield the paths of the layers in which a key of the trainer is null."""
     for layer in layer_paths(environment, size):
@@ -223,5 +235,6 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_args_of_sizes: frozenset(("overrides",)),
     _check_effects: frozenset(("environments", "sizes", "overrides", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
+    _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "gate")),
 }
 """The rules, each with the sections that it compares."""

@@ -116,12 +116,19 @@ class Environment(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """The conditions for starting the next rung."""
+    """The conditions for starting a rung."""
 
-    min_scaling_efficiency: float
+    min_scaling_efficiency: float | None
     metric: str | None
     goal: str | None
     max_drop: float | None
+    fit: bool = False
+    """True if the rung's own training step has to be known to fit."""
+
+    @property
+    def measures(self) -> bool:
+        """True if the rung below has to be recorded, with the throughput or the metric that the gate compares."""
+        return self.min_scaling_efficiency is not None or self.metric is not None
 
 
 class Project(NamedTuple):
@@ -177,7 +184,13 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
 def _gate(value: Mapping[str, Any] | None) -> Gate | None:
     if not value:
         return None
-    return Gate(value["min_scaling_efficiency"], value.get("metric"), value.get("goal"), value.get("max_drop"))
+    return Gate(
+        value.get("min_scaling_efficiency"),
+        value.get("metric"),
+        value.get("goal"),
+        value.get("max_drop"),
+        value.get("fit", False),
+    )
 
 
 def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:

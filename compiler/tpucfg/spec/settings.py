@@ -69,7 +69,17 @@ class Duration(NamedTuple):
         return cls(int(text[:-1]) * _SECONDS[text[-1]], text)
 
 
+DEFAULT_PYTHON: Final = "python3"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class FitStep(NamedTuple):
+    """The training step that the TPU compiler can compile without a TPU."""
+
+    step: str
+    """The function that returns the step and its abstract arguments: `<module>:<function>`."""
+    python: str
+    """The Python with the trainer's packages: a path relative to the spec's folder, or a name on the PATH."""
 
 
 class Trainer(NamedTuple):
@@ -90,6 +100,8 @@ class Trainer(NamedTuple):
     restarts: int | None
     """Restarts of the program after a failure; None leaves the service's own rule."""
     max_run_duration: Duration | None
+    fit: FitStep | None
+    """None if the spec names no step to compile."""
 
 
 class Settings(NamedTuple):
@@ -157,7 +169,12 @@ def _trainer(document: Document, layers: Layered) -> Trainer:
         xla_flags={generation: tuple(flags) for generation, flags in _items(value, "xla_flags")},
         restarts=value.get("restarts"),
         max_run_duration=Duration.read(duration) if duration else None,
+        fit=_fit_step(value.get("fit")),
     )
+
+
+def _fit_step(value: Mapping[str, Any] | None) -> FitStep | None:
+    return FitStep(value["step"], value.get("python") or DEFAULT_PYTHON) if value else None
 
 
 def _items(value: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:

@@ -1,10 +1,9 @@
-"""MNIST, read from `data_dir` in one of its published formats, and the order of its examples."""
+"""MNIST, read from `data_dir` in one of its published formats."""
 
 from __future__ import annotations
 
 import gzip
 import io
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,6 @@ IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-u
 """The four files as originally published, in the order of the arrays; each of them may end in `.gz`."""
 
 _GZIP = b"\x1f\x8b"
-_SEED = 7
 
 
 class Examples(NamedTuple):
@@ -64,22 +62,3 @@ def _examples(folder: str, images: NDArray[Any], labels: NDArray[Any]) -> Exampl
     if not len(labels) or images.shape != (len(labels), SIDE, SIDE) or labels.max() >= CLASSES:
         raise SystemExit(f"the files in {folder} contain no digits: images {images.shape}, labels {labels.shape}")
     return Examples(images.astype(np.uint8), labels.astype(np.int32))
-
-
-def rows(first: int, count: int, size: int) -> NDArray[np.int64]:
-    """Return the indices of the examples at `count` positions from `first` on: a different permutation in each epoch.
-
-    The order depends only on the position. All hosts therefore agree without communication, an interrupted run resumes
-    with the next example, and two rungs see equal examples with any batch sizes.
-    """
-    parts = []
-    while count:
-        epoch, position = divmod(first, size)
-        parts.append(_order(epoch, size)[position : position + count])
-        first, count = first + len(parts[-1]), count - len(parts[-1])
-    return np.concatenate(parts)
-
-
-@lru_cache(maxsize=2)
-def _order(epoch: int, size: int) -> NDArray[np.int64]:
-    return np.random.default_rng([_SEED, epoch]).permutation(size)

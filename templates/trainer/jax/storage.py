@@ -1,63 +1,42 @@
 """Files in a folder or in a bucket: a path, or a URL like `gs://bucket/path`."""
 
-from functools import cache
+import os
 from pathlib import Path
 
-from google.cloud.storage import Blob, Bucket, Client
+from etils import epath
 
-_SCHEME = "gs://"
-
-
-@cache
-def _client() -> Client:
-    return Client()
-
-
-def _object(path: str) -> tuple[Bucket, str]:
-    """Return the bucket and the object's name."""
-    bucket, _, name = path[len(_SCHEME) :].partition("/")
-    return _client().bucket(bucket), name
-
-
-def _blob(path: str) -> Blob:
-    bucket, name = _object(path)
-    return bucket.blob(name)
+# Otherwise, gcsfs first asks for properties of the bucket, which the job's account may not read: it has
+# roles/storage.objectUser, https://cloud.google.com/storage/docs/access-control/iam-roles.
+os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
 
 def names(folder: str) -> list[str]:
-    """Return the names of the files in the folder; an empty list if it does not exist."""
-    if folder.startswith(_SCHEME):
-        bucket, name = _object(folder)
-        blobs = bucket.list_blobs(prefix=f"{name}/", delimiter="/")
-        return [blob.name.rpartition("/")[2] for blob in blobs]
-    return [path.name for path in Path(folder).glob("*") if path.is_file()]
+    """Return the names in the folder; an empty list if it does not exist."""
+    try:
+        return [path.name for path in epath.Path(folder).iterdir()]
+    except FileNotFoundError:
+        return []
 
 
 def read(path: str) -> bytes:
     """Return the content of a file."""
-    if path.startswith(_SCHEME):
-        return bytes(_blob(path).download_as_bytes())
-    return Path(path).read_bytes()
+    return bytes(epath.Path(path).read_bytes())
 
 
 def write(path: str, data: bytes) -> None:
-    """Write the file atomically: readers see the old or the new content."""
-    if path.startswith(_SCHEME):  # an object appears only when it is complete
-        _blob(path).upload_from_string(data, content_type="application/octet-stream")
-        return
-    file = Path(path)
+    """Write a file, and the folder that it is in."""
+    file = epath.Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_bytes(data)
-    partial.replace(file)
+    file.write_bytes(data)
 
 
 def remove(path: str) -> None:
-    """Remove the file."""
-    if path.startswith(_SCHEME):
-        _blob(path).delete()
+    """Remove a file, or a folder with all its files."""
+    target = epath.Path(path)
+    if target.is_dir():
+        target.rmtree()
     else:
-        Path(path).unlink()
+        target.unlink()
 
 
 def upload(local: Path, folder: str) -> None:

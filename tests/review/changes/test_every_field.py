@@ -10,7 +10,7 @@ from spec_factory import WITHOUT, spec
 from tpucfg.findings import errors
 from tpucfg.plan import Job
 from tpucfg.spec.project import Environment, Gate, Override, Project, StepSetting, Training
-from tpucfg.spec.settings import Capacity, Settings, Trainer
+from tpucfg.spec.settings import Capacity, FitStep, Settings, Trainer
 
 _ENVIRONMENT: Final = {"project": "my-project-dev", "region": "us-central1"}
 _GATE: Final = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
@@ -84,6 +84,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Trainer, "xla_flags"): (_BASE, spec(trainer__xla_flags={"v2": ["--xla_a=true"]})),
     (Trainer, "restarts"): (_GKE, {**_GKE, "trainer": {**_GKE["trainer"], "restarts": 3}}),
     (Trainer, "max_run_duration"): (_BASE, spec(trainer__max_run_duration="12h")),
+    (Trainer, "fit"): (_BASE, spec(trainer__fit={"step": "trainer.fit:abstract_step"})),
     (Settings, "capacity"): (_GKE, {**_GKE, "capacity": "spot"}),
     (Settings, "targets"): (_GKE, {**_GKE, "targets": {"gke": {"priority": "high"}}}),
     (Capacity, "kind"): (_GKE, {**_GKE, "capacity": "spot"}),
@@ -123,6 +124,12 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Gate, "metric"): (_gate(), _gate(metric="loss")),
     (Gate, "goal"): (_gate(), _gate(goal="min")),
     (Gate, "max_drop"): (_gate(), _gate(max_drop=0.5)),
+    (Gate, "fit"): (_gate(), _gate(fit=True)),
+    (FitStep, "step"): (spec(trainer__fit={"step": "a.fit:step"}), spec(trainer__fit={"step": "a.fit:other"})),
+    (FitStep, "python"): (
+        spec(trainer__fit={"step": "a.fit:step"}),
+        spec(trainer__fit={"step": "a.fit:step", "python": ".venv/bin/python"}),
+    ),
 }
 """A change of each field, as two specs."""
 EXEMPT: Final[Mapping[tuple[type[Any], str], str]] = {
@@ -163,7 +170,7 @@ _JOB: Final[Mapping[str, str]] = {
 
 def test_every_field_is_listed() -> None:
     """A new field of the spec needs a case here, and with it a sentence of the review."""
-    kinds = (Project, Environment, Settings, Capacity, Trainer, Training, StepSetting, Override, Gate)
+    kinds = (Project, Environment, Settings, Capacity, Trainer, FitStep, Training, StepSetting, Override, Gate)
     fields = {(kind, name) for kind in kinds for name in kind._fields}
     assert fields == {*CHANGES, *EXEMPT}
     assert {*Job._fields} == {*_JOB}

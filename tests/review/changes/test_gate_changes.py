@@ -42,6 +42,30 @@ def test_allowed_error_is_reported_as_an_error() -> None:
             "gate added",
         ),
         (
+            {"gate": {"fit": True}},
+            {},
+            "gate removed: rungs no longer need a passing result, nor a step that is known to fit",
+            "gate removed",
+        ),
+        (
+            {},
+            {"gate": {"fit": True}},
+            "gate added: rungs now need a step that is known to fit",
+            "gate added",
+        ),
+        (
+            {"gate": {"min_scaling_efficiency": 0.8, "fit": True}},
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            "gate.fit changed from true to false: a rung may run whose step does not fit, or was never compiled",
+            "gate changed",
+        ),
+        (
+            {"gate": {"min_scaling_efficiency": 0.8}},
+            {"gate": {"min_scaling_efficiency": 0.8, "fit": True}},
+            "gate.fit changed from false to true: the gate is stricter, as rungs now need a step that is known to fit",
+            "gate changed",
+        ),
+        (
             {"prices": {"v2-8": 4.5}},
             {"prices": {"v2-8": 5, "v2-32": 24}},
             "prices changed: v2-8 4.5 → 5, v2-32 – → 24",
@@ -63,6 +87,14 @@ def test_gate_and_prices_are_reported(
 
     assert located.plain == statement
     assert located.statement.headline == headline
+
+
+@pytest.mark.parametrize(("before", "after", "risk"), [(True, False, Risk.CAUTION), (False, True, Risk.NONE)])
+def test_a_gate_that_no_longer_asks_for_a_fit_is_a_caution(before: bool, after: bool, risk: Risk) -> None:
+    """A rung could then be started whose step was shown not to fit."""
+    before_and_after = ({"gate": {"min_scaling_efficiency": 0.8, "fit": fit}} for fit in (before, after))
+    (located,) = impact(*(spec(**gate) for gate in before_and_after)).statements
+    assert located.statement.risk is risk
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
 
 
+_FOUND_IN_RESULTS: Final = frozenset(("TPU106", "TPU108"))
+"""Findings about compiled steps and records, which depend on files that a commit of the spec need not have."""
+
+
 def unused_settings(project: Project) -> Iterator[Finding]:
     """Yield a warning for each setting that no job reads.
 
@@ -80,7 +84,8 @@ def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
 
 def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
     """Yield a warning for each id that the spec allows and that did not occur."""
+    known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS}
     for id_ in project.allow:
-        if id_ not in occurred and id_ not in _FOUND_BY_INFRA:
+        if id_ not in known:
             location = project.document.key_location(("allow", id_))
             yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")

@@ -14,6 +14,8 @@ from tpucfg.text_format import listed
 _LOWER_IS_STRICTER: Final = {"min_scaling_efficiency": False, "max_drop": True}
 """The thresholds of a gate, which can become stricter or less strict."""
 _STRICTER: Final = ": the gate is stricter"
+_KNOWN_TO_FIT: Final = "a step that is known to fit"
+_NO_FIT: Final = ": a rung may run whose step does not fit, or was never compiled"
 _UNSET: Final = "none"
 _NO_PRICE: Final = "–"
 _CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
@@ -73,26 +75,42 @@ def gate_statements(before: Project, after: Project) -> Iterator[Statement]:
     if before.gate and after.gate:
         yield from _gate_changed(before.gate, after.gate)
     elif before.gate:
-        text = "{} removed: rungs no longer need a passing result"
+        fit = f", nor {_KNOWN_TO_FIT}" if before.gate.fit else ""
+        text = f"{{}} removed: rungs no longer need a passing result{fit}"
         yield Statement(text, ("gate",), Risk.CAUTION, "gate removed")
     elif after.gate:
-        conditions = [f"{key} {value}" for key, value in after.gate._asdict().items() if value is not None]
-        template = "{} added: rungs now need a passing result ({})"
-        yield Statement(template, ("gate", listed(conditions)), headline="gate added")
+        yield _gate_added(after.gate)
     yield from _prices_changed(before.prices, after.prices)
+
+
+def _gate_added(gate: Gate) -> Statement:
+    thresholds = gate._replace(fit=False)._asdict()
+    conditions = [f"{key} {value}" for key, value in thresholds.items() if value is not None and value is not False]
+    needed = ["a passing result ({})"] * bool(conditions) + [_KNOWN_TO_FIT] * gate.fit
+    template = f"{{}} added: rungs now need {' and '.join(needed)}"
+    values = ("gate", *([listed(conditions)] if conditions else []))
+    return Statement(template, values, headline="gate added")
 
 
 def _gate_changed(before: Gate, after: Gate) -> Iterator[Statement]:
     for key, old, new in zip(Gate._fields, before, after, strict=True):
         if old == new:
             continue
-        values = (f"gate.{key}", *(_UNSET if value is None else str(value) for value in (old, new)))
+        values = (f"gate.{key}", *(_value(value) for value in (old, new)))
         strictness = _strictness(key, old, new)
-        risk = Risk.NONE if strictness == _STRICTER else Risk.CAUTION
+        risk = Risk.NONE if strictness.startswith(_STRICTER) else Risk.CAUTION
         yield Statement(f"{{}} changed from {{}} to {{}}{strictness}", values, risk, "gate changed")
 
 
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _UNSET if value is None else str(value)
+
+
 def _strictness(key: str, old: object, new: object) -> str:
+    if key == "fit":
+        return f"{_STRICTER}, as rungs now need {_KNOWN_TO_FIT}" if new else _NO_FIT
     if key not in _LOWER_IS_STRICTER or not isinstance(old, float | int) or not isinstance(new, float | int):
         return ""
     return _STRICTER if (new < old) == _LOWER_IS_STRICTER[key] else ": the gate is less strict"

@@ -5,12 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.plan import Job
 from tpucfg.spec.layers import LAYERED
-from tpucfg.spec.settings import Capacity, Secret
+from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, Secret
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
 READ_ONLY: Final = "read-only"
 """The text of a disk that the program cannot change."""
+FIT_STEP: Final = "step to compile"
+"""The subject of the function that `tpucfg fit` compiles."""
 
 
 class JobSetting(NamedTuple):
@@ -82,6 +84,13 @@ def _limits(job: Job) -> Iterator[JobSetting]:
         yield JobSetting("maximum run duration", "", job.max_run_duration.text, ("trainer", "max_run_duration"))
 
 
+def _fit_step(job: Job) -> Iterator[JobSetting]:
+    if fit := job.settings.trainer.fit:
+        yield JobSetting(FIT_STEP, "", fit.step, ("trainer", "fit", "step"))
+        if fit.python != DEFAULT_PYTHON:
+            yield JobSetting("Python of the compiled step", "", fit.python, ("trainer", "fit", "python"))
+
+
 def _options(job: Job) -> Iterator[JobSetting]:
     """Yield the target's own settings that `_OPTIONS` names; each item of a list is a setting of its own."""
     for key, value in job.options.items():
@@ -105,7 +114,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_READERS: Final = (_capacity, _secrets, _mounts, _xla_flags, _limits, _options)
+_READERS: Final = (_capacity, _secrets, _mounts, _xla_flags, _limits, _fit_step, _options)
 _OPTIONS: Final[Mapping[str, str]] = {
     "queue": "queue",
     "priority": "priority class",

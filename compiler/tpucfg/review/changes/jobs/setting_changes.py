@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tpucfg.number_format import format_factor
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext, Verdict, reference_verdict
-from tpucfg.review.changes.jobs.job_settings import READ_ONLY, JobSetting, job_settings, layer_of
+from tpucfg.review.changes.jobs.job_settings import FIT_STEP, READ_ONLY, JobSetting, job_settings, layer_of
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.settings import Duration
 
@@ -105,6 +105,14 @@ def _judge_duration(pair: _Pair) -> Verdict:
     return Verdict(Risk.CAUTION, f"a run that hangs ends later, and can cost {format_factor(factor)} as much")
 
 
+def _judge_fit_step(pair: _Pair) -> Verdict:
+    if pair.after is None:
+        return Verdict(Risk.CAUTION, "no compilation shows any more that the job fits")
+    if pair.before is None:
+        return Verdict()
+    return Verdict(Risk.CAUTION, "another function decides what is known to fit")
+
+
 def _judge_addresses(pair: _Pair) -> Verdict:
     # They are on unless the spec turns them off.
     is_opened = pair.before == "false" and pair.after != "false"
@@ -142,6 +150,8 @@ _JUDGES: Final[Mapping[str, _Judge]] = {
     "XLA flag": lambda _: Verdict(),
     "restarts": _judge_restarts,
     "maximum run duration": _judge_duration,
+    FIT_STEP: _judge_fit_step,
+    "Python of the compiled step": lambda _: Verdict(),
     "queue": _judge_queue,
     "priority class": _caution("it decides which pods wait, and which are evicted for others"),
     "compute class": _caution("the class decides the machines' capacity, and with it their price"),

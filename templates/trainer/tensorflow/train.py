@@ -7,7 +7,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Sequence
 
-from trainer import checkpoint, data
+from trainer import checkpoint, data, order
 from trainer.notice import STOPPED
 from trainer.replicas import Replicas
 
@@ -57,7 +57,7 @@ def _steps(flags: Flags, replicas: Replicas, span: range, steps: int, examples: 
     for step in span:
         if replicas.must_stop(step):
             _stop(flags, replicas, step)
-        indices = data.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
+        indices = order.rows(step * flags.batch_size, flags.batch_size, len(examples.labels))
         replicas.step(examples, indices, rate(flags, step, steps))
 
 

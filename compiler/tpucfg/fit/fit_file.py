@@ -1,0 +1,111 @@
+"""The file `results/fit.json`: read under bounds, because anyone can write a committed file, and written atomically."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tpucfg import schemas
+from tpucfg.findings import Finding, Location
+from tpucfg.fit.result import SCHEMA, FitKey, FitResult, parse_result, result_payload
+from tpucfg.fs import open_regular_file
+from tpucfg.render.atomic_write import output_lock, staging_path, write_new_file
+from tpucfg.schemas import RuleIds
+from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
+from tpucfg.yamldoc.reader import read_text
+
+NAME: Final = "fit.json"
+"""The file's name, in the folder of results next to the spec."""
+MAX_FILE_BYTES: Final = 8 << 20
+"""About two thousand results."""
+_MAX_FINDINGS: Final = 5
+"""A file with more mistakes was probably not written by `tpucfg fit`."""
+_IDS: Final = RuleIds("TPU109", "TPU109", "TPU109", "TPU109", "TPU109", "key", "the file")
+_HELP: Final = "delete the file, and compile again: tpucfg fit"
+
+
+class FitFile(NamedTuple):
+    """The results of one file, and the findings about it."""
+
+    path: Path
+    results: Mapping[FitKey, FitResult]
+    findings: tuple[Finding, ...] = ()
+    """Errors in the file, of which no result then counts."""
+    text: str = ""
+    """The file's text, which findings quote."""
+    is_trusted: bool = False
+    """True if a job of this run made the results; a committed file may have been written by hand."""
+
+
+def fit_path(folder: Path) -> Path:
+    """Return the path of the results for the specs in a folder."""
+    return folder / "results" / NAME
+
+
+def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
+    """Read a file of results; no file means no results."""
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return FitFile(path, {}, is_trusted=is_trusted)
+    except OSError as error:
+        return _unreadable(path, "", Location(str(path)), error.strerror or str(error))
+    if len(content) > MAX_FILE_BYTES:
+        return _unreadable(path, "", Location(str(path)), f"the file is larger than {MAX_FILE_BYTES:,} bytes")
+    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted)
+
+
+def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False) -> FitFile:
+    """Parse the text of a file of results. A file with any mistake has no results."""
+    try:
+        data = parse_strict_json(text, small_integer)
+    except json.JSONDecodeError as error:
+        location = Location(str(path), error.lineno, error.colno, error.lineno, error.colno + 1)
+        return _unreadable(path, text, location, f"it is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+    except AmbiguousJsonError as error:
+        return _unreadable(path, text, Location(str(path)), str(error))
+    if not schemas.is_valid(SCHEMA, data):
+        document = read_text(text, str(path))
+        findings = islice(schemas.schema_findings(SCHEMA, document, _IDS), _MAX_FINDINGS)
+        return FitFile(path, {}, tuple(finding._replace(help=finding.help or _HELP) for finding in findings), text)
+    results = {result.key: result for result in map(parse_result, data["results"])}
+    if len(results) < len(data["results"]):
+        return _unreadable(path, text, Location(str(path)), "a rung has two results")
+    return FitFile(path, results, (), text, is_trusted)
+
+
+def fit_file_text(results: Iterable[FitResult]) -> str:
+    """Return the text of a file with these results; equal results have equal texts."""
+    payload: dict[str, Any] = {
+        "version": 1,
+        "results": [result_payload(result) for result in sorted(results, key=lambda result: result.key)],
+    }
+    return json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
+    """Replace the file by one with these results, atomically; return False if it is unchanged.
+
+    Raises:
+        OSError: The file cannot be written; its content is unchanged.
+    """
+    text = fit_file_text(results)
+    with suppress(OSError):
+        if not path.is_symlink() and path.read_bytes() == text.encode():
+            return False
+    staged = Path(staging_path(str(path)))
+    with output_lock(path.parent, [str(path.parent)]):
+        try:
+            write_new_file(str(staged), text)
+            staged.replace(path)
+        finally:
+            staged.unlink(missing_ok=True)
+    return True
+
+
+def _unreadable(path: Path, text: str, location: Location, reason: str) -> FitFile:
+    finding = Finding.of("TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=_HELP)
+    return FitFile(path, {}, (finding,), text)

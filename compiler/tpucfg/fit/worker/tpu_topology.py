@@ -1,0 +1,72 @@
+"""The devices of a TPU slice that does not exist here, and the memory that the compiler grants a program on them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from typing import TYPE_CHECKING, Any, Final
+
+from hbm_refusal import parse_refusal
+from step_error import StepError, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MIN_JAX: Final = (0, 7)
+"""The first version that is known to have `peak_memory_in_bytes`, which 0.6.2 lacks."""
+_TOO_LARGE: Final = 1 << 39
+"""Elements of an array of 2 TiB, which no device has memory for."""
+
+
+def check_packages() -> tuple[str, str]:
+    """Return the versions of jax and libtpu."""
+    try:
+        import jax
+    except Exception as error:  # noqa: BLE001 - a jaxlib of another version raises RuntimeError, for example
+        raise StepError("no-jax", describe(error)) from None
+    if jax.__version_info__ < MIN_JAX:
+        raise StepError("old-jax", f"jax {jax.__version__} is too old: version 0.7 or newer is required")
+    if importlib.util.find_spec("libtpu") is None:
+        raise StepError("no-libtpu", "the package libtpu, which contains the TPU compiler, is not installed")
+    return jax.__version__, _version("libtpu")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # copied into the environment, for example
+        return "unknown"
+
+
+def slice_devices(name: str, options: Mapping[str, Any], count: int) -> tuple[Any, ...]:
+    """Return the devices of the slice, as many as `count`."""
+    from jax.experimental import topologies
+
+    tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    try:
+        devices = tuple(topologies.get_topology_desc(platform="tpu", topology_name=name, **tuples).devices)
+    except Exception as error:  # noqa: BLE001 - libtpu raises several types
+        raise StepError("no-topology", f"topology {name}: {describe(error)}") from None
+    if len(devices) != count:
+        raise StepError("no-topology", f"topology {name} has {len(devices)} devices, and the slice {count}")
+    return devices
+
+
+def available_hbm(device: Any) -> int:
+    """Return the bytes that the compiler grants a program on the device.
+
+    No function returns this limit, but the refusal of a program that is too large states it, to two decimals of a GiB.
+    It depends on the generation and on XLA flags, and is a little less than the chip has.
+    """
+    import jax
+    from jax.sharding import SingleDeviceSharding
+
+    array = jax.ShapeDtypeStruct((_TOO_LARGE,), "float32", sharding=SingleDeviceSharding(device))
+    try:
+        jax.jit(lambda x: x + 1).lower(array).compile()
+    except jax.errors.JaxRuntimeError as error:
+        refusal = parse_refusal(str(error))
+        if refusal is None:
+            raise StepError("refused", f"the memory limit cannot be read: {describe(error)}") from None
+        return refusal.available
+    raise StepError("refused", "the memory limit cannot be read: the compiler accepted a program of 4 TiB")

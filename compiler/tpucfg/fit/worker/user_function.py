@@ -1,0 +1,124 @@
+"""The function of the user's program that returns the training step: importing it, and checking its result."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from step_error import StepError, describe, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+WANTED = "(jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
+
+
+class Step(NamedTuple):
+    """A jitted function and its arguments."""
+
+    jitted: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def load_function(step: str) -> Callable[..., Any]:
+    """Import the function that `module:function` names."""
+    module_name, _, name = step.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # The missing module may also be one that the user's module imports.
+        kind = "no-module" if error.name and f"{module_name}.".startswith(f"{error.name}.") else "import-failed"
+        raise StepError(kind, describe(error), error) from None
+    except BaseException as error:  # noqa: BLE001 - a program may call sys.exit, or raise anything
+        raise StepError("import-failed", describe(error), error) from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        problem = "is not a function" if hasattr(module, name) else "does not exist"
+        raise StepError("no-function", f"`{name}` {problem} in module `{module_name}`")
+    return function  # type: ignore[no-any-return]
+
+
+def call_function(function: Callable[..., Any], devices: Sequence[Any], flags: Mapping[str, Any]) -> Step:
+    """Call the user's function, and return the step that it describes."""
+    try:
+        returned = function(list(devices), dict(flags))
+    except BaseException as error:  # noqa: BLE001 - a program may call sys.exit, or raise anything
+        raise StepError("step-failed", describe(error), error) from None
+    step = _step(returned, getattr(function, "__name__", "the function"))
+    for problem in _wrong_arguments(step, frozenset(devices)):
+        raise StepError("wrong-return", problem)
+    return step
+
+
+def _step(returned: Any, name: str) -> Step:
+    """Return the parts of the function's result."""
+    if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
+        raise StepError("wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}")
+    jitted, args, kwargs = (*returned, {}) if len(returned) == 2 else returned  # noqa: PLR2004 - without kwargs
+    if not (hasattr(jitted, "trace") and hasattr(jitted, "lower")):
+        raise StepError("wrong-return", f"`{name}` returned {_kind_of(jitted)} as jitted; it has to return {WANTED}")
+    if not isinstance(args, (tuple, list)) or hasattr(args, "_fields"):
+        raise StepError(
+            "wrong-return", f"`{name}` returned {_kind_of(args)} as args; it has to be a tuple of the step's arguments"
+        )
+    if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
+        raise StepError(
+            "wrong-return", f"`{name}` returned {_kind_of(kwargs)} as kwargs; it has to be a dict of keyword arguments"
+        )
+    return Step(jitted, tuple(args), kwargs)
+
+
+def _kind_of(value: Any) -> str:
+    """Return a few words about a value of a wrong type."""
+    if value is None:
+        return "None"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function `{value.__name__}`, which is not jitted"
+    return f"a value of type {type(value).__name__}"
+
+
+def _wrong_arguments(step: Step, devices: frozenset[Any]) -> Iterator[str]:
+    """Yield a message for each argument that is placed on other devices than those of the slice."""
+    import jax
+
+    for path, leaf in jax.tree_util.tree_leaves_with_path((step.args, step.kwargs)):
+        sharding = getattr(leaf, "sharding", None)
+        # An array that was created without a placement may move to any device.
+        if sharding is None or (isinstance(leaf, jax.Array) and not leaf.committed):
+            continue
+        try:
+            used = frozenset(sharding.device_set)
+        except Exception:  # noqa: BLE001, S112 - the sharding of an abstract mesh names no devices
+            continue
+        if not used <= devices:
+            platforms = ", ".join(sorted({str(device.platform) for device in used - devices}))
+            yield (
+                f"argument {_argument_name(path)} is placed on other devices ({platforms}) than those that the "
+                "function was given; it has to be a jax.ShapeDtypeStruct with a sharding over the given devices"
+            )
+
+
+def _argument_name(path: Sequence[Any]) -> str:
+    """Return the argument as an expression, such as args[0]['kernel']."""
+    import jax
+
+    first = ("args", "kwargs")[path[0].idx]
+    return first + jax.tree_util.keystr(tuple(path[1:]))
+
+
+def imported_files(folder: str) -> list[str]:
+    """Return the files below the folder that the program has imported, without those of a virtual environment in it."""
+    prefix = os.path.abspath(sys.prefix)
+    environment = prefix + os.sep if relative(prefix, folder) not in (None, ".") else None
+    files = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        name = relative(file, folder) if isinstance(file, str) else None
+        if name and not (environment and os.path.abspath(str(file)).startswith(environment)):
+            files.add(name)
+    return sorted(files)

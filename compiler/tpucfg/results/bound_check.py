@@ -1,0 +1,59 @@
+"""Compare measured throughput with the least time of a step: a record that is faster, or the bound, is wrong."""
+
+from collections.abc import Container, Iterator
+from fractions import Fraction
+
+from tpucfg.findings import Finding, Location
+from tpucfg.fit.roofline import Bound, lower_bound
+from tpucfg.fit.wording import bound_text, milliseconds
+from tpucfg.number_format import format_rate
+from tpucfg.results.evaluation import RungEvaluation
+from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.results.record import THROUGHPUT
+from tpucfg.spec.project import Project
+
+
+def records_beyond_bound(
+    project: Project, status: LadderStatus, sizes: Container[str] | None = None
+) -> Iterator[Finding]:
+    """Yield a warning for each record that is faster than the TPU can be, with `allow` of the spec applied.
+
+    Args:
+        project: The spec.
+        status: The ladder of one environment.
+        sizes: The rungs to compare; all by default.
+    """
+    for evaluation in status.evaluations:
+        if (sizes is None or evaluation.size in sizes) and evaluation.size not in status.outdated:
+            finding = _beyond_bound(status, evaluation)
+            if finding and finding.id in project.allow:
+                finding = finding.allowed(project.allow[finding.id])
+            yield from [finding] if finding else ()
+
+
+def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding | None:
+    """Return the finding about one record; None without a record of the current job, or without a bound for it."""
+    bound, batch_size = _bound(status, evaluation), status.rung(evaluation.size).batch_size
+    if not (evaluation.record and evaluation.throughput and bound):
+        return None
+    step_seconds = batch_size / evaluation.throughput
+    if step_seconds >= bound.seconds:
+        return None
+    measured, most = format_rate(evaluation.throughput), format_rate(Fraction(batch_size) / bound.seconds)
+    return Finding.of(
+        "TPU108",
+        f"the record of {evaluation.size} is faster than the TPU can be: {measured} examples/s is a step of "
+        f"{milliseconds(step_seconds)} ms, and the least is {bound_text(bound)}",
+        evaluation.record.location or Location(status.results.file),
+        help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
+        "trainer.fit.step is the step that ran; if both are right, allow TPU108 with your reason",
+        details=(
+            f"a batch of {batch_size:,} in that time is at most {most} examples/s",
+            "or the bound is wrong: it divides the work that the compiled step was counted to do by the catalog's peak",
+        ),
+    )
+
+
+def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Bound | None:
+    fit = status.fit(evaluation.size)
+    return lower_bound(fit.current, evaluation.slice) if fit and fit.current else None
