@@ -59,7 +59,7 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
             "cloud-tpu",
             {"tpu": {"a": 1, "nodeSpec": [{"node": {}, "parent": "p"}]}, "queueingPolicy": {}},
         ),
-        ("compute-engine", {"instanceGroupManager": {"namedPorts": [{"name": "a"}], "description": "d"}}),
+        ("compute-engine", {"instanceGroupManager": {"listManagedInstancesResults": "PAGINATED", "description": "d"}}),
         ("gke", {"spec": {"suspend": True, "replicatedJobs": [{"groupName": "g", "name": "n", "template": {}}]}}),
         ("ai-platform", {"labels": {"a": "b"}, "trainingInput": {"masterConfig": {"imageUri": "i"}, "a": [1]}}),
     ],

@@ -42,6 +42,8 @@ class TargetFacts(NamedTuple):
     """The keys of an environment that no other target reads."""
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
+    one_host_deletion_permissions: tuple[str, ...] = ()
+    """Those for a slice of one host, if it is deleted by another request."""
     writes_logs: bool = False
     """True if the hosts send the program's output to Cloud Logging as the jobs' account."""
 
@@ -68,7 +70,8 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         first_ladder=FirstLadder("us-east5", ("v6e-4", "v6e-16", "v6e-64")),
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
-        deletion_permissions=("compute.instanceGroupManagers.delete", "compute.instances.delete"),
+        deletion_permissions=("compute.instanceGroupManagers.delete",),
+        one_host_deletion_permissions=("compute.instances.delete",),
         writes_logs=True,
     ),
     "gke": TargetFacts(
