@@ -274,7 +274,7 @@ def test_a_mistake_is_found_at_its_line(replacement: tuple[str, str], id_: str, 
     """A finding about a file of several documents is at the line of its document."""
     text = text_of("v6e-16").replace(*replacement)
     findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
-    found = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings if each.location]
+    found = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings]
     assert any(found_id == id_ and line in row for found_id, row in found), found
 
 
@@ -353,14 +353,14 @@ def test_a_config_creates_hosts_once() -> None:
 
 def test_long_names_are_refused() -> None:
     """A group adds an ending to the names of its hosts, so that its own name is shorter."""
-    environments = {"a" * 28: {"project": "my-project", "region": "us-east5"}}
+    environments = {"a" * 28: {"project": "my-project", "region": "us-east5", "bucket": "my-bucket"}}
     account = {"service_account": "trainer@my-project.iam.gserviceaccount.com"}
     names = {"environments": environments, "name": "m" * 25, "options": account}
-    for size, limit, excess in (("v6e-16", 58, 3), ("v6e-4", 63, None)):
-        findings = [each for each in compiled("compute-engine", size, **names).findings if each.id == "TPU030"]
-        assert [f"{limit} are allowed" in each.message for each in findings] == ([True] if excess else [])
-        longer = [each for each in compiled("compute-engine", size, run="r" * 20, **names).findings]
-        assert [each for each in longer if each.id == "TPU030"]
+    for size, run, limits in (("v6e-16", None, [58]), ("v6e-4", None, []), ("v6e-4", "r" * 20, [63])):
+        findings = [each for each in compiled("compute-engine", size, run=run, **names).findings if each.id == "TPU030"]
+        assert [f"{limit} are allowed" in each.message for each, limit in zip(findings, limits, strict=True)] == [
+            True for _ in limits
+        ]
 
 
 # Commands
