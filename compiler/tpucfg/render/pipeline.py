@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.catalog import Catalog
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
@@ -108,13 +109,27 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     project, findings = parse_project(document)
     if project is None:
         return CompiledSpec(None, (), findings, hidden_text(document))
+    beside = findings_beside(project, path.parent, catalog, selection.target)
+    compiled = compile_project(project, catalog, selection, (*findings, *beside))
+    # A broken project was compiled with stand-ins, only to collect findings.
+    return compiled._replace(project=None) if project.broken else compiled
+
+
+def findings_beside(project: Project, folder: Path, catalog: Catalog, target: str | None = None) -> Iterator[Finding]:
+    """Yield the findings about files beside the spec: its package, and its trainer's lock file."""
+    # Most specs have no package, and most targets need no version of JAX.
     if any(settings.trainer.package for settings in project.distinct_settings()):
         from tpucfg.spec.package_rules import package_findings
 
-        findings = (*findings, *package_findings(project, path.parent))
-    compiled = compile_project(project, catalog, selection, findings)
-    # A broken project was compiled with stand-ins, only to collect findings.
-    return compiled._replace(project=None) if project.broken else compiled
+        yield from package_findings(project, folder)
+    if any(TARGET_FACTS[name].oldest_jax for name in (target, *_targets(project)) if name in TARGET_FACTS):
+        from tpucfg.spec.lock_rules import lock_findings
+
+        yield from lock_findings(project, folder, catalog, target)
+
+
+def _targets(project: Project) -> Iterator[str]:
+    return (environment.target for environment in project.environments.values())
 
 
 def compile_project(
