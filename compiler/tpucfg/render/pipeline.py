@@ -122,14 +122,11 @@ def findings_beside(project: Project, folder: Path, catalog: Catalog, target: st
         from tpucfg.spec.package_rules import package_findings
 
         yield from package_findings(project, folder)
-    if any(TARGET_FACTS[name].oldest_jax for name in (target, *_targets(project)) if name in TARGET_FACTS):
+    targets = {target} if target else {environment.target for environment in project.environments.values()}
+    if any(TARGET_FACTS[name].oldest_jax for name in targets if name in TARGET_FACTS):
         from tpucfg.spec.lock_rules import lock_findings
 
         yield from lock_findings(project, folder, catalog, target)
-
-
-def _targets(project: Project) -> Iterator[str]:
-    return (environment.target for environment in project.environments.values())
 
 
 def compile_project(
