@@ -76,16 +76,17 @@ def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None
     assert "jsonschema" in imported(tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1)
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
+@pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"])
 def test_no_target_imports_unneeded_packages(tmp_path: Path, target: str) -> None:
     """For every target, the commands import no package that none of them needs."""
+    size = "v6e-4" if target == "compute-engine" else "v3-8"
     data = spec(
         target=target,
-        sizes=["v3-8"],
-        environments__dev__region="europe-west4",
+        sizes=[size],
+        environments__dev__region="us-east5" if size == "v6e-4" else "europe-west4",
         environments__dev__kube_context="c",
         trainer__runtime="2.2" if target == "ai-platform" else WITHOUT,
-        training__tuned_on="v3-8",
+        training__tuned_on=size,
     )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
     for command in ("render", "check", "submit"):

@@ -12,6 +12,12 @@ _DURATION: Final = Origin("spec", "trainer.max_run_duration")
 _NETWORK: Final = Origin("spec", "targets.compute-engine.network")
 _BOOT: Final = Origin("rule", "the disk that the host boots from, which is deleted with it", pages.INSTANCES)
 _ADDRESSES: Final = "targets.compute-engine.external_ips"
+_SCRIPT: Final = Origin(
+    "rule",
+    "a script that runs trainer.image on every host, with trainer.env and the program's flags",
+    pages.STARTUP,
+    "trainer",
+)
 _PROJECT: Final = "environments.<env>.project"
 _HOST: Final[Mapping[str, Origin]] = {
     "machineType": Origin("catalog", "machine", pages.TPUS),
@@ -44,12 +50,8 @@ _HOST: Final[Mapping[str, Origin]] = {
     "scheduling.maxRunDuration.seconds": _DURATION,
     "reservationAffinity.**": _CAPACITY,
     "labels.*": Origin("spec", "environments.<env>.labels"),
-    "metadata.items.0.**": Origin(
-        "rule",
-        "a script that runs trainer.image on every host, with trainer.env and the program's flags",
-        pages.STARTUP,
-        "trainer",
-    ),
+    # Comparisons have the items by their keys, and the lines and flags of the script below.
+    **dict.fromkeys(("metadata.items.*", "metadata.items.*.key", "metadata.items.*.value"), _SCRIPT),
 }
 """The fields of a host, in a template and in an instance."""
 
