@@ -83,7 +83,7 @@ schemas: setup ## generate schema/<target>.schema.json from the official package
 audit: setup ## audit the locked packages for known vulnerabilities; needs network access
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute
+catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute or two
 	$(BIN)/python tools/catalog_audit.py
 
 pages: setup ## generate the generated parts of docs/findings and docs/reference
@@ -100,6 +100,7 @@ docs-serve: docs ## build the documentation and serve it at http://127.0.0.1:800
 
 readme: setup ## update the command output and the chart in the documents
 	$(BIN)/tpucfg ladder --env prod --format svg > docs/images/ladder.svg
+	$(BIN)/tpucfg ladder --spec examples/chat/tpucfg.yaml --env prod --format svg > docs/images/fit.svg
 	$(BIN)/python tools/readme_blocks.py --write
 
 lock: setup ## upgrade the locked versions of all packages

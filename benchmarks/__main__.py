@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks import cold_start, environments, large_repositories, peers, throughput
+from benchmarks import cold_start, environments, fit, large_repositories, peers, throughput
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
 FUZZ: Final = "## Fuzzing"
@@ -87,17 +87,17 @@ def main() -> None:
     )
     print(page, end="")
     if options.write:
-        RESULTS.write_text(page + _fuzzing_section(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+        RESULTS.write_text(page + kept_sections(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
     missed = [f"{goal.command} against {goal.reference}" for goal in cold_start.missed(starts)]
     missed += throughput.missed(many) + large_repositories.missed(large) + peers.missed(comparison)
     if missed:
         print(f"missed: {'; '.join(missed)}", file=sys.stderr)
 
 
-def _fuzzing_section(page: str) -> str:
-    """Return the section at the page's end, which `make fuzz-write` writes."""
-    start = page.find(FUZZ)
-    return f"\n{page[start:]}" if start >= 0 else ""
+def kept_sections(page: str) -> str:
+    """Return the sections at the page's end, which `python -m benchmarks.fit --write` and `make fuzz-write` write."""
+    starts = [start for start in (page.find(fit.HEADING), page.find(FUZZ)) if start >= 0]
+    return f"\n{page[min(starts) :]}" if starts else ""
 
 
 def _processor() -> str:

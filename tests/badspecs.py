@@ -5,12 +5,14 @@
 - `Pulumi.yaml` with stack files, and `results/`, are checked together with the spec.
 - `outputs.json` is compared with the spec by `--stack-outputs`.
 - `resources.json`, in the format of `tpucfg infra`, is checked by the resource rules.
-- A case of TPU110 has the output of `tpucfg submit`.
+- A case of TPU110 or TPU111, about the gate, has the output of `tpucfg submit`.
+- A case about a compilation has the output of `tpucfg fit`; its `python` stands in for one with JAX.
 - `expected.txt` is the exact output. `fixed.*`, if there is one, is the file with its mistakes fixed.
 """
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -29,6 +31,8 @@ from tpucfg.yamldoc.document import Document
 
 BAD: Final = Path(__file__).parent / "bad"
 CATALOG: Final = Catalog()
+_REFUSED: Final = ("TPU110-", "TPU111-")
+_COMPILED: Final = tuple(f"TPU{number:03}-" for number in (62, 63, 112, 114, 116, 117, 118, 119))
 SPECS: Final = ("tpucfg.yaml", "tpucfg.json")
 
 
@@ -56,9 +60,12 @@ def run_check(file: Path, *more: str) -> tuple[int, str, str]:
     with chdir(file.parent), redirect_stdout(out), redirect_stderr(err):
         if (file.parent / "resources.json").exists():
             return *_check_resources(file), ""
-        if file.parent.name.startswith("TPU110-"):
+        if file.parent.name.startswith(_REFUSED):
             # submit prints its refusal on stderr, as stdout is for the command that starts the job.
             return run(["submit"]), err.getvalue(), ""
+        if file.parent.name.startswith(_COMPILED):
+            status = run(["fit"])
+            return status, re.sub(r"^[0-9]+/[0-9]+ .*\n", "", err.getvalue(), flags=re.MULTILINE), ""
         outputs = ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
         status = run([*arguments(file), *outputs, *more])
     return status, out.getvalue(), err.getvalue()
@@ -77,7 +84,7 @@ def _check_resources(file: Path) -> tuple[int, str]:
 
 def is_case_of_check(folder: Path) -> bool:
     """Return True if `tpucfg check` prints the findings, and no other command."""
-    return not (folder / "resources.json").exists() and not folder.name.startswith("TPU110-")
+    return not (folder / "resources.json").exists() and not folder.name.startswith((*_REFUSED, *_COMPILED))
 
 
 def has_one_file(folder: Path) -> bool:

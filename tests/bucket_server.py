@@ -52,9 +52,13 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Buckets
 
+    def handle(self) -> None:
+        """Handle the requests of a connection, which a client may close at any time."""
+        with suppress(ConnectionError):
+            super().handle()
+
     def do_GET(self) -> None:
-        with suppress(ConnectionError):  # a client that needs no more of a response closes its connection
-            self._respond()
+        self._respond()
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 

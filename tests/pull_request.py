@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from github_comments import Comments
@@ -48,14 +49,20 @@ def run_workflow(
     folder: Path,
     engine: Mapping[str, str] | None = None,
     failing: str = "",
+    requirements: str = "",
+    tools: Mapping[str, str] = MappingProxyType({}),
+    replacements: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Job]:
     """Run the workflow on the pull request.
 
-    With the environment of a Pulumi backend, the job that has credentials runs too.
+    With the environment of a Pulumi backend, the job that has credentials runs too; with the path of requirements, the
+    job that compiles the training step. Further variables are for every step, and replacements for commands of steps.
     """
     previews = "true" if engine else ""
     context = {
         _PREVIEW_IF: previews,
+        "vars.TPUCFG_FIT != ''": "true" if requirements else "",
+        "vars.TPUCFG_FIT": requirements,
         "needs.preview.result == 'success' || needs.preview.result == 'failure'": previews,
         "github.event.pull_request.number": str(comments.number),
         "github.event.pull_request.head.sha": proposal.git("rev-parse", "change"),
@@ -69,6 +76,9 @@ def run_workflow(
     names = {"API_URL": comments.url, "SERVER_URL": SERVER, "REPOSITORY": comments.repository, "RUN_ID": "42"}
     machine = {**machine_environment(**{f"GITHUB_{name}": value for name, value in names.items()}), **(engine or {})}
     machine["PATH"] = f"{Path(sys.executable).parent}:{machine['PATH']}"
+    machine.update(tools)
     # The packages are those that the tests run with.
-    replacements = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
-    return Runner(folder, proposal.folder, context, machine, replacements, failing).run(proposal.folder / WORKFLOW)
+    install = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
+    return Runner(folder, proposal.folder, context, machine, {**install, **replacements}, failing).run(
+        proposal.folder / WORKFLOW
+    )

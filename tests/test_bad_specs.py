@@ -15,8 +15,6 @@ from tpucfg.yamldoc.reader import read_file, read_text
 CASES = list(cases())
 EVERY_CASE = pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 WITHOUT_CASE = {
-    "TPU062": "`check` compiles nothing: tests/fit has it",
-    "TPU063": "`check` compiles nothing: tests/fit has it",
     "TPU079": "only a broken template could cause it",
 }
 FILES = [file for folder in CASES if (file := file_of(folder)).is_file() and has_one_file(folder)]

@@ -12,8 +12,15 @@ from spec_factory import ROOT, WITHOUT, spec
 
 NEVER = {"pydantic", "rich", "pulumi", "pulumi_gcp", "requests", "pytest", "hypothesis", "ruamel"}
 """Packages that no command needs."""
-WATCHED = NEVER | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3", "tpucfg.results"}
-"""Packages that are slow to import, and tpucfg.results, which only commands that show measurements need."""
+WATCHED = (
+    NEVER
+    | {"yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "xml", "sqlite3"}
+    | {
+        "tpucfg.results",
+        "tpucfg.fit",
+    }
+)
+"""Packages that are slow to import, and those of tpucfg that only specs with measurements or a training step need."""
 RUN_AND_LIST = """
 import os, sys
 from tpucfg.__main__ import main
@@ -55,6 +62,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("ladder", "--format", "html"): {"yaml", "jsonschema_rs", "xml", "jinja2", "tpucfg.results"},
     ("status",): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs", "tpucfg.results"},
+    ("fit", "--help"): {"yaml", "tpucfg.results", "tpucfg.fit"},
     ("sizes",): {"yaml"},
     ("diff",): {"yaml", "jsonschema_rs"},
     ("diff", "examples", "examples"): {"yaml"},
@@ -70,10 +78,36 @@ def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: tuple[s
     assert imported(tmp_path, *arguments) == PINNED[arguments]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "packages"),
+    [
+        (("check",), {"yaml", "jsonschema_rs", "tpucfg.fit", "tpucfg.results"}),
+        (("render",), {"yaml", "jsonschema_rs", "jinja2", "tpucfg.fit"}),
+        (("ladder",), {"yaml", "jsonschema_rs", "tpucfg.fit"}),
+        (("submit",), {"yaml", "jsonschema_rs", "tpucfg.fit", "tpucfg.results"}),
+    ],
+)
+def test_a_spec_with_a_step_needs_few_more(tmp_path: Path, arguments: tuple[str, ...], packages: set[str]) -> None:
+    """With `trainer.fit`, commands read the fits, and import nothing else."""
+    path = tmp_path / "tpucfg.yaml"
+    path.write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
+    assert imported(tmp_path, *arguments, "--spec", str(path)) == packages
+
+
 def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None:
     """jsonschema, the slowest import of all, explains the errors of a spec and is imported only if there are any."""
     (tmp_path / "wrong.yaml").write_text(json.dumps({"version": 2}))
     assert "jsonschema" in imported(tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1)
+
+
+def test_readers_of_fits_do_not_import_what_compiles(tmp_path: Path) -> None:
+    """A command that reads results/fit.json starts no process, so it does not import what `tpucfg fit` needs."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
+    for command in ("check", "ladder", "submit"):
+        imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml"))
+        modules = {name for name in (tmp_path / "modules").read_text().split() if name.startswith("tpucfg.fit.")}
+        assert "tpucfg.fit.rung_fit" in modules
+        assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_texts"}
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"])

@@ -30,8 +30,8 @@ MIN_HBM_SHARE: Final = 0.93
 """The least share of the published HBM that the compiler grants: it reserves 6.5% of a v2 device, less of others."""
 MAX_HBM_SHARE: Final = 1.01
 """The greatest share: the compiler grants 95.74 GiB of a v5p device, for which Google's page states 95."""
-MAX_DEVICES: Final = 150_000
-"""Limit for the devices of one process: JAX keeps 4 KB for each until the process ends."""
+MAX_DEVICES: Final = 80_000
+"""Limit for the devices of one process: JAX keeps 4 to 9 KB for each until the process ends."""
 TIMEOUT_SECONDS: Final = 300
 
 Question = Mapping[str, Any]
@@ -75,30 +75,43 @@ class UnusableError(Exception):
 
 def audit_of(data: Path) -> Audit:
     """Return the cases of a directory of catalog data: each size with all its shapes and machines."""
-    catalog = Catalog(data)
-    cases, disagreements, shapeless, own_host = [], [], [], []
-    for generation in catalog.generations():
+    cases: list[Case] = []
+    disagreements: list[str] = []
+    sizes: list[Slice] = []
+    for generation in Catalog(data).generations():
         lines = _lines(data / f"{generation.name}.yaml")
         cases.append(_hbm_case(generation, lines["hbm_gib_per_chip"]))
-        for one in generation.slices:
-            if one.topology is None:
-                shapeless.append(one.size)
-            for slice_ in _variants(one):
-                asked = topology(slice_)
-                location, subject = lines[one.size], _subject(slice_)
-                if isinstance(asked, NoTopology):
-                    disagreements.append(f"{location}: {subject}: {asked.reason}")
-                    continue
-                options = dict(asked.options)
-                # The compiler's own host makes it a witness of the number of hosts. It assumes four chips, so a slice
-                # on one host of another size has to be described to it.
-                if slice_.hosts == 1 and slice_.chips_per_host != DEFAULT_HOST:
-                    own_host.append(one.size)
-                else:
-                    del options["chips_per_host_bounds"]
-                expected = {"devices": slice_.devices, "hosts": slice_.hosts, "topology": _axes(slice_)}
-                cases.append(Case(location, subject, {"name": asked.name, "options": options}, expected, asked.devices))
-    return Audit(tuple(cases), tuple(disagreements), tuple(shapeless), tuple(dict.fromkeys(own_host)))
+        sizes += generation.slices
+        for slice_ in (variant for one in generation.slices for variant in _variants(one)):
+            case = _case(slice_, lines[slice_.size])
+            if isinstance(case, str):
+                disagreements.append(case)
+            else:
+                cases.append(case)
+    return Audit(
+        tuple(cases),
+        tuple(disagreements),
+        shapeless=tuple(one.size for one in sizes if one.topology is None),
+        own_host=tuple(one.size for one in sizes if one.topology and _has_own_host(one)),
+    )
+
+
+def _case(slice_: Slice, location: str) -> Case | str:
+    """Return the question about a slice; a disagreement if its hosts do not fit its topology."""
+    asked = topology(slice_)
+    if isinstance(asked, NoTopology):
+        return f"{location}: {_subject(slice_)}: {asked.reason}"
+    options = dict(asked.options)
+    if not _has_own_host(slice_):
+        # Without the hosts of the catalog, the compiler is a witness of their number.
+        del options["chips_per_host_bounds"]
+    expected = {"devices": slice_.devices, "hosts": slice_.hosts, "topology": _axes(slice_)}
+    return Case(location, _subject(slice_), {"name": asked.name, "options": options}, expected, asked.devices)
+
+
+def _has_own_host(slice_: Slice) -> bool:
+    """Return True for a slice on one host of other than four chips, which has to be described to the compiler."""
+    return slice_.hosts == 1 and slice_.chips_per_host != DEFAULT_HOST
 
 
 def _variants(one: Slice) -> Iterator[Slice]:

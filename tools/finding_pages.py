@@ -41,12 +41,23 @@ _LEVELS: Final = {
     "note": "A note: it stops no command.",
 }
 _OTHER_EFFECTS: Final = {
+    "TPU114": "`tpucfg fit` exits with 1 until it is fixed.",
+    "TPU113": "",
+    "TPU112": "`tpucfg fit` exits with 1 until it is fixed.",
+    "TPU111": "with `gate.fit`, `tpucfg submit` refuses the rung until it is fixed.",
+    "TPU110": "with a gate, only the first rung can be started until it is fixed.",
+    "TPU105": "`tpucfg check` exits with 1 until it is fixed, and with `gate.fit` the rung cannot be started.",
     "TPU100": "with a gate, only the first rung can be started until it is fixed.",
     "TPU088": "`tpucfg infra` exits with 1 until it is fixed, and `tpucfg review` shows it as a caution.",
     "TPU084": "`tpucfg check --stack-outputs` exits with 1 until it is fixed.",
     "TPU080": "`tpucfg check` exits with 1 until it is fixed.",
+    "TPU065": "",
+    "TPU062": "`tpucfg fit` exits with 1 until it is fixed.",
 }
-"""Effect of an error that is not in the spec or a config, by the first id of its group, the last group first."""
+"""Effect of an error that is not in the spec or a config, by the first id of its group, the last group first.
+
+An empty text stands for an error of the spec after such a group.
+"""
 _INTRO: Final = """\
 # Findings
 

@@ -7,6 +7,7 @@ The language of a block's fence determines how its commands run:
     sh          commands that have to succeed, with any output
 
     <!-- not run: why -->       above a block: skips it, with the reason
+    <!-- not run: it needs the TPU compiler -->    runs only with --tpu-python, alone with the commands in comments
     <!-- run: command -->       anywhere: runs a command that the page needs but does not show
 
 The blocks of a page run from top to bottom in a copy of the checkout, a git repository with one commit; those of an
@@ -14,12 +15,14 @@ example's README run in its folder there. A `cd` lasts until the page ends.
 
     python tools/readme_blocks.py [PAGE...]            exits 1 and prints the differences
     python tools/readme_blocks.py --write [PAGE...]    writes the output into the page
+    python tools/readme_blocks.py --tpu-python .venv/tpu-compiler/bin/python ...    runs the blocks for the TPU compiler
 """
 
 import argparse
 import difflib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +34,8 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/*/README.md")
 ELISION: Final = "..."
+COMPILER: Final = "it needs the TPU compiler"
+"""The reason for not running a block that runs with `--tpu-python`."""
 TIMEOUT_SECONDS: Final = 300
 
 _FENCE: Final = re.compile(r"(?P<indent> *)```(?P<language>\w*) *")
@@ -71,15 +76,20 @@ def pages() -> list[Path]:
     return sorted({page for pattern in PAGES for page in ROOT.glob(pattern)})
 
 
-def steps_of(text: str) -> Iterator[Step]:
-    """Yield the commands of a page, in order."""
+def steps_of(text: str, *, with_compiler: bool = False) -> Iterator[Step]:
+    """Yield the commands of a page, in order.
+
+    Args:
+        text: The page.
+        with_compiler: True for the blocks that need the TPU compiler, and the commands in comments; else all others.
+    """
     lines = text.splitlines()
     skip_reason, index = "", 0
     while index < len(lines):
         fence, comment = _FENCE.fullmatch(lines[index]), _COMMENT.fullmatch(lines[index])
         if fence:
             start, end = index + 1, _closing_fence(lines, index)
-            if fence["language"] in _SHELLS and not skip_reason:
+            if fence["language"] in _SHELLS and skip_reason == (COMPILER if with_compiler else ""):
                 yield from _block(fence, lines[start:end], start)
             skip_reason, index = "", end
         elif comment and comment["kind"] == "run":
@@ -141,17 +151,23 @@ def _parts(lines: Sequence[str]) -> list[list[str]]:
     return parts
 
 
-def differences(page: Path) -> Iterator[Difference]:
-    """Run a page's commands and yield the differences."""
-    steps = list(steps_of(page.read_text(encoding="utf-8")))
-    if not steps:
+def differences(page: Path, tpu_python: Path | None = None) -> Iterator[Difference]:
+    """Run a page's commands and yield the differences.
+
+    With a Python that has the TPU compiler, only the blocks that need it run.
+    """
+    steps = list(steps_of(page.read_text(encoding="utf-8"), with_compiler=tpu_python is not None))
+    if not steps or (tpu_python and COMPILER not in page.read_text(encoding="utf-8")):
         return
     with tempfile.TemporaryDirectory(prefix="tpucfg-") as folder:
         home = Path(folder)
         checkout = _copied_checkout(home / "tpucfg")
         here = checkout / page.parent.relative_to(ROOT) if page.is_relative_to(ROOT / "examples") else checkout
+        programs = [Path(sys.executable).parent]
+        if tpu_python:
+            programs.insert(0, _python3(home / "python", tpu_python))
         for step in steps:
-            printed, status, here = _run(step.command, here, home, checkout)
+            printed, status, here = _run(step.command, here, home, checkout, programs)
             if status if step.expected is None else not matches(step.expected, printed):
                 yield Difference(page, step, printed, status)
 
@@ -170,12 +186,21 @@ def _copied_checkout(location: Path) -> Path:
     return location
 
 
-def _run(command: str, here: Path, home: Path, checkout: Path) -> tuple[list[str], int, Path]:
+def _python3(folder: Path, python: Path) -> Path:
+    """Create a folder with that Python as `python3`, and return it. A link would not find its environment."""
+    folder.mkdir()
+    program = folder / "python3"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python.absolute()))} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return folder
+
+
+def _run(command: str, here: Path, home: Path, checkout: Path, programs: Sequence[Path]) -> tuple[list[str], int, Path]:
     """Run a command; return its output on both streams, its status, and the shell's folder at its end."""
     end_folder = home / "left"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "PYTEST"))}
     environment |= {
-        "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}",
+        "PATH": ":".join([*map(str, programs), environment["PATH"]]),
         "PYTHONPATH": str(checkout / "compiler"),  # the copy's code, which a page may change
         "HOME": str(home),
         "COLUMNS": "120",
@@ -212,11 +237,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Check or refresh the pages; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the commands in the documents.")
     parser.add_argument("--write", action="store_true", help="write the output into the pages")
+    parser.add_argument("--tpu-python", type=Path, metavar="PYTHON", help="run the blocks that need the TPU compiler")
     parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all documents")
     options = parser.parse_args(arguments)
     difference_count = 0
     for page in [page.resolve() for page in options.pages] or pages():
-        changes = list(differences(page))
+        changes = list(differences(page, options.tpu_python))
         if options.write:
             write(page, changes)
             changes = [difference for difference in changes if difference.step.expected is None]

@@ -12,8 +12,16 @@ import sys
 from importlib.metadata import version
 from typing import Any
 
-# Without these, libtpu looks for a TPU and a metadata server, and a second process ends at its lock file.
-os.environ.update(ALLOW_MULTIPLE_LIBTPU_LOAD="1", TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_LOG_DIR="disabled")
+# Without the first four, libtpu looks for a TPU and a metadata server, and a second process ends at its lock file. The
+# last two may have flags of the shell, which change the answers.
+os.environ |= {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "JAX_PLATFORMS": "cpu",
+    "TPU_LOG_DIR": "disabled",
+    "LIBTPU_INIT_ARGS": "",
+    "XLA_FLAGS": "",
+}
 # libtpu prints to stdout too.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tpucfg.text_format import format_value, quote_key
 
-_MAX_DIGITS: Final = 19
-"""Digits of the largest integer of 64 bits."""
+_MAX_DIGITS: Final = 25
+"""Digits of the largest integer that any schema accepts: a step of a whole slice may have 1e20 FLOPs."""
 
 
 class AmbiguousJsonError(ValueError):
@@ -31,7 +31,7 @@ def small_integer(text: str) -> int:
     """Return the integer that a text denotes.
 
     Raises:
-        AmbiguousJsonError: It has more digits than an integer of 64 bits.
+        AmbiguousJsonError: It has more digits than any count needs.
     """
     if len(text.removeprefix("-")) > _MAX_DIGITS:
         raise AmbiguousJsonError(f"{format_value(text, quoted=False)} is too large a number")

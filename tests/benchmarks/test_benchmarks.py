@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks import cold_start, large_repositories, peers, throughput, timing
+from benchmarks import cold_start, fit, fit_runs, large_repositories, peers, throughput, timing
+from benchmarks.__main__ import kept_sections
 from benchmarks.environments import ROOT
 from benchmarks.timing import Cost
 from tpucfg import schemas
@@ -172,3 +173,52 @@ def test_goals_of_large_repositories() -> None:
     diff, _, review = (comparison.command for comparison in large_repositories.COMPARISONS)
     slow = equal | {diff: Cost(3.1, 1.0, 1), review: Cost(1.0, 2.1, 1)}
     assert large_repositories.missed(slow) == [f"{name} of many configs" for name in ("diff", "check", "review")]
+
+
+@pytest.mark.parametrize("published", fit_runs.RUNS, ids=lambda published: published.name)
+def test_the_spec_of_a_published_run_is_valid(
+    published: fit_runs.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its only rung has the published batch, and is one of the catalog's sizes in a region that offers it."""
+    shutil.copytree(ROOT / "examples" / published.program, tmp_path / "program")
+    spec = tmp_path / "program" / "tpucfg.yaml"
+    spec.write_text(fit_runs.spec_text(published), encoding="utf-8")
+    shutil.rmtree(spec.parent / "results", ignore_errors=True)
+
+    assert run(["check", "--spec", str(spec)]) == 0
+    assert run(["ladder", "--spec", str(spec), "--format", "json"]) == 0
+    assert f'"batch_size": {published.batch_size}' in capsys.readouterr().out
+
+
+def test_a_published_run_has_its_source_and_what_differs() -> None:
+    """A comparison without its source could not be checked, and no program is exactly the published one."""
+    compared = [published for published in fit_runs.RUNS if published.fits is not None]
+    assert len(compared) >= 3
+    assert {published.fits for published in compared} == {True, False}
+    assert all(
+        published.url.startswith("https://") and published.outcome and published.differs for published in compared
+    )
+
+
+def test_the_table_has_twenty_rungs_of_six_generations() -> None:
+    """They are of at least five programs; none contradicts a published run."""
+    table = fit.RESULTS.read_text(encoding="utf-8").partition(fit.HEADING)[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][
+        1:
+    ]
+    assert len(rows) >= 20
+    assert len({row[0] for row in rows}) >= 5
+    assert len({fit_runs.slice_of(row[1]).generation for row in rows}) >= 6
+    outcomes = {published.outcome: published.fits for published in fit_runs.RUNS}
+    for row in rows:
+        _, _, outcome = row[-1].partition("): ")
+        assert outcomes.get(outcome, True) == (row[5] != "does not fit") or not outcome
+
+
+def test_each_section_of_the_results_is_kept() -> None:
+    """Writing one section leaves the others as they are."""
+    page = "# Benchmarks\n\n## Cold start\n\na\n\n## Fuzzing\n\nz\n"
+    with_fits = fit.replaced(page, f"{fit.HEADING}\n\nb\n")
+    assert with_fits == f"# Benchmarks\n\n## Cold start\n\na\n\n{fit.HEADING}\n\nb\n\n## Fuzzing\n\nz\n"
+    assert fit.replaced(with_fits, f"{fit.HEADING}\n\nc\n") == with_fits.replace("b\n", "c\n")
+    assert kept_sections(with_fits) == f"\n{fit.HEADING}\n\nb\n\n## Fuzzing\n\nz\n"

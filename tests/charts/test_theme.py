@@ -8,7 +8,7 @@ from chart_helpers import html_of, parsed, svg_of
 from spec_factory import planned, spec
 from tpucfg.charts.theme import DARK, HUES, LIGHT, Palette
 
-TEXT = ("ink", "muted", "warning", "error", *HUES)
+TEXT = ("ink", "muted", "warning", "error", "memory", *HUES)
 MIN_CONTRAST = 4.5
 """For text of any size: https://www.w3.org/TR/WCAG22/#contrast-minimum."""
 

@@ -250,7 +250,7 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
 
 def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
     """The help names every schema except those of the targets."""
-    for name in ("tpucfg", "record", "stack", "catalog"):
+    for name in ("tpucfg", "record", "fit", "stack", "catalog"):
         assert re.search(rf"\[NAME\] .*\b{name}\b", tpucfg("schema", "--help").stdout)
         assert tpucfg("schema", name).returncode == 0
 

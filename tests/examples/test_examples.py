@@ -100,7 +100,7 @@ def test_the_chat_environments_differ_by_their_layers() -> None:
     largest = jobs["prod", "v5litepod-256x2"]
     assert (largest.slice.chips, largest.slice.hosts, largest.rung.data_parallel) == (512, 128, 128)
     assert {job.rung.steps["save_checkpoints_steps"] for job in jobs.values()} == {50}
-    assert {job.rung.micro_batch for job in jobs.values()} == {16}
+    assert {job.rung.micro_batch for job in jobs.values()} == {4}
 
 
 def test_more_slices_keep_the_batch() -> None:

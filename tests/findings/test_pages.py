@@ -13,8 +13,8 @@ from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES
 
-WITHOUT_EXAMPLE = {"TPU079"}
-"""No spec, config or stack can cause it: only a changed template."""
+WITHOUT_EXAMPLE = {"TPU079", "TPU115"}
+"""No spec, config or stack can cause them: only a changed template, or another machine."""
 
 
 def text_of(id_: str) -> str:

@@ -57,7 +57,7 @@ def compile_with(python: str, generation: str, *flags: str) -> "subprocess.Compl
     assert isinstance(asked, Topology)
     variables = {
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": "cpu",
-        "TPU_LOG_DIR": "disabled", "LIBTPU_INIT_ARGS": " ".join(flags),
+        "TPU_LOG_DIR": "disabled", "XLA_FLAGS": "", "LIBTPU_INIT_ARGS": " ".join(flags),
     }  # fmt: skip
     command = [python, "-c", PROGRAM, asked.name, str(dict(asked.options))]
     environment = {**os.environ, **variables}

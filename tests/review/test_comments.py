@@ -12,10 +12,12 @@ from typing import Final
 
 import pytest
 
+from fit_repositories import add_step, compiled, write_fits
 from recorded_previews import FOLDER
 from repositories import Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
+from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
 
 pytestmark = pytest.mark.programs
 
@@ -62,6 +64,19 @@ def _add_members(repository: Repository) -> None:
 
 def _target_cloud_tpu(repository: Repository) -> None:
     repository.edit(("target: vertex-ai", "target: cloud-tpu"))
+
+
+def _compile(repository: Repository) -> None:
+    add_step(repository)
+    write_fits(repository, {"v2-8": 5.5, "v2-32": 3.2, "v2-128": 2})
+
+
+def _compile_larger_steps(repository: Repository) -> None:
+    """Double the batch: one rung no longer fits, one needs more memory, and one is not compiled again."""
+    earlier = read_fit_file(fit_path(repository.folder)).results
+    repository.edit(("batch_size: 1024", "batch_size: 2048"), ("train_steps: 4000", "train_steps: 2000"))
+    results = compiled(repository.folder, {"v2-8": 9.1, "v2-32": 4.8})
+    write_fit_file(fit_path(repository.folder), {**earlier, **{result.key: result for result in results}}.values())
 
 
 def _add_hostile_values(repository: Repository) -> None:
@@ -131,6 +146,7 @@ SCENARIOS: Final[dict[str, Edit]] = {
         ("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py"
     ),
     "hostile-names": _add_hostile_values,
+    "fits": _compile_larger_steps,
 }
 """Edits of a project that `tpucfg init` wrote, by the name of the golden file."""
 
@@ -139,6 +155,7 @@ PREPARATIONS: Final[dict[str, Edit]] = {
     "size-exchanged": _keep_first_rung,
     "epochs-on-cloud-tpu": _target_cloud_tpu,
     "region-moved-losing-data": _disable_keep_data,
+    "fits": _compile,
 }
 """Edits that are committed before."""
 

@@ -54,6 +54,28 @@ def test_hidden_command_runs_in_order() -> None:
     assert [step.command for step in _steps("<!-- run: a -->\n```sh\nb\n```\n")] == ["a", "b"]
 
 
+def test_blocks_for_the_compiler_run_apart() -> None:
+    """With the TPU compiler, only the blocks that need it run, and the commands in comments, which set the stage."""
+    text = "<!-- run: a -->\n```sh\nb\n```\n<!-- not run: it needs the TPU compiler -->\n```console\n$ c\nd\n```\n"
+
+    assert [step.command for step in _steps(text)] == ["a", "b"]
+    assert [step.command for step in steps_of(text, with_compiler=True)] == ["a", "c"]
+
+
+def test_the_compilers_python_is_python3(page: Path, tmp_path: Path) -> None:
+    """A block for the compiler runs with the given Python as `python3`; a page without such a block runs nothing."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho compiler $1\n")
+    python.chmod(0o755)
+    try:
+        page.write_text("<!-- not run: it needs the TPU compiler -->\n```console\n$ python3 -B\ncompiler -B\n```\n")
+        assert list(readme_blocks.differences(page, python)) == []
+        page.write_text("<!-- run: exit 1 -->\n```console\n$ exit 1\n```\n")
+        assert list(readme_blocks.differences(page, python)) == []
+    finally:
+        page.unlink()
+
+
 def test_blocks_of_other_languages_are_ignored() -> None:
     """A block of YAML, or without a language, does not run."""
     assert not _steps("```yaml\na: 1\n```\n```\n$ a\n```\n")

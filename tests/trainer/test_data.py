@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trainers
+from spec_factory import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -34,33 +35,48 @@ def data(package: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def checkpoint(package: Path) -> ModuleType:
-    """Import the package's module `checkpoint`."""
+def order(package: Path) -> ModuleType:
+    """Import the package's module `order`."""
     assert package.is_dir()
+    return importlib.import_module("trainer.order")
+
+
+@pytest.fixture(scope="module")
+def tokens(package: Path) -> ModuleType:
+    """Import the package's module `tokens`."""
+    assert package.is_dir()
+    return importlib.import_module("trainer.tokens")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(package: Path) -> ModuleType:
+    """Import the module `checkpoint` of the TensorFlow trainer, with a storage that needs no TensorFlow."""
+    source = ROOT / "templates" / "trainer" / "tensorflow" / "checkpoint.py"
+    (package / "trainer" / "checkpoint.py").write_text(source.read_text())
     return importlib.import_module("trainer.checkpoint")
 
 
 @given(size=st.integers(1, 50), batch=st.integers(1, 30), factor=st.integers(1, 8), steps=st.integers(1, 12))
-def test_larger_batches_have_equal_examples(data: ModuleType, size: int, batch: int, factor: int, steps: int) -> None:
+def test_larger_batches_have_equal_examples(order: ModuleType, size: int, batch: int, factor: int, steps: int) -> None:
     """A batch `factor` times as large has the examples of as many smaller steps, across the end of an epoch too."""
-    large = [data.rows(step * batch * factor, batch * factor, size) for step in range(steps)]
-    small = [data.rows(step * batch, batch, size) for step in range(steps * factor)]
+    large = [order.rows(step * batch * factor, batch * factor, size) for step in range(steps)]
+    small = [order.rows(step * batch, batch, size) for step in range(steps * factor)]
 
     assert np.concatenate(large).tolist() == np.concatenate(small).tolist()
 
 
 @given(size=st.integers(2, 200), epoch=st.integers(0, 5))
-def test_epoch_contains_each_example_once(data: ModuleType, size: int, epoch: int) -> None:
+def test_epoch_contains_each_example_once(order: ModuleType, size: int, epoch: int) -> None:
     """Every epoch contains each example once."""
-    assert sorted(data.rows(epoch * size, size, size)) == list(range(size))
+    assert sorted(order.rows(epoch * size, size, size)) == list(range(size))
 
 
-def test_epochs_differ(data: ModuleType) -> None:
+def test_epochs_differ(order: ModuleType) -> None:
     """Each epoch has its own order, which is always the same."""
-    first, second = data.rows(0, 100, 100).tolist(), data.rows(100, 100, 100).tolist()
+    first, second = order.rows(0, 100, 100).tolist(), order.rows(100, 100, 100).tolist()
 
     assert first != second
-    assert first == data.rows(0, 100, 100).tolist()
+    assert first == order.rows(0, 100, 100).tolist()
 
 
 def _idx(array: "np.ndarray[Any, Any]") -> bytes:
@@ -93,6 +109,39 @@ def test_other_images_are_rejected(data: ModuleType, tmp_path: Path) -> None:
 
     with pytest.raises(SystemExit, match=r"contain no digits: images \(3, 32, 32\), labels \(3,\)"):
         data.load(str(tmp_path))
+
+
+def test_texts_become_tokens(tokens: ModuleType, tmp_path: Path) -> None:
+    """Each byte of the texts is a token; an example is a part of them and the token behind it."""
+    (tmp_path / "text").write_bytes(bytes(range(200)))
+    tokens.main([str(tmp_path / "text"), str(tmp_path / "data")])
+
+    training, validation = tokens.load(str(tmp_path / "data"), length=10, vocabulary=256)
+    assert (training.size, validation.size) == (17, 1)
+    assert training.load(np.array([[0], [16]]))["tokens"].tolist() == [[[*range(11)]], [[*range(160, 171)]]]
+    assert validation.load(np.array([0]))["tokens"].tolist() == [[*range(180, 191)]]
+
+
+@pytest.mark.parametrize(
+    ("content", "vocabulary", "message"),
+    [
+        (b"", 9, "train.bin has 0 tokens: an example needs 5"),
+        (b"\1\0" * 4, 9, "train.bin has 4 tokens: an example needs 5"),
+        (b"\1\0" * 4 + b"\0\1", 256, "train.bin has the token 256: --vocabulary=256 allows 0 to 255"),
+        (None, 9, "put train.bin there\nhelp: python -m trainer.tokens TEXT"),
+    ],
+)
+def test_unusable_tokens_are_reported(
+    tokens: ModuleType, tmp_path: Path, content: bytes | None, vocabulary: int, message: str
+) -> None:
+    """Files that are missing or too short, and tokens beyond the vocabulary, end the program with one sentence."""
+    (tmp_path / "val.bin").write_bytes(bytes(20))
+    if content is not None:
+        (tmp_path / "train.bin").write_bytes(content)
+
+    with pytest.raises(SystemExit) as raised:
+        tokens.load(str(tmp_path), length=4, vocabulary=vocabulary)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -30, -1])

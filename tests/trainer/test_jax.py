@@ -1,4 +1,3 @@
-import io
 import re
 import signal
 from collections.abc import Iterator
@@ -6,7 +5,6 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Final
 
-import numpy as np
 import pytest
 
 import trainers
@@ -20,6 +18,15 @@ SIZES: Final = {"v2-8": 1, "v2-32": 4}
 """Hosts of each rung of the new project's ladder."""
 BUCKET: Final = "gs://my-project-dev-mnist-dev-us-central1"
 JOBS: Final = f"{BUCKET}/jobs/mnist"
+
+
+DEVICES: Final = 8
+"""Devices of each rung in these tests."""
+
+
+def _flags(trainer: Trainer, size: str, *changed_flags: str) -> list[str]:
+    """Return the flags of the config, for the devices of these tests."""
+    return [*trainer.flags(size), f"--data_parallel={DEVICES}", *changed_flags]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +53,7 @@ def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
     for size, count in SIZES.items():
         hosts = trainers.hosts(count) if count > 1 else [{}]
         started = [
-            trainer.start("trainer", trainer.flags(size), **devices(8 // count), **server.environment, **host)
+            trainer.start("trainer", _flags(trainer, size), **devices(8 // count), **server.environment, **host)
             for host in hosts
         ]
         runs[size], *_ = [trainers.wait_for(process) for process in started]
@@ -58,28 +65,32 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines
     assert "devices: 8 (cpu), hosts: 4" in rungs["v2-32"].lines
     for rung_run in rungs.values():
-        assert rung_run.figures.keys() == {"accuracy", "examples_seen", "examples_per_second"}
+        assert rung_run.figures.keys() == {"accuracy", "loss", "examples_seen", "examples_per_second"}
         assert rung_run.figures["examples_seen"] == 200 * 1024
         assert rung_run.figures["accuracy"] > 0.9
         assert rung_run.figures["examples_per_second"] > 0
 
 
 def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run], server: Buckets) -> None:
-    """A rung's bucket contains its newest checkpoints and the profiler's trace, and no incomplete file."""
+    """A rung's bucket contains its newest checkpoints and the profiler's trace.
+
+    The job's account reads and writes objects. Its program asks for nothing else.
+    """
     assert rungs
-    for size, last in (("v2-8", 200), ("v2-32", 50)):
+    for size, steps in (("v2-8", (100, 150, 200)), ("v2-32", (26, 39, 50))):
+        batch_size = 1024 * SIZES[size]
         objects = server.below(f"{JOBS}/{size}")
-        checkpoints = sorted(name for name in objects if not name.startswith("profile/"))
-        assert checkpoints[-1] == f"checkpoints/step-{last:09}.npz"
-        assert len(checkpoints) == 3
+        names = {f"checkpoints/{step * batch_size:015}" for step in steps}
+        assert {name.rpartition("/")[0] for name in objects if name.endswith("commit_success.txt")} >= names
+        assert {"/".join(name.split("/")[:2]) for name in objects if not name.startswith("profile/")} == names
         assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in objects)
+    assert not server.refused
 
 
 def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, Run]) -> None:
     """A run on one device has the batches and the loss of a run on eight."""
-    alone = trainer.run(
-        [*trainers.with_local_buckets(trainer.flags("v2-8"), trainer.folder), "--data_dir=local/data"], **devices(1)
-    )
+    local = trainers.with_local_buckets(trainer.flags("v2-8"), trainer.folder)
+    alone = trainer.run([*local, "--data_dir=local/data", "--data_parallel=1"], **devices(1))
 
     assert "devices: 1 (cpu), hosts: 1" in alone.lines
     assert alone.losses() == pytest.approx(rungs["v2-8"].losses(), abs=2e-3)
@@ -87,30 +98,40 @@ def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, 
 
 
 def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: Buckets, tmp_path: Path) -> None:
-    """A killed run with a truncated newest checkpoint ends with the result of an uninterrupted run."""
-    flags = [*trainer.flags("v2-8"), "--data_dir=local/data", f"--model_dir={tmp_path}", "--save_checkpoints_steps=20"]
-    process = trainer.start("trainer", flags, **devices(8), **server.environment)
+    """A killed run that leaves an incomplete checkpoint ends with the result of an uninterrupted run."""
+    own = ["--data_dir=local/data", f"--model_dir={tmp_path}", "--save_checkpoints_steps=20"]
+    flags = _flags(trainer, "v2-8", *own)
+    process = trainer.start("trainer", flags, **devices(DEVICES), **server.environment)
     assert process.stdout
     while "step 80 " not in process.stdout.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    *_, older, newest = sorted((tmp_path / "checkpoints").glob("step-*.npz"))
-    newest.write_bytes(newest.read_bytes()[:5000])
-    (tmp_path / "checkpoints" / "step-000000999.npz.partial").write_bytes(b"PK")
+    incomplete = tmp_path / "checkpoints" / f"{999 * 1024:015}.orbax-checkpoint-tmp-1"
+    incomplete.mkdir()
+    newest = max(path.name for path in (tmp_path / "checkpoints").iterdir() if path.name.isdecimal())
 
-    resumed = trainer.run(flags, **devices(8), **server.environment)
+    resumed = trainer.run(flags, **devices(DEVICES), **server.environment)
 
-    assert f"resumed after step {int(older.name[5:14])}" in resumed.lines
-    assert any(f"{newest.name} is incomplete" in line for line in resumed.lines)
-    assert resumed.figures["examples_seen"] == rungs["v2-8"].figures["examples_seen"]
-    assert not list(tmp_path.rglob("*.partial"))
-    end = "checkpoints/step-000000200.npz"
-    actual, expected = (
-        np.load(io.BytesIO(data)) for data in ((tmp_path / end).read_bytes(), server.objects[f"{JOBS}/v2-8/{end}"])
-    )
-    for name in expected.files:
-        np.testing.assert_allclose(actual[name], expected[name], atol=1e-4)
+    assert f"resumed after step {int(newest) // 1024}, with {int(newest):,} examples seen" in resumed.lines
+    assert not incomplete.exists()
+    assert resumed.losses()["200"] == pytest.approx(rungs["v2-8"].losses()["200"], abs=1e-4)
+    for name in ("examples_seen", "accuracy", "loss"):
+        assert resumed.figures[name] == pytest.approx(rungs["v2-8"].figures[name], abs=1e-4)
+
+
+def test_incomplete_checkpoint_in_a_bucket_is_removed(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
+    """In a bucket, a checkpoint without its mark is incomplete: the one before it is used."""
+    copied = f"{BUCKET}/jobs/incomplete"
+    server.objects |= {f"{copied}/{name}": data for name, data in server.below(f"{JOBS}/v2-8").items()}
+    del server.objects[f"{copied}/checkpoints/{200 * 1024:015}/commit_success.txt"]
+    flags = _flags(trainer, "v2-8", f"--model_dir={copied}")
+
+    resumed = trainer.run(flags, **devices(DEVICES), **server.environment)
+
+    assert f"resumed after step 150, with {150 * 1024:,} examples seen" in resumed.lines
+    assert resumed.figures["loss"] == pytest.approx(rungs["v2-8"].figures["loss"], abs=1e-4)
+    assert f"checkpoints/{200 * 1024:015}/commit_success.txt" in server.below(copied)
 
 
 @pytest.mark.parametrize(("size", "victim"), [("v2-8", 0), ("v2-32", 2)])
@@ -120,11 +141,11 @@ def test_stopped_run_saves_a_checkpoint(
     """After SIGTERM to one host, all hosts stop at one step with status 143, and the next start resumes after it."""
     count = SIZES[size]
     own = ["--data_dir=local/data", f"--model_dir={tmp_path}", "--train_steps=400", "--save_checkpoints_steps=9999"]
-    flags = [*trainer.flags(size), "--batch_size=1024", *own]
+    flags = _flags(trainer, size, "--batch_size=1024", *own)
 
     def start() -> list[Popen[str]]:
         hosts = trainers.hosts(count) if count > 1 else [{}]
-        settings = devices(8 // count) | server.environment
+        settings = devices(DEVICES // count) | server.environment
         return [trainer.start("trainer", flags, **settings, **host) for host in hosts]
 
     processes = start()
@@ -135,26 +156,25 @@ def test_stopped_run_saves_a_checkpoint(
     outputs = [process.communicate(timeout=trainers.TIMEOUT_SECONDS) for process in processes]
 
     assert [process.returncode for process in processes] == [143] * count, outputs
-    (saved,) = (tmp_path / "checkpoints").glob("step-*.npz")
-    step = int(saved.name[5:14])
+    (saved,) = (tmp_path / "checkpoints").iterdir()
+    step = int(saved.name) // 1024
     assert 0 < step < 400
     assert f"stopped by SIGTERM after step {step}" in outputs[0][0]
     resumed, *_ = [trainers.wait_for(process) for process in start()]
-    assert f"resumed after step {step}" in resumed.lines
+    assert f"resumed after step {step}, with {int(saved.name):,} examples seen" in resumed.lines
     assert resumed.figures["examples_seen"] == 400 * 1024
 
 
 def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """A second start of a finished run trains nothing, prints its metrics except for the speed, and fails."""
-    process = trainer.start("trainer", trainer.flags("v2-8"), **devices(8), **server.environment)
+    process = trainer.start("trainer", _flags(trainer, "v2-8"), **devices(DEVICES), **server.environment)
     output, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
 
     expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
     assert Run(output.splitlines()).figures == expected
     assert process.returncode == 1
-    assert message.startswith(
-        f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
-    )
+    expected_message = f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
+    assert expected_message in message
 
 
 @pytest.mark.parametrize(
@@ -162,9 +182,21 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
     [
         (["--hosts=4"], "--hosts=4 needs a slice of 4 hosts"),
         (["--hosts=4"], "help: to try it on one machine, give --hosts=1"),
-        (["--batch_size=2048"], "was made with a batch of 1,024, and this job has 2,048"),
+        (
+            ["--hosts=1", "--data_parallel=4"],
+            "--data_parallel=4 and --model_parallel=1 need 4 devices, and there are 8",
+        ),
+        (["--model_parallel=2"], "--data_parallel=8 and --model_parallel=2 need 16 devices, and there are 8"),
+        (["--grad_accum=3"], "--batch_size=1024 cannot be divided among 8 replicas with --grad_accum=3"),
+        (["--model=transformer", "--width=100"], "--width=100 and --model_parallel=1 do not fit"),
+        (
+            ["--model=transformer", "--width=192", "--model_parallel=2", "--data_parallel=4"],
+            "each of the 2 devices computes an equal number of heads, of 64 each",
+        ),
+        (["--model=transformer"], f"no tokens in {BUCKET}/data: put train.bin and val.bin there"),
+        (["--model_dir=other", "--resume_from=nothing"], "no checkpoint in nothing/checkpoints: --resume_from"),
         (["--data_dir=nothing"], "no MNIST in nothing: put mnist.npz there"),
-        (["--batch_size=1023", "--model_dir=other"], "--batch_size=1023 cannot be divided among 8 cores"),
+        (["--batch_size=1023", "--model_dir=other"], "--batch_size=1023 cannot be divided among 8 replicas"),
         (["--learning_rate=1e30", "--model_dir=other"], "the loss is nan after step"),
     ],
 )
@@ -173,7 +205,8 @@ def test_unusable_setting_is_reported(
 ) -> None:
     """Settings that the trainer cannot use end it with one sentence, before any training."""
     assert rungs
-    assert message in trainer.error_of([*trainer.flags("v2-8"), *changed_flags], **devices(8), **server.environment)
+    flags = _flags(trainer, "v2-8", *changed_flags)
+    assert message in trainer.error_of(flags, **devices(DEVICES), **server.environment)
 
 
 def test_metrics_are_recorded(
@@ -195,20 +228,16 @@ def test_metrics_are_recorded(
 
 
 def test_hosts_without_a_shared_folder_are_reported(trainer: Trainer, tmp_path: Path) -> None:
-    """Hosts with separate checkpoints, or with none, do not continue from different steps."""
-    flags = [*trainer.flags("v2-32"), "--hosts=2", "--train_steps=2", "--data_dir=local/data"]
+    """Hosts that see different folders do not begin: each of them would write a part of a checkpoint."""
+    flags = [*trainer.flags("v2-32"), "--hosts=2", "--data_parallel=2", "--train_steps=2", "--data_dir=local/data"]
+    started = [
+        trainer.start("trainer", [*flags, f"--model_dir={tmp_path / str(index)}"], **devices(1), **host)
+        for index, host in enumerate(trainers.hosts(2))
+    ]
 
-    def start_hosts() -> list[Popen[str]]:
-        return [
-            trainer.start("trainer", [*flags, f"--model_dir={tmp_path / str(index)}"], **devices(1), **host)
-            for index, host in enumerate(trainers.hosts(2))
-        ]
-
-    for process in start_hosts():
-        trainers.wait_for(process)
-    for process in start_hosts():
+    for process in started:
         message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)[1]
-        assert "the hosts have checkpoints of different steps: 2, 0" in message
+        assert "the hosts do not share" in message
 
 
 def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:
@@ -232,7 +261,7 @@ def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:
 @pytest.mark.parametrize("text", ["x", "-1", "1.5.2", "nan", "9" * 5000, ""])
 def test_invalid_flag_has_a_readable_message(trainer: Trainer, name: str, text: str) -> None:
     """The message for an invalid flag contains no internals of the program."""
-    process = trainer.start("trainer", [*trainer.flags("v2-8"), f"--{name}={text}"])
+    process = trainer.start("trainer", _flags(trainer, "v2-8", f"--{name}={text}"))
     _, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
     assert process.returncode == 2
     kind = "number above 0" if name == "learning_rate" else "whole number of"

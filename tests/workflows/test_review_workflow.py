@@ -52,6 +52,8 @@ def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
+        "source": "skipped",
+        "fit": "skipped",
         "review": "success",
         "comment": "success",
     }, jobs
@@ -118,6 +120,8 @@ def test_failed_review_replaces_the_last_one(
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
+        "source": "skipped",
+        "fit": "skipped",
         "review": "failure",
         "comment": "failure",
     }
@@ -199,6 +203,8 @@ def test_failed_authentication_is_reported(proposal: Proposal, comments: Comment
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "failure",
+        "source": "skipped",
+        "fit": "skipped",
         "review": "success",
         "comment": "success",
     }
@@ -216,6 +222,8 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         rights = {name: job["permissions"] for name, job in workflow["jobs"].items()}
         assert rights == {
             "preview": {"contents": "read", "id-token": "write"},
+            "source": {"contents": "read"},
+            "fit": {},
             "review": {"contents": "read", "pull-requests": "read"},
             "comment": {"contents": "read", "pull-requests": "write"},
         }
@@ -227,6 +235,26 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
             "./.github/actions/comment",
         ]
         assert [step["run"].split()[0] for step in steps if "run" in step] == ["echo"]
+
+
+def test_job_that_compiles_has_no_rights(proposal: Proposal) -> None:
+    """It checks nothing out, so it has no token for the repository, and it has no secret and no cache."""
+    for root in (ROOT, proposal.folder):
+        jobs = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]
+        uses = [step["uses"].partition("@")[0] for step in jobs["fit"]["steps"] if "uses" in step]
+        assert uses == ["actions/download-artifact", "actions/setup-python", "actions/upload-artifact"]
+        text = yaml.safe_dump(jobs["fit"])
+        assert not re.search(r"secrets\.|github\.token|cache", text)
+        compilation = next(step for step in jobs["fit"]["steps"] if step.get("name") == "Compile")
+        assert jobs["fit"]["timeout-minutes"] > compilation["timeout-minutes"]
+        # What gives the files to that job runs nothing of them: no action and no script of the change.
+        source = jobs["source"]["steps"]
+        assert [step.get("uses", "").partition("@")[0] for step in source] == [
+            "actions/checkout",
+            "",
+            "actions/upload-artifact",
+        ]
+        assert not re.search(r"python|pip|tpucfg |\./\.github", source[1]["run"])
 
 
 def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:

@@ -2,7 +2,8 @@
 # Writes the review of HEAD against the revision BASE to the file COMMENT and to the summary of the job: of SPEC, or without
 # it of every spec that the change affects. In the folder PREVIEWS, FOLDER/ENV.jsonl is the preview of an environment of
 # the project in FOLDER, and FOLDER/ENV.policy.json the IAM policy of its bucket; anything else in it is an error, because
-# the comment would show the content of the file that a link leads to.
+# the comment would show the content of the file that a link leads to. In the folder FITS, FOLDER/fit.json has the results of
+# the job that compiled the project in FOLDER; where it has none, the comment states that.
 set -euo pipefail
 
 arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
@@ -20,6 +21,17 @@ if [ -n "$PREVIEWS" ] && [ -d "$PREVIEWS" ]; then
       *) arguments+=(--policy "${path%.policy.json}=$file") ;;
     esac
   done < <(find "$PREVIEWS" -mindepth 1 ! -type d -printf '%P\0' | sort -z)
+fi
+if [ -n "$FITS" ] && [ -d "$FITS" ]; then
+  # The job that wrote them ran the program of the change: only files of fixed names are read, and no links followed.
+  find "$FITS" -mindepth 1 ! -type f ! -type d -delete
+  specs=("$SPEC")
+  [ -n "$SPEC" ] || mapfile -d '' -t specs < <(git ls-files -z -- tpucfg.yaml '*/tpucfg.yaml')
+  for spec in "${specs[@]}"; do
+    folder=$(dirname -- "$spec")
+    # The option ends a folder's name at the first equals sign.
+    [[ $folder == *=* ]] || arguments+=(--fit "$folder=$FITS/$folder/fit.json")
+  done
 fi
 reviewed="$RUNNER_TEMP/tpucfg-reviewed"
 [ ! -f "$reviewed" ] || arguments+=(--since "$(cat "$reviewed")")

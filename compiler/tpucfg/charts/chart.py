@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from tpucfg.number_format import UNKNOWN
+
 Sign = Literal["fits", "little", "exceeds", "unknown"]
 """The memory of a rung: the step fits, little is left, it does not fit, or that is not known."""
 
@@ -25,7 +27,9 @@ class Cell(NamedTuple):
     @property
     def description(self) -> str:
         """The cell as text, which includes the sign in words."""
-        return ", ".join(part for part in (self.text, self.meaning) if part)
+        if not self.meaning:
+            return self.text
+        return self.meaning if self.text == UNKNOWN else f"{self.text}, {self.meaning}"
 
 
 class Column(NamedTuple):

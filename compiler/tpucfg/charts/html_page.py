@@ -83,7 +83,8 @@ def _unbroken(text: str) -> "Markup":
 
 
 def _is_prose(text: str) -> bool:
-    return " " in text and any(char.isalpha() for char in text)
+    # An amount with its unit stays on one line.
+    return " " in text and any(char.isalpha() for char in text) and not text[0].isdigit()
 
 
 # CSS cannot move the labels of an SVG, so a narrow screen needs a separate drawing.

@@ -33,6 +33,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "render": "Print the configs, or write them to a folder.",
     },
     "Scale up": {
+        "fit": "Compile each rung's step without a TPU: memory, speed.",
         "submit": "Print the command that starts a job, or run it.",
         "record": "Record what a rung measured.",
         "status": "Show each rung's status and the next one to run.",

@@ -1,7 +1,7 @@
 """The fit of each rung as table cells and as data for JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.roofline import Bound, lower_bound
@@ -9,8 +9,6 @@ from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import bound_text, memory_text
 from tpucfg.number_format import UNKNOWN, to_json_number
 from tpucfg.plan import Rung
-
-_COMMITTED: Final = f"as committed in results/{NAME}"
 
 
 def fit_cells(rungs: Sequence[Rung], fits: Mapping[str, RungFit]) -> dict[str, dict[str, str]]:
@@ -33,7 +31,7 @@ def hbm_cell(fit: RungFit | None) -> str:
 
 
 def fit_data(rung: Rung, fit: RungFit | None) -> dict[str, Any]:
-    """Return the fit of a rung as data; an unknown value is None."""
+    """Return the fit of a rung as data, with the keys of `tpucfg fit`; an unknown value is None."""
     if fit is None:
         return {"fit": None}
     result, bound = fit.current, _bound(rung, fit)
@@ -41,23 +39,22 @@ def fit_data(rung: Rung, fit: RungFit | None) -> dict[str, Any]:
     return {
         "fit": {
             "verdict": fit.verdict,
-            "hbm_used": memory.used if memory else None,
-            "hbm_available": memory.available if memory else None,
-            "hbm_exact": memory.exact if memory else None,
-            "bound_seconds": to_json_number(bound.seconds) if bound else None,
-            "bound_by": bound.limit if bound else None,
+            "hbm": {**memory._asdict(), "headroom": memory.headroom} if memory else None,
+            "least_step_seconds": to_json_number(bound.seconds) if bound else None,
+            "limited_by": bound.limit if bound else None,
             "changes": list(fit.changes),
             "as_committed": None if result is None else not fit.is_trusted,
         }
     }
 
 
-def fit_note(fits: Iterable[RungFit]) -> Iterator[str]:
+def fit_note(rungs: Sequence[Rung], fits: Mapping[str, RungFit]) -> Iterator[str]:
     """Yield the note about the columns; none if no rung was ever compiled."""
-    results = [fit for fit in fits if fit.result]
-    if results:
-        source = "as a job of this run compiled it" if all(fit.is_trusted for fit in results) else _COMMITTED
-        yield f"HBM is the memory of a device that the training step needs, {source}; bound is the least time of a step"
+    if any(fit.result for fit in fits.values()):
+        bound = (
+            "; bound is the least time of a step" if any(_bound(rung, fits.get(rung.size)) for rung in rungs) else ""
+        )
+        yield f"HBM is the memory of a device that the training step needs, as committed in results/{NAME}{bound}"
 
 
 def _bound(rung: Rung, fit: RungFit | None) -> Bound | None:

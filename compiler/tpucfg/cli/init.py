@@ -44,7 +44,7 @@ def init(
         typer.Option(
             "--trainer",
             metavar="FRAMEWORK",
-            help=f"Add an MNIST trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
+            help=f"Add a trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
             callback=_trainer,
             autocompletion=lambda: list(TRAINERS),
         ),

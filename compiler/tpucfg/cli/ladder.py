@@ -1,6 +1,6 @@
 """The command `tpucfg ladder`."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -65,7 +65,7 @@ class _Ladders(NamedTuple):
         if fits := self.fits_of(group):
             from tpucfg.cli.fit_table import fit_note
 
-            yield from fit_note(fits.values())
+            yield from fit_note(group.rungs, fits)
         yield from cost_notes(self.cost_status(group))
 
 
@@ -110,17 +110,19 @@ def _distinct_values(
     return {name: (costs.get(name), fits.shown_values(name)) for name in project.environments}
 
 
-def _print_errors(statuses: Iterable["LadderStatus"], fits: "KnownFits | None") -> None:
+def _print_errors(statuses: Collection["LadderStatus"], fits: "KnownFits | None") -> None:
     """Print the errors in the files of results to stderr.
 
     Raises:
         CommandExit: There is one.
     """
-    files = {status.results.file: (status.results.findings, status.results.text) for status in statuses}
+    findings = [finding for status in statuses for finding in status.results.findings]
+    sources = {status.results.file: status.results.text for status in statuses}
     if fits:
-        files[str(fits.file.path)] = (fits.file.findings, fits.file.text)
-    if findings := [finding for file_findings, _ in files.values() for finding in file_findings]:
-        print_findings(findings, {file: text for file, (_, text) in files.items()})
+        findings += fits.file.findings
+        sources[str(fits.file.path)] = fits.file.text
+    if findings:
+        print_findings(findings, sources)
         raise CommandExit(ERRORS)
 
 

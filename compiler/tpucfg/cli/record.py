@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,6 +13,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
+from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, job_hash
 from tpucfg.results import THROUGHPUT, Record
@@ -20,6 +21,7 @@ from tpucfg.spec.project import Project
 from tpucfg.text_format import format_value, printable, quote_key
 
 if TYPE_CHECKING:
+    from tpucfg.results.ladder_status import LadderStatus
     from tpucfg.results.log_metrics import LogMetrics
 
 _METRIC_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
@@ -182,7 +184,8 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
     from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, outdated_below_note
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
-    print_findings(status.results.findings, {status.results.file: status.results.text})
+    findings = [*status.results.findings, *_beyond_bound(project, status, job.size)]
+    print_findings(findings, {status.results.file: status.results.text})
     # The first rung has nothing to be compared with, which the note explains.
     first_rung_notes = first_rung_note(status) if job.size == job.environment.sizes[0] else ()
     for note in first_rung_notes:
@@ -191,3 +194,12 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
         print(line)
     for step in next_steps(status, spec):
         print(step)
+
+
+def _beyond_bound(project: Project, status: "LadderStatus", size: str) -> Iterable[Finding]:
+    """Return the warning about a record that is faster than the compiled step can be."""
+    if status.fits is None:
+        return ()
+    from tpucfg.results.bound_check import records_beyond_bound
+
+    return records_beyond_bound(project, status, {size})

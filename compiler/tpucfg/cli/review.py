@@ -56,6 +56,14 @@ PolicyOption = Annotated[
         "repeatable.",
     ),
 ]
+FitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fit",
+        metavar="[FOLDER=]FILE",
+        help="The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
+    ),
+]
 SinceOption = Annotated[
     str,
     typer.Option(
@@ -82,6 +90,7 @@ def review(
     spec: SpecsOption = None,
     preview: PreviewOption = None,
     policy: PolicyOption = None,
+    fit: FitOption = None,
     since: SinceOption = "",
     format: FormatOption = "markdown",
     fail_on: FailOnOption = "none",
@@ -98,6 +107,7 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.cli.review_specs import review_earlier, review_specs
+    from tpucfg.cli.run_fits import read_run_fits
     from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
@@ -106,7 +116,9 @@ def review(
     require_choice(format, tuple(_FORMATS), "--format")
     require_choice(fail_on, _FAIL_ON, "--fail-on")
     try:
-        cloud = _read_cloud_files(preview or (), policy or (), (spec or [SPEC])[0].parent, head)
+        folder = (spec or [SPEC])[0].parent
+        cloud = _read_cloud_files(preview or (), policy or (), folder, head)
+        cloud = cloud._replace(fits=read_run_fits(fit or (), folder, head))
         request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
         scope = find_review_scope(request, spec or ())
         # Before any program runs: where the system does not prevent it, a program could change these files.

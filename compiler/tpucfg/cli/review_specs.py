@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
+from tpucfg.cli.run_fits import ONLY
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
     from pathlib import PurePosixPath
 
     from tpucfg.git.snapshots import CompareRequest
+    from tpucfg.review.changes.fits.revision_fits import RunFits
     from tpucfg.review.cloud_files import CloudFiles
     from tpucfg.review.review import EarlierReview, RepositoryReview
     from tpucfg.review.scope import ReviewScope
@@ -34,13 +36,16 @@ def review_specs(scope: "ReviewScope", cloud: "CloudFiles") -> "RepositoryReview
 
     for option, files in (("--preview", cloud.previews), ("--policy", cloud.policies)):
         _require_folders(scope, option, files)
+    _require_folder_of_fits(scope, cloud.fits)
     is_only = len(scope.requests) == 1
     reviews, failures = [], []
     with progress("reviewing specs", len(scope.requests)) as advance:
         for path, request in scope.requests.items():
             try:
                 own = CloudFiles(
-                    _files_of(path, cloud.previews, is_only=is_only), _files_of(path, cloud.policies, is_only=is_only)
+                    _files_of(path, cloud.previews, is_only=is_only),
+                    _files_of(path, cloud.policies, is_only=is_only),
+                    _fits_of(path, cloud.fits, is_only=is_only),
                 )
                 reviews.append(review_spec(request, own))
             except RevisionError as error:
@@ -101,6 +106,29 @@ def _require_folders(scope: "ReviewScope", option: str, names: Collection[str]) 
             f"{option} {name}=…: {len(folders)} specs are reviewed, and each could have this environment",
             f"name the spec's folder: {option} {folders[0]}/{name}=FILE",
         )
+
+
+def _require_folder_of_fits(scope: "ReviewScope", fits: Collection[str]) -> None:
+    """Raise CommandExit for results of a folder without a spec, and for those that could be of several specs."""
+    folders = sorted({path.parent.as_posix() for path in scope.requests})
+    known = {ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
+    if unknown := next((name for name in fits if name not in known), None):
+        message = f"--fit {printable(unknown)}=…: this folder has no spec in either revision"
+        raise CommandExit(USAGE, message, "give the folder relative to the root of the repository")
+    if ONLY in fits and len(folders) > 1 and "." not in folders:
+        raise CommandExit(
+            USAGE,
+            f"--fit: {len(folders)} folders with specs are reviewed, and each could have these results",
+            f"name the spec's folder: --fit {folders[0]}=FILE",
+        )
+
+
+def _fits_of(spec: "PurePosixPath", fits: "Mapping[str, RunFits]", *, is_only: bool) -> "Mapping[str, RunFits]":
+    """Return the results for a spec under the name ONLY, as it is the only one that is reviewed with them."""
+    folder = spec.parent.as_posix()
+    names = (folder, ONLY) if is_only or folder == "." else (folder,)
+    chosen = next((fits[name] for name in names if name in fits), None)
+    return {ONLY: chosen} if chosen else {}
 
 
 def _files_of(spec: "PurePosixPath", files: Mapping[str, _Read], *, is_only: bool) -> dict[str, _Read]:

@@ -15,12 +15,12 @@ def schema(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="tpucfg (for the spec), record, stack, catalog, or a target.",
+            help="tpucfg (for the spec), record, fit, stack, catalog, or a target.",
             show_default=False,
         ),
     ] = "tpucfg",
 ) -> None:
-    """Print a JSON Schema: of the spec, a record, a stack file, the catalog, or a target's request body.
+    """Print a JSON Schema: of the spec, a record, a fit, a stack file, the catalog, or a target's request body.
 
     Example: tpucfg schema > tpucfg.schema.json
     """

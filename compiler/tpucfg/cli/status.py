@@ -33,8 +33,8 @@ def status(
     statuses = [EnvironmentStatus(ladder, tuple(next_steps(ladder, spec))) for ladder in ladders]
     for line in _FORMATS[format](project, statuses):
         print(line)
-    if findings := [finding for ladder in ladders for finding in ladder.results.findings]:
-        print_findings(findings, {ladder.results.file: ladder.results.text for ladder in ladders})
+    if findings := [finding for ladder in ladders for finding in ladder.findings]:
+        print_findings([*dict.fromkeys(findings)], {file: text for ladder in ladders for file, text in ladder.sources})
         raise CommandExit(ERRORS)
 
 
@@ -66,7 +66,7 @@ def _json(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[s
             "target": status.ladder.environment.target,
             "region": status.ladder.environment.region,
             "results": status.ladder.results.file,
-            "rungs": [rung_data(status, index, project) for index in range(len(status.ladder.evaluations))],
+            "rungs": [rung_data(status, index) for index in range(len(status.ladder.evaluations))],
             "findings": [
                 {
                     "id": finding.id,
@@ -74,7 +74,7 @@ def _json(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[s
                     "location": str(finding.location),
                     "help": finding.help,
                 }
-                for finding in status.ladder.results.findings
+                for finding in status.ladder.findings
             ],
         }
         for status in statuses

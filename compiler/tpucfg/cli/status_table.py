@@ -56,17 +56,21 @@ def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -
     if project.prices:
         yield from capacity_cells(ladder.rungs, ladder.capacities)[evaluation.size].items()
         yield from cost_cells(ladder)[evaluation.size].items()
-    yield "status", _status_word(evaluation, ladder, project)
+    if ladder.fits:
+        from tpucfg.cli.fit_table import hbm_cell
+
+        yield "HBM", hbm_cell(ladder.fit(evaluation.size))
+    yield "status", _status_word(evaluation, ladder)
 
 
 def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | None:
     return evaluation.throughput * rung.sequence_length if evaluation.throughput and rung.sequence_length else None
 
 
-def _status_word(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> str:
+def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
     if evaluation.record is None:
         return "open" if may_run(ladder, evaluation.size) else "closed"
-    if project.gate is None:
+    if not ladder.is_measured:
         return "recorded"
     return "passed" if evaluation.passed else "not passed"
 
@@ -84,11 +88,15 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
+    if ladder.fits:
+        from tpucfg.results.fit_notes import fit_notes
+
+        yield from fit_notes(project, ladder, ladder.fits)
     if project.prices:
         yield from cost_note(ladder)
 
 
-def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[str, Any]:
+def rung_data(status: EnvironmentStatus, index: int) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     evaluation = status.ladder.evaluations[index]
     record, rung = evaluation.record, status.ladder.rung(evaluation.size)
@@ -105,9 +113,15 @@ def rung_data(status: EnvironmentStatus, index: int, project: Project) -> dict[s
         "examples_per_second_per_core": to_json_number(evaluation.per_core),
         "metric_worse_by": to_json_number(evaluation.metric_drop),
         "scaling_efficiency": to_json_number(evaluation.efficiency),
-        "passed": evaluation.passed if project.gate else None,
+        "passed": evaluation.passed if status.ladder.is_measured else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(status.ladder, evaluation.size),
         "job_changed": evaluation.size in status.ladder.outdated,
     }
+    if status.ladder.fits:
+        from tpucfg.cli.fit_table import fit_data
+
+        problem = status.ladder.fit_problems.get(evaluation.size)
+        measurements |= fit_data(rung, status.ladder.fit(evaluation.size))
+        measurements["why_closed"] = problem.reason if problem else None
     return measurements | parallelism | cost_data(status.ladder, evaluation.size)

@@ -46,6 +46,10 @@ def fit_path(folder: Path) -> Path:
 
 def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
     """Read a file of results; no file means no results."""
+    # As for records: a link in a checkout could lead anywhere on the machine that reads it.
+    if path.parent.is_symlink():
+        finding = _unreadable(path, "", Location(str(path)), "its folder is a symbolic link").findings[0]
+        return FitFile(path, {}, (finding._replace(help=f"replace the link {path.parent} by a folder"),))
     try:
         with open_regular_file(path, follow_links=False) as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -70,7 +74,7 @@ def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False) -> FitFil
     if not schemas.is_valid(SCHEMA, data):
         document = read_text(text, str(path))
         findings = islice(schemas.schema_findings(SCHEMA, document, _IDS), _MAX_FINDINGS)
-        return FitFile(path, {}, tuple(finding._replace(help=finding.help or _HELP) for finding in findings), text)
+        return FitFile(path, {}, tuple(finding._replace(help=_HELP) for finding in findings), text)
     results = {result.key: result for result in map(parse_result, data["results"])}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results")

@@ -13,7 +13,7 @@ from tpucfg.fit.rung_fit import RungFit, fit_key, rung_fits
 from tpucfg.fit.wording import outdated_text, verdict_text
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 _UNKNOWN: Final = ("not compiled", "outdated")
 _MAX_NAMES: Final = 3
@@ -71,18 +71,24 @@ def known_fit_findings(project: Project, known: KnownFits, *, level: Level | Non
 def _unknown_fits(project: Project, known: KnownFits) -> Iterator[Finding]:
     """Yield a note for each environment with rungs whose fit is not known."""
     for name, environment in project.environments.items():
-        fits = known.of_environment(name)
-        unknown = {size: fit for size, fit in fits.items() if fit.verdict in _UNKNOWN}
-        if not unknown:
-            continue
-        sizes = () if len(unknown) == len(environment.sizes) else tuple(unknown)
-        count = f"{len(unknown)} of {len(fits)} rungs" if len(fits) > 1 else next(iter(unknown))
-        yield Finding.of(
-            "TPU107",
-            f"{name}: the fit of {count} is not known: {_reasons(unknown)}",
-            project.document.key_location(environment.path),
-            help=f"compile the training step, without a TPU: {fit_command(project, (name,), *sizes)}",
-        )
+        if text := unknown_fits_text(known, name):
+            unknown = _unknown(known, name)
+            sizes = () if len(unknown) == len(environment.sizes) else tuple(unknown)
+            hint = f"compile the training step, without a TPU: {fit_command(project, (name,), *sizes)}"
+            yield Finding.of("TPU107", text, project.document.key_location(environment.path), help=hint)
+
+
+def unknown_fits_text(known: KnownFits, environment: str) -> str:
+    """Return the sentence about the rungs of an environment whose fit is not known; empty if there is none."""
+    fits, unknown = known.of_environment(environment), _unknown(known, environment)
+    if not unknown:
+        return ""
+    count = f"{len(unknown)} of {len(fits)} rungs" if len(fits) > 1 else next(iter(unknown))
+    return f"{environment}: the fit of {count} is not known: {_reasons(unknown)}"
+
+
+def _unknown(known: KnownFits, environment: str) -> Mapping[str, RungFit]:
+    return {size: fit for size, fit in known.of_environment(environment).items() if fit.verdict in _UNKNOWN}
 
 
 def _reasons(unknown: Mapping[str, RungFit]) -> str:
@@ -94,7 +100,8 @@ def _reasons(unknown: Mapping[str, RungFit]) -> str:
         f"{listed(names, limit=_MAX_NAMES, last=' and ')} {'was' if len(names) == 1 else 'were'} {text}"
         for text, names in sizes.items()
     ]
-    more = f"; {len(reasons) - _MAX_NAMES} more reasons" if len(reasons) > _MAX_NAMES else ""
+    others = len(reasons) - _MAX_NAMES
+    more = f"; and {format_count(others, 'other reason')}" if others > 0 else ""
     return "; ".join(reasons[:_MAX_NAMES]) + more
 
 

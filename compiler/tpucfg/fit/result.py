@@ -95,7 +95,7 @@ def parse_result(data: Mapping[str, Any]) -> FitResult:
         data["env"],
         tuple(data["xla_flags"]),
         data["topology"],
-        data["chips_per_host"],
+        int(data["chips_per_host"]),
     )
     return FitResult(
         FitKey(data["name"], data["environment"], data["size"]),
@@ -104,13 +104,26 @@ def parse_result(data: Mapping[str, Any]) -> FitResult:
         Compiler(data["jax"], data["libtpu"]),
         data["stablehlo"],
         data["fits"],
-        Memory(**data["hbm"]),
-        data["flops"],
-        data["flops_8bit"],
+        parse_memory(data["hbm"]),
+        int(data["flops"]),
+        int(data["flops_8bit"]),
         tuple(data["uncounted"]),
-        data["hbm_bytes"],
-        data["ici_bytes"],
+        optional_count(data["hbm_bytes"]),
+        optional_count(data["ici_bytes"]),
     )
+
+
+# A schema's `integer` may be written as 1.0, which Python reads as a float.
+
+
+def parse_memory(data: Mapping[str, Any]) -> Memory:
+    """Return the memory of data that is valid by its schema."""
+    return Memory(int(data["used"]), int(data["available"]), data["exact"])
+
+
+def optional_count(value: Any) -> int | None:
+    """Return a whole number, or None."""
+    return None if value is None else int(value)
 
 
 def _plain(value: FlagValue) -> Any:

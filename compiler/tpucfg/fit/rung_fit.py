@@ -9,6 +9,7 @@ from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Project
+from tpucfg.text_format import format_value
 
 Verdict = Literal["fits", "does not fit", "outdated", "not compiled"]
 
@@ -86,6 +87,7 @@ def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> 
 def _listed(names: Iterable[str]) -> Iterator[str]:
     """Yield the first names, and a count of the others."""
     every = list(names)
-    yield from every[:_MAX_CHANGES]
+    # Names of an older result are from a file that anyone can write, and reach terminals.
+    yield from (format_value(name, quoted=False) for name in every[:_MAX_CHANGES])
     if len(every) > _MAX_CHANGES:
         yield f"{len(every) - _MAX_CHANGES} more"

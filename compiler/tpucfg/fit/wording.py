@@ -13,7 +13,9 @@ _NOT_BELOW: Final = "at least "
 
 
 def gib(amount: int) -> str:
-    """Return bytes as GiB with two decimals, without a final zero: `15.75`, `7.3`."""
+    """Return bytes as GiB with two decimals, without a final zero: `15.75`, `7.3`; below 1 with three digits."""
+    if abs(amount) < _GIB:
+        return format_rounded(Fraction(amount, _GIB))
     return f"{amount / _GIB:.2f}".rstrip("0").rstrip(".")
 
 

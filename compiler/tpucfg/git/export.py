@@ -12,6 +12,10 @@ MAX_FILE_BYTES: Final = 1 << 20
 MAX_RECORD_BYTES: Final = 4 << 20
 """The limit for files of records, as for reading them: a padded file must not hide a record from a review."""
 _RECORDS: Final = ".jsonl"
+FIT_FILE: Final = PurePosixPath("results", "fit.json")
+"""The results of `tpucfg fit`, relative to a spec's folder."""
+MAX_FIT_BYTES: Final = 8 << 20
+"""The limit for these results, as for reading them."""
 MAX_EXPORT_BYTES: Final = 1 << 26
 """The limit for all files together."""
 MAX_FILES: Final = 5_000
@@ -84,8 +88,7 @@ def export_files(repository: Repository, entries: Iterable[TreeEntry], folder: P
     for entry in entries:
         if not entry.is_regular:
             continue
-        limit = MAX_RECORD_BYTES if entry.path.suffix == _RECORDS else MAX_FILE_BYTES
-        if entry.size > min(limit, remaining_bytes) or len(chosen) >= MAX_FILES:
+        if entry.size > min(_max_bytes(entry.path), remaining_bytes) or len(chosen) >= MAX_FILES:
             skipped.append(entry)
             continue
         chosen.append(entry)
@@ -94,6 +97,12 @@ def export_files(repository: Repository, entries: Iterable[TreeEntry], folder: P
         for entry, content in zip(chosen, read_contents(repository, chosen), strict=True):
             _write_new_file(folder / entry.path, content)
     return frozenset(skipped)
+
+
+def _max_bytes(path: PurePosixPath) -> int:
+    if path.parts[-2:] == FIT_FILE.parts:
+        return MAX_FIT_BYTES
+    return MAX_RECORD_BYTES if path.suffix == _RECORDS else MAX_FILE_BYTES
 
 
 def read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
@@ -111,6 +120,37 @@ def read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Itera
             raise GitError(f"git cat-file: {entry.path} is missing from this clone")
         yield output[start : start + entry.size]
         position = start + entry.size + 1
+
+
+class Blob(NamedTuple):
+    """The content that a path of a commit leads to."""
+
+    kind: str
+    """`blob`, or `tree` for a folder."""
+    id: str
+    size: int
+
+
+def follow_paths(repository: Repository, requests: Sequence[str]) -> Iterator[Blob | None]:
+    """Yield what each `COMMIT:PATH` leads to, through links inside the commit; None if that is nothing in the commit.
+
+    `git cat-file --follow-symlinks` prints `ID TYPE SIZE`; or `symlink SIZE`, a line break and a target outside of the
+    commit; or `dangling`, `loop` or `notdir` in the same form; or `REQUEST missing`. A request has no line break.
+    """
+    stdin = "".join(f"{request}\n" for request in requests)
+    output = repository.git("cat-file", "--batch-check", "--follow-symlinks", stdin=os.fsencode(stdin))
+    position = 0
+    for _ in requests:
+        end = output.find(b"\n", position)
+        words = output[position:end].split()
+        position = end + 1
+        if words and words[0] in {b"symlink", b"dangling", b"loop", b"notdir"}:
+            position += int(words[1]) + 1
+            yield None
+        elif len(words) == 3 and words[1] in {b"blob", b"tree"}:  # noqa: PLR2004 - id, type, size
+            yield Blob(words[1].decode(), words[0].decode(), int(words[2]))
+        else:
+            yield None
 
 
 def _write_new_file(path: Path, content: bytes) -> None:

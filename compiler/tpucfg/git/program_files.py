@@ -8,7 +8,15 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.fs import open_regular_file
-from tpucfg.git.export import MAX_FILE_BYTES, MAX_FILES, TreeEntry, list_entries, list_staged, read_contents
+from tpucfg.git.export import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    TreeEntry,
+    follow_paths,
+    list_entries,
+    list_staged,
+    read_contents,
+)
 from tpucfg.git.repository import GitError, Repository, split_nul
 from tpucfg.git.specs import normalize_path
 from tpucfg.infra.pulumi_project import PROJECT_FILES, pulumi_project
@@ -155,28 +163,11 @@ def _link_targets(
     # A link with a longer target leads nowhere.
     short = [link for link in links if link.size <= _MAX_LINK_BYTES][:MAX_FILES]
     contents = dict(zip(short, read_contents(repository, short), strict=True))
-    ids = _followed(repository, requests)
-    return {link: (id_, os.fsdecode(contents.get(link, b""))) for link, id_ in zip(links, ids, strict=True)}
-
-
-def _followed(repository: Repository, requests: Sequence[str]) -> Iterator[str]:
-    """Yield the id of the file or folder that each link leads to; empty for one that leads out of the commit.
-
-    `git cat-file --follow-symlinks` prints `ID TYPE SIZE`; or `symlink SIZE`, a line break and a target outside of the
-    commit; or `dangling`, `loop` or `notdir` in the same form; or `REQUEST missing`.
-    """
-    stdin = "".join(f"{request}\n" for request in requests)
-    output = repository.git("cat-file", "--batch-check", "--follow-symlinks", stdin=os.fsencode(stdin))
-    position = 0
-    for _ in requests:
-        end = output.find(b"\n", position)
-        words = output[position:end].split()
-        position = end + 1
-        if words and words[0] in {b"symlink", b"dangling", b"loop", b"notdir"}:
-            position += int(words[1]) + 1
-            yield ""
-        else:
-            yield words[0].decode() if len(words) == 3 and words[1] in {b"blob", b"tree"} else ""  # noqa: PLR2004 - id, type, size
+    blobs = follow_paths(repository, requests)
+    return {
+        link: (blob.id if blob else "", os.fsdecode(contents.get(link, b"")))
+        for link, blob in zip(links, blobs, strict=True)
+    }
 
 
 def files_of_working_tree(repository: Repository, folder: Path, paths: ProgramPaths) -> tuple[FileVersion, ...]:

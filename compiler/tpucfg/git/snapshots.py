@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from tpucfg.git.export import MAX_FILE_BYTES, TreeEntry, export_files, list_entries
+from tpucfg.git.export import FIT_FILE, MAX_FILE_BYTES, TreeEntry, export_files, list_entries
 from tpucfg.git.program_files import (
     FileVersion,
     ProgramPaths,
@@ -56,6 +56,8 @@ class Snapshot(NamedTuple):
     """The path of the requested spec, relative to the root of the repository."""
     commit: Commit | None = None
     """None for the working tree, and before the first commit."""
+    repository: Repository | None = None
+    """The repository that the snapshot was exported from; None for the working tree."""
 
     def hide_export_path(self, text: str) -> str:
         """Return the text without the name of the temporary folder, which changes with every run."""
@@ -145,7 +147,7 @@ def _export_snapshot(
     """Export a commit's spec and the files beside it; each keeps its path in the repository."""
     spec = folder / path
     display_path = str(request.spec.parent / os.path.relpath(path, repository.prefix))
-    missing = Snapshot(title, spec, display_path, exists=False, exported_to=folder)
+    missing = Snapshot(title, spec, display_path, exists=False, exported_to=folder, repository=repository)
     if commit is None:
         return missing
     entries = [entry for entry in list_entries(repository, commit, [path], recursive=False) if entry.path == path]
@@ -186,9 +188,9 @@ def _project_entries(
 ) -> tuple[ProgramPaths, list[TreeEntry]]:
     """Return the files of the stack program and the stacks, wherever they are, then all files below the spec's folder.
 
-    The program has the first place because the number of exported files is limited.
+    The program has the first place, after the results of compilations, because the number of exported files is limited.
     """
-    project_files = [spec_folder / name for name in PROJECT_FILES]
+    project_files = [spec_folder / name for name in (*PROJECT_FILES, FIT_FILE)]
     entries = [*list_entries(repository, commit, project_files, recursive=False)]
     export_files(repository, entries, folder)
     paths = program_paths(folder / spec_folder, spec_folder)

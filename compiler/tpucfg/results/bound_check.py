@@ -48,7 +48,7 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
         help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
         "trainer.fit.step is the step that ran; if both are right, allow TPU108 with your reason",
         details=(
-            f"a batch of {batch_size:,} in that time is at most {most} examples/s",
+            f"in the least time, a batch of {batch_size:,} is {most} examples/s",
             "or the bound is wrong: it divides the work that the compiled step was counted to do by the catalog's peak",
         ),
     )

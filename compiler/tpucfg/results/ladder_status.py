@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpucfg.catalog import Catalog
+from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.render.pipeline import build_request_body, job_hash
 from tpucfg.results.cost import Cost, costs
@@ -57,6 +58,17 @@ class LadderStatus(NamedTuple):
     def is_measured(self) -> bool:
         """True if the gate compares measurements of the rungs."""
         return self.gate is not None and self.gate.measures
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The errors in the files of records and of fits."""
+        return (*self.results.findings, *(self.fits.file.findings if self.fits else ()))
+
+    @property
+    def sources(self) -> tuple[tuple[str, str], ...]:
+        """The names and texts of these files."""
+        fits = ((str(self.fits.file.path), self.fits.file.text),) if self.fits else ()
+        return ((self.results.file, self.results.text), *fits)
 
     def evaluation(self, size: str) -> RungEvaluation:
         """Return the evaluation of one rung."""

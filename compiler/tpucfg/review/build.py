@@ -18,6 +18,7 @@ from tpucfg.redaction import redact
 from tpucfg.review.bucket_access import with_bucket_access
 from tpucfg.review.changes.costs.cost_changes import NO_COSTS, compute_costs
 from tpucfg.review.changes.costs.record_changes import read_revision_records
+from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges, compute_fits
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.review.changes.name_collisions import collision_statements, shared_project_statements
 from tpucfg.review.changes.resources.drift import mark_known
@@ -58,12 +59,18 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
 
 def build_review(before: CompiledRevision, after: CompiledRevision, cloud: CloudFiles) -> Review:
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
+    # Before any program runs, which could change what the results are compared with.
+    fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, cloud.run_fits)
     runs = ProgramRuns({}, {}) if after.is_broken else run_programs(before, after)
-    return with_bucket_access(join_review(before, after, runs, cloud.previews), runs, cloud)
+    return with_bucket_access(join_review(before, after, runs, cloud.previews, fits), runs, cloud)
 
 
 def join_review(
-    before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns, previews: Mapping[str, Preview]
+    before: CompiledRevision,
+    after: CompiledRevision,
+    runs: ProgramRuns,
+    previews: Mapping[str, Preview],
+    fits: FitChanges = NO_FIT_CHANGES,
 ) -> Review:
     """Return the review of two revisions whose stack programs have been run."""
     if before.is_broken or after.is_broken:
@@ -79,17 +86,19 @@ def join_review(
     names = sorted({*runs.before, *runs.after, *previews, *_environment_names(after)} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
     environments = tuple(review for review in reviews if review)
+    statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
     is_unknown = any(environment.source == "none" for environment in environments)
     return Review(
         before,
         after,
         difference,
-        impact._replace(statements=(*runs.statements, *impact.statements, *costs.statements)),
+        impact._replace(statements=statements),
         environments,
         runs.missing_packages if is_unknown else "",
         runs.revisions_with_bundled_program,
         (*skipped.values(), *_uncompared_previews(environments, runs)),
         costs,
+        fits,
     )
 
 

@@ -5,10 +5,12 @@ from typing import Any
 from tpucfg.diff.change import redact_difference
 from tpucfg.diff.describe import change_json, difference_json, dump_json
 from tpucfg.findings import Finding, errors
+from tpucfg.fit.rung_fit import RungFit
 from tpucfg.number_format import to_json_number
 from tpucfg.redaction import redact, redact_report, redact_value
 from tpucfg.review.changes.costs.cost_changes import CostChanges
 from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
+from tpucfg.review.changes.fits.fit_changes import FitChanges
 from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
@@ -64,6 +66,7 @@ def _review(review: Review) -> dict[str, Any]:
             "allowed": [_finding(finding) for finding in review.impact.allowed],
         },
         "costs": _costs(review.costs),
+        "fits": _fits(review.fits),
         "configs": difference_json(redact_difference(review.difference)),
         "environments": [_environment(environment) for environment in review.environments],
     }
@@ -129,6 +132,31 @@ def _costs(costs: CostChanges) -> dict[str, Any]:
 
 def _run_cost(cost: RunCost | None) -> dict[str, float | None] | None:
     return {measure.key: to_json_number(measure.get(cost)) for measure in MEASURES} if cost else None
+
+
+def _fits(fits: FitChanges) -> dict[str, Any]:
+    return {
+        "problem": redact(fits.problem),
+        "run_problem": redact(fits.run_problem),
+        "rungs": [
+            {
+                "size": row.size,
+                "environments": row.environments,
+                "before": _fit(row.before),
+                "after": _fit(row.after),
+            }
+            for row in fits.rows
+        ],
+    }
+
+
+def _fit(fit: RungFit | None) -> dict[str, Any] | None:
+    if fit is None:
+        return None
+    result = fit.current
+    known = {**result.memory._asdict(), "flops": result.flops, **result.compiler._asdict()} if result else {}
+    changes = [redact(change) for change in fit.changes]
+    return {"verdict": fit.verdict, "as_committed": not fit.is_trusted, "changes": changes, **known}
 
 
 def _environment(environment: EnvironmentReview) -> dict[str, Any]:

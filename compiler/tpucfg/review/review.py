@@ -7,6 +7,7 @@ from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.costs.cost_changes import NO_COSTS, CostChanges
+from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges
 from tpucfg.review.changes.impact import Impact
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange
@@ -78,6 +79,8 @@ class Review(NamedTuple):
     """Sentences about previews that are not shown."""
     costs: CostChanges = NO_COSTS
     """Empty if a revision is broken."""
+    fits: FitChanges = NO_FIT_CHANGES
+    """Empty if the head is broken."""
 
     @property
     def is_broken(self) -> bool:
@@ -109,7 +112,8 @@ class Review(NamedTuple):
     @property
     def is_change(self) -> bool:
         """True if anything changes."""
-        return bool(self.difference or self.resources or self.impact.statements or self.is_broken)
+        has_effect = any(located not in self.fits.notices for located in self.impact.statements)
+        return bool(self.difference or self.resources or has_effect or self.fits.is_change or self.is_broken)
 
     def with_statements(self, statements: tuple[LocatedStatement, ...]) -> "Review":
         """Return the review with further statements before its own."""

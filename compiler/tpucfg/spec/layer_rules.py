@@ -205,12 +205,16 @@ def _check_programs(document: Document) -> Iterator[Finding]:
 
 def _check_fit_gate(document: Document) -> Iterator[Finding]:
     """Yield an error if `gate.fit` asks for the fit of a job whose spec names no step to compile."""
-    if not document.data.get("gate", {}).get("fit"):
+    gate = document.data.get("gate", {})
+    if not gate.get("fit"):
         return
     for name, size in _jobs(document):
         if merge_layers(document.data, name, size).value["trainer"].get("fit") is None:
             message = f"gate.fit needs trainer.fit, which names the step to compile: {size} of {name} has none"
-            hint = f'set trainer.fit.step to "trainer.fit:abstract_step", or {deletion_help(document, ("gate", "fit"))}'
+            alternative = "delete gate.fit" if len(gate) > 1 else "delete gate"
+            hint = f'set trainer.fit.step to "trainer.fit:abstract_step", or {alternative}'
+            if removals := [*_removals(document, name, size, "fit")]:
+                hint = f"{deletion_help(document, max(removals, key=layer_rank))}, or {alternative}"
             yield Finding.of("TPU005", message, document.key_location(("gate", "fit")), help=hint)
             return
 

@@ -6,6 +6,7 @@ the job's account may not: it has roles/storage.objectUser.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -30,7 +31,8 @@ class Checkpoints:
         self.folder = _folder(model_dir)
         self._writer = ocp.Checkpointer(ocp.StandardCheckpointHandler())
         _require_shared(self.folder)
-        self._remove(name for name in storage.names(self.folder) if name not in _complete(self.folder))
+        complete = _complete(self.folder)
+        self._remove(name for name in storage.names(self.folder) if name not in complete)
 
     def save(self, examples: int, state: Any) -> None:
         """Write a checkpoint, if there is none of this number of examples, and remove outdated ones."""
@@ -62,7 +64,7 @@ class Checkpoints:
             ) from None
         return state, int(newest[-DIGITS:])
 
-    def _remove(self, names: Any) -> None:
+    def _remove(self, names: Iterable[str]) -> None:
         """Remove these entries of the folder."""
         if jax.process_index() == 0:
             for name in names:

@@ -40,12 +40,12 @@ def create(devices: Sequence[Any], flags: Flags) -> Mesh:
             f"with --grad_accum={flags.grad_accum}"
         )
     slices = len({getattr(device, "slice_index", 0) for device in devices})
-    if slices > 1:  # replicas communicate least, and slices have the slowest network
-        table = mesh_utils.create_hybrid_device_mesh(
-            (replicas // slices, flags.model_parallel), (slices, 1), devices=devices
-        )
+    if slices > 1:  # replicas communicate least, and the network between slices is the slowest
+        shape = (replicas // slices, flags.model_parallel)
+        table = mesh_utils.create_hybrid_device_mesh(shape, (slices, 1), devices, allow_split_physical_axes=True)
     else:
-        table = mesh_utils.create_device_mesh((replicas, flags.model_parallel), devices=devices)
+        shape = (replicas, flags.model_parallel)
+        table = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=True)
     return Mesh(table, AXES)
 
 

@@ -3,9 +3,12 @@
 import os
 from pathlib import Path
 
+import fsspec.config
 from etils import epath
 
-# Otherwise, gcsfs first asks for properties of the bucket, which the job's account may not read: it has
+# gcsfs would remember which files there are, and so never see those that another host writes.
+fsspec.config.conf["gcs"] = {"use_listings_cache": False}
+# Otherwise, it asks for properties of the bucket, which the job's account may not read: it has
 # roles/storage.objectUser, https://cloud.google.com/storage/docs/access-control/iam-roles.
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 

@@ -48,6 +48,7 @@ _TOKENS: Final = {
     "training__sequence_length": 128,
 }
 _BASE: Final = spec()
+_FIT_TRAINER: Final = spec(trainer__fit={"step": "trainer.fit:step"})["trainer"]
 
 CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Project, "name"): (_BASE, spec(name="digits")),
@@ -124,7 +125,10 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Gate, "metric"): (_gate(), _gate(metric="loss")),
     (Gate, "goal"): (_gate(), _gate(goal="min")),
     (Gate, "max_drop"): (_gate(), _gate(max_drop=0.5)),
-    (Gate, "fit"): (_gate(), _gate(fit=True)),
+    (Gate, "fit"): (
+        {**_gate(), "trainer": _FIT_TRAINER},
+        {**_gate(fit=True), "trainer": _FIT_TRAINER},
+    ),
     (FitStep, "step"): (spec(trainer__fit={"step": "a.fit:step"}), spec(trainer__fit={"step": "a.fit:other"})),
     (FitStep, "python"): (
         spec(trainer__fit={"step": "a.fit:step"}),

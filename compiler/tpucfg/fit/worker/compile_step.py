@@ -8,6 +8,7 @@ Stdout and stderr belong to the user's program. Nothing of tpucfg is imported: t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -61,6 +62,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     jax_version, libtpu_version = check_packages()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
+    configure_jax()
     place = request["slice"]
     devices = slice_devices(place["name"], place["options"], place["devices"])
     answers.begin("trace")
@@ -80,16 +82,26 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     return {**result, **compile_lowered(lowered, devices)}
 
 
+def configure_jax() -> None:
+    """Undo settings of the user's program that are for a machine with TPUs."""
+    import jax
+
+    # There is no TPU for the arrays that a program creates while it describes its step.
+    jax.config.update("jax_platforms", "cpu")
+    # A program that is compiled without a TPU cannot be read back, and the cache may be one that a team shares.
+    jax.config.update("jax_enable_compilation_cache", False)
+
+
 def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
     """Trace and lower the step."""
     import jax
 
     start = time.monotonic()
+    traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
+    work = count_work(traced.jaxpr)
+    answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
     with jax.default_device(devices[0]):
-        traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
-        work = count_work(traced.jaxpr)
-        answers.begin("lower")
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
@@ -160,10 +172,12 @@ def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str
     the aliases, which other tools use, is up to 46% higher than the peak.
     """
     memory = compiled.memory_analysis()
+    used = memory.peak_memory_in_bytes
     traffic = collective_bytes(compiled.as_text(), _chips(compiled, devices))
     return {
         "fits": True,
-        "hbm": {"used": memory.peak_memory_in_bytes, "available": available, "exact": True},
+        # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
+        "hbm": {"used": used, "available": max(available, used), "exact": True},
         "hbm_bytes": memory.argument_size_in_bytes + memory.output_size_in_bytes,
         "ici_bytes": traffic.ici,
         "uncounted": traffic.uncounted,
@@ -198,8 +212,9 @@ def main() -> None:
         answers.write({"result": run(request, answers)})
     except StepError as error:
         answers.write({"error": error.payload(request["folder"])})
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the program may have replaced it
+            stream.flush()
     # Not a return: a thread of the user's program could keep the process alive, or the compiler crash at its end.
     os._exit(0)
 

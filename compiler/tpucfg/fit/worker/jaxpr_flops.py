@@ -169,18 +169,21 @@ def _is_8bit(operand: Any) -> bool:
 
 
 _CALLS: Final = (
+    "checkpoint",
     "closed_call",
     "composite",
     "core_call",
     "custom_jvp_call",
+    "custom_jvp_call_jaxpr",
     "custom_partitioning",
     "custom_vjp_call",
     "custom_vjp_call_jaxpr",
+    "custom_vmap_call",
+    "eval_jaxpr",  # closed_call since jax 0.12
     "jit",
     "pjit",
     "remat",
     "remat2",
-    "checkpoint",
     "remat_opt",
     "run_state",
 )

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 MIN_JAX: Final = (0, 7)
 """The first version that is known to have `peak_memory_in_bytes`, which 0.6.2 lacks."""
-_TOO_LARGE: Final = 1 << 39
-"""Elements of an array of 2 TiB, which no device has memory for."""
+_ARRAY_ELEMENTS: Final = 1 << 33
+"""Elements of an array of 32 GiB. libtpu 0.0.19 fails with another error for one of more than 64 GiB."""
+_ARRAYS: Final = 32
+"""Arrays of a program that needs 2 TiB with its results, which no device has."""
 
 
 def check_packages() -> tuple[str, str]:
@@ -61,12 +63,12 @@ def available_hbm(device: Any) -> int:
     import jax
     from jax.sharding import SingleDeviceSharding
 
-    array = jax.ShapeDtypeStruct((_TOO_LARGE,), "float32", sharding=SingleDeviceSharding(device))
+    array = jax.ShapeDtypeStruct((_ARRAY_ELEMENTS,), "float32", sharding=SingleDeviceSharding(device))
     try:
-        jax.jit(lambda x: x + 1).lower(array).compile()
+        jax.jit(lambda *arrays: [x + 1 for x in arrays]).lower(*[array] * _ARRAYS).compile()
     except jax.errors.JaxRuntimeError as error:
         refusal = parse_refusal(str(error))
         if refusal is None:
             raise StepError("refused", f"the memory limit cannot be read: {describe(error)}") from None
         return refusal.available
-    raise StepError("refused", "the memory limit cannot be read: the compiler accepted a program of 4 TiB")
+    raise StepError("refused", "the memory limit cannot be read: the compiler accepted a program of 2 TiB")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from step_error import StepError, describe, relative
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WANTED = "(jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
 
@@ -59,16 +60,20 @@ def _step(returned: Any, name: str) -> Step:
         raise StepError("wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}")
     jitted, args, kwargs = (*returned, {}) if len(returned) == 2 else returned  # noqa: PLR2004 - without kwargs
     if not (hasattr(jitted, "trace") and hasattr(jitted, "lower")):
-        raise StepError("wrong-return", f"`{name}` returned {_kind_of(jitted)} as jitted; it has to return {WANTED}")
+        raise StepError(
+            "wrong-return", f"the first element that `{name}` returned is {_kind_of(jitted)}; it has to return {WANTED}"
+        )
     if not isinstance(args, (tuple, list)) or hasattr(args, "_fields"):
         raise StepError(
-            "wrong-return", f"`{name}` returned {_kind_of(args)} as args; it has to be a tuple of the step's arguments"
+            "wrong-return",
+            f"the second element that `{name}` returned is {_kind_of(args)}; it has to be the tuple of arguments",
         )
-    if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
+    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
         raise StepError(
-            "wrong-return", f"`{name}` returned {_kind_of(kwargs)} as kwargs; it has to be a dict of keyword arguments"
+            "wrong-return",
+            f"the third element that `{name}` returned is {_kind_of(kwargs)}; it has to be a dict of keyword arguments",
         )
-    return Step(jitted, tuple(args), kwargs)
+    return Step(jitted, tuple(args), dict(kwargs))
 
 
 def _kind_of(value: Any) -> str:
@@ -78,7 +83,7 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
     if callable(value) and hasattr(value, "__name__"):
-        return f"the function `{value.__name__}`, which is not jitted"
+        return f"the function `{value.__name__}` without jax.jit"
     return f"a value of type {type(value).__name__}"
 
 

@@ -16,6 +16,7 @@ from tpucfg.review.markdown.cautions import Caution, cautions, format_risks
 from tpucfg.review.markdown.commit_range import format_commit_range, format_revision
 from tpucfg.review.markdown.costs import cost_block, cost_sections
 from tpucfg.review.markdown.drift_lines import drift_block, drift_sections
+from tpucfg.review.markdown.fits import fit_block, folds_of_fits
 from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.section import Section, fold, table_block
 from tpucfg.review.markdown.sections import config_sections, resource_sections
@@ -76,13 +77,20 @@ def _missing_packages(review: Review) -> str:
 
 def effects(review: Review) -> list[str]:
     """Return the blocks after the cautions."""
-    return [cost_block(review), _impact_block(review), drift_block(review.environments), _findings_blocks(review)]
+    return [
+        cost_block(review),
+        fit_block(review),
+        _impact_block(review),
+        drift_block(review.environments),
+        _findings_blocks(review),
+    ]
 
 
 def folds(review: Review) -> list[Section]:
     """Return the parts that can be cut."""
     return [
         *cost_sections(review),
+        *folds_of_fits(review),
         *_long_table(review),
         *resource_sections(review.environments),
         *drift_sections(review.environments),

@@ -90,7 +90,7 @@ def repository_headline(reviewed: RepositoryReview) -> str:
 
 
 def _is_worth_a_part(review: Review) -> bool:
-    return review.is_change or not review.is_known or review.has_drift
+    return bool(review.is_change or not review.is_known or review.has_drift or review.fits.notices)
 
 
 def _changed_parts(reviewed: RepositoryReview) -> Iterator[_Part]:

@@ -10,6 +10,7 @@ from tpucfg.markdown import code
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import Caution, cautions
 from tpucfg.review.markdown.commit_range import short_id
+from tpucfg.review.markdown.fits import fit_lines
 from tpucfg.review.review import EarlierReview, Review
 from tpucfg.text_format import format_count
 
@@ -21,7 +22,7 @@ class _Lines(NamedTuple):
 
     cautions: tuple[Caution, ...] = ()
     effects: tuple[str, ...] = ()
-    """The statements that are no cautions, as Markdown."""
+    """The statements that are no cautions, and the rungs whose fit differs, as Markdown."""
     is_broken: bool = False
 
 
@@ -94,7 +95,7 @@ def _lines(review: Review | None, titles: Mapping[str, str]) -> _Lines:
     for old, new in titles.items():
         listed = [caution._replace(text=caution.text.replace(f"({old})", f"({new})")) for caution in listed]
     harmless = (located for located in review.impact.statements if not located.statement.risk)
-    return _Lines(tuple(listed), tuple(join_statements(harmless)), review.is_broken)
+    return _Lines(tuple(listed), (*join_statements(harmless), *fit_lines(review.fits)), review.is_broken)
 
 
 def _count_changed_configs(before: Review | None, after: Review | None) -> int:

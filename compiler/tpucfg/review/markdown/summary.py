@@ -9,6 +9,7 @@ from tpucfg.markdown import code, table
 from tpucfg.review.changes.environment_changes import LIFTED
 from tpucfg.review.changes.resources.resource_change import count_resources
 from tpucfg.review.markdown.costs import cost_phrase
+from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review
 
 _MAX_PHRASES: Final = 4
@@ -40,7 +41,7 @@ def _change_headline(review: Review) -> str:
             counts = format_counts(errors(revision.findings))
             return _with_phrases(f"{subject} has {counts}", review)
     if not review.is_change:
-        return "no changes" if review.is_known else "no known changes"
+        return _with_phrases("no changes" if review.is_known else "no known changes", review)
     resources = count_resources(review.resources)
     # A deletion rule or a shorter retention is only an update, but the reason to read on.
     weakened = sum(any(statement.destructive for statement in change.statements) for change in review.resources)
@@ -71,7 +72,7 @@ def _with_phrases(counts: str, review: Review) -> str:
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
-    parts = (counts, cost_phrase(review.costs), ", ".join([*phrases][:_MAX_PHRASES]))
+    parts = (counts, cost_phrase(review.costs), fit_phrase(review.fits), ", ".join([*phrases][:_MAX_PHRASES]))
     return "; ".join(part for part in parts if part)
 
 

@@ -1,0 +1,172 @@
+"""The compiled rungs of environments in the output of `tpucfg fit`: tables, the notes below them, and data for JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from tpucfg.fit.launcher import Outcome
+from tpucfg.fit.result import FitResult
+from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
+from tpucfg.fit.wording import gib, incomplete_text, milliseconds
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_rounded, to_json_number
+from tpucfg.plan import Job
+from tpucfg.results.cost import price_per_hour
+from tpucfg.spec.project import Project
+from tpucfg.text_format import listed
+
+INDICATIVE = (
+    "indicative: memory is what the compiler plans, without prefetched batches, evaluation and checkpoints; the step "
+    "time is a lower bound by the peaks of the chips, and a real step takes longer"
+)
+
+
+class RungRow(NamedTuple):
+    """One rung, and what its result means."""
+
+    outcome: Outcome
+    bound: Bound | None
+    least: LeastRun | None
+    """None without a bound, or for a run that is counted in epochs."""
+    usd_per_hour: Fraction | None
+
+    @property
+    def job(self) -> Job:
+        """The rung's job."""
+        return self.outcome.job
+
+    @property
+    def result(self) -> FitResult | None:
+        """The result; None after a failure."""
+        return self.outcome.result
+
+
+class EnvironmentFits(NamedTuple):
+    """The rungs of an environment, or of several whose tables are equal."""
+
+    names: tuple[str, ...]
+    region: str
+    target: str
+    rows: tuple[RungRow, ...]
+
+    @property
+    def title(self) -> str:
+        """The heading: `dev, staging: vertex-ai in us-central1`."""
+        return f"{', '.join(self.names)}: {self.target} in {self.region}"
+
+
+def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[EnvironmentFits, ...]:
+    """Return the outcomes by environment; environments with equal tables share one."""
+    groups: dict[tuple[object, ...], EnvironmentFits] = {}
+    for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
+        rows = tuple(_row(project, outcome) for outcome in group)
+        job = rows[0].job
+        fits = EnvironmentFits((), job.environment.region, job.target, rows)
+        _, cells = compiled_table(fits, project)
+        known = groups.setdefault((fits.region, fits.target, *map(tuple, cells)), fits)
+        groups[fits.region, fits.target, *map(tuple, cells)] = known._replace(names=(*known.names, name))
+    return tuple(groups.values())
+
+
+def compiled_table(environment: EnvironmentFits, project: Project) -> tuple[list[str], list[list[str]]]:
+    """Return the header, and a row for each rung."""
+    has_length = any(row.job.rung.train_steps for row in environment.rows)
+    rows = [_cells(row, has_length=has_length, has_prices=bool(project.prices)) for row in environment.rows]
+    return list(rows[0]), [list(row.values()) for row in rows]
+
+
+def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
+    """Yield the notes below the tables: what the figures leave out, and what is not known."""
+    rows = [row for environment in environments for row in environment.rows if row.result]
+    if not rows:
+        return
+    yield INDICATIVE
+    for text in dict.fromkeys(incomplete_text(row.result) for row in rows if row.result):
+        if text:
+            sizes = [row.job.size for row in rows if row.result and incomplete_text(row.result) == text]
+            yield f"{text}: on {listed(list(dict.fromkeys(sizes)))}"
+    yield from _unknown_peaks(rows)
+    if not all(row.result.files for row in rows if row.result):
+        yield "the step imports no file below the spec's folder, so other commands notice no change of it"
+    if any(row.job.rung.train_steps is None for row in rows):
+        yield "the least time of a run is not known: its length is given in epochs, not in steps"
+    elif project.prices:
+        unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
+        if unpriced:
+            yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
+
+
+def rung_data(row: RungRow, project: Project) -> dict[str, Any]:
+    """Return one rung as data for JSON; an unknown value is None."""
+    result, slice_, seconds = row.result, row.job.slice, row.outcome.seconds
+    data: dict[str, Any] = {
+        "size": row.job.size,
+        "chips": slice_.chips,
+        "devices": slice_.devices,
+        "compiled": result is not None,
+        "fits": result.fits if result else None,
+        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
+        "flops": result.flops if result else None,
+        "flops_8bit": result.flops_8bit if result else None,
+        "uncounted": list(result.uncounted) if result else None,
+        "hbm_bytes": result.hbm_bytes if result else None,
+        "ici_bytes": result.ici_bytes if result else None,
+        "least_step_seconds": to_json_number(row.bound.seconds) if row.bound else None,
+        "limited_by": row.bound.limit if row.bound else None,
+        "least_seconds": {part: to_json_number(value) for part, value in row.bound.parts.items()} if row.bound else {},
+        "train_steps": row.job.rung.train_steps,
+        "least_hours": to_json_number(row.least.hours) if row.least else None,
+    }
+    if project.prices:
+        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
+        data["least_usd"] = to_json_number(row.least.usd) if row.least else None
+    versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
+    timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
+    return data | versions | {"unchanged": row.outcome.is_known, "seconds": timing}
+
+
+def _row(project: Project, outcome: Outcome) -> RungRow:
+    job = outcome.job
+    price = price_per_hour(job.slice, project.prices, job.capacity.kind)
+    bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
+    least = least_run(bound, job.rung.train_steps, price) if bound else None
+    return RungRow(outcome, bound, least, price)
+
+
+def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, str]:
+    """Return the cells of a rung by column."""
+    result, bound, least = row.result, row.bound, row.least
+    memory = result.memory if result else None
+    cells = {
+        "size": row.job.size,
+        "devices": f"{row.job.slice.devices:,}",
+        "HBM GiB": ("" if memory.exact else "≥ ") + gib(memory.used) if memory else UNKNOWN,
+        "available": gib(memory.available) if memory else UNKNOWN,
+        "headroom": _headroom(result),
+        "FLOPs/step": format_rounded(Fraction(result.flops + result.flops_8bit)) if result else UNKNOWN,
+        "ms/step ≥": milliseconds(bound.seconds) if bound else UNKNOWN,
+        "limited by": bound.limit if bound else UNKNOWN,
+    }
+    if has_length:
+        cells["hours ≥"] = format_hours(least.hours if least else None)
+        if has_prices:
+            cells["USD ≥"] = format_dollars(least.usd if least else None)
+    return cells
+
+
+def _headroom(result: FitResult | None) -> str:
+    if result is None:
+        return "not compiled"
+    return gib(result.memory.headroom) if result.fits else "does not fit"
+
+
+def _unknown_peaks(rows: Sequence[RungRow]) -> Iterator[str]:
+    """Yield a note about each peak that no page states, and that the bound therefore leaves out."""
+    missing: dict[str, set[str]] = {}
+    for row in rows:
+        slice_, result = row.job.slice, row.result
+        peaks = {"compute": slice_.peak_tflops, "HBM": slice_.hbm_gbps, "ICI": slice_.ici_gbps}
+        for part in (part for part, peak in peaks.items() if peak is None and result and result.fits):
+            missing.setdefault(part, set()).add(slice_.generation)
+    for part, generations in missing.items():
+        yield f"the bound leaves out {part} on {listed(sorted(generations))}: no page states its peak"

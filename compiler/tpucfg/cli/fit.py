@@ -1,0 +1,230 @@
+"""The command `tpucfg fit`."""
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.compiled_table import EnvironmentFits, compiled_table, environment_fits, fit_notes, rung_data
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.fit_progress import FitProgress
+from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
+from tpucfg.cli.table import markdown_table, text_table
+from tpucfg.findings import Finding, collect, errors
+from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
+from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_findings import fit_findings
+from tpucfg.fit.launcher import Outcome, compile_rungs
+from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
+from tpucfg.fit.result import FitKey, FitResult
+from tpucfg.fit.rung_fit import RungFit, fit_key
+from tpucfg.fit.schedule import Limits
+from tpucfg.markdown import prose
+from tpucfg.plan import Job
+from tpucfg.spec.project import Project
+from tpucfg.spec.settings import Duration
+from tpucfg.text_format import format_value, json_text
+
+_DEFAULT_TIME_LIMIT: Final = "15m"
+"""Six times the longest compilation that was measured on two cores, 148 seconds."""
+_DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
+_USABLE_MEMORY: Final = 0.9
+"""The share of the free memory that compilations may use."""
+
+
+def fit(
+    spec: SpecOption = SPEC,
+    env: EnvOption = None,
+    size: SizeOption = None,
+    format: Annotated[str, format_option("text|json|markdown")] = "text",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
+    ] = None,
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
+    ] = _DEFAULT_TIME_LIMIT,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compile unchanged steps again, and trust no earlier result.")
+    ] = False,
+) -> None:
+    """Compile the training step of each rung with the TPU compiler: memory, and the least time and cost of a run.
+
+    The step is the function that trainer.fit names; it runs in trainer.fit.python, which needs jax[tpu] and no TPU.
+    The results are kept in results/fit.json next to the spec.
+
+    Example: tpucfg fit --env dev --size v5litepod-16
+    """
+    require_choice(format, tuple(_FORMATS), "--format")
+    limits = Limits(jobs or 0, _seconds(time_limit), 0)
+    project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
+    planned = [job for job, _ in compiled.request_bodies]
+    _require_compilable(project, planned, spec)
+    limits = limits._replace(jobs=jobs or default_jobs(), memory=int(available_memory() * _USABLE_MEMORY))
+    outcomes, write_error = _compile(project, planned, spec, limits, fresh=fresh)
+    fits = [RungFit(fit_key(outcome.job), outcome.result) for outcome in outcomes]
+    findings = collect(
+        (
+            *fit_findings(project, fits),
+            *failure_findings(project, outcomes, spec.parent, limits.seconds),
+        )
+    )
+    environments = environment_fits(project, outcomes)
+    for line in _FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
+        print(line)
+    sys.stdout.flush()
+    print_findings(findings, {str(spec): project.document.text})
+    if write_error:
+        raise CommandExit(ERRORS, write_error, "give yourself permission to write it, and run the command again")
+    if errors(findings):
+        raise CommandExit(ERRORS)
+
+
+def _seconds(text: str) -> float:
+    if not _DURATION.fullmatch(text):
+        message = f"--time-limit {format_value(text, quoted=False)}: it takes a number and a unit"
+        raise CommandExit(USAGE, message, "for example: --time-limit 30m")
+    return Duration.read(text).seconds
+
+
+def _require_compilable(project: Project, jobs: Sequence[Job], spec: Path) -> None:
+    """End the command where no step is named, the machine cannot compile, or the file of results has a mistake."""
+    with_step = [job for job in jobs if job.settings.trainer.fit]
+    if not with_step:
+        findings: Sequence[Finding] = [missing_step_finding(project, jobs)]
+    elif problem := machine_problem():
+        findings = [machine_finding(project, with_step[0], problem)]
+    else:
+        findings = read_fit_file(fit_path(spec.parent)).findings
+    if findings:
+        file = read_fit_file(fit_path(spec.parent))
+        print_findings(findings, {str(spec): project.document.text, str(file.path): file.text})
+        raise CommandExit(ERRORS)
+
+
+def _compile(
+    project: Project, jobs: Sequence[Job], spec: Path, limits: Limits, *, fresh: bool
+) -> tuple[list[Outcome], str]:
+    """Compile the rungs, and write the results, also those that are complete when Ctrl-C is pressed.
+
+    Returns the outcomes in the order of the jobs, and the reason why the results could not be written.
+    """
+    path = fit_path(spec.parent)
+    file = read_fit_file(path)
+    outcomes: list[Outcome] = []
+    write_error = ""
+    total = sum(job.settings.trainer.fit is not None for job in jobs)
+    with FitProgress(total, limits.jobs) as progress, _terminable():
+        known = file._replace(results={}) if fresh else file
+        compilations = compile_rungs(project, jobs, known, spec.parent.resolve(), limits, progress.observe)
+        try:
+            for outcome in compilations:
+                outcomes.append(outcome)
+                progress.ended(outcome)
+        finally:
+            compilations.close()
+            write_error = _write(project, path, outcomes)
+    order = {fit_key(job): index for index, job in enumerate(jobs)}
+    return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
+
+
+def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> str:
+    """Add the results to the file, and return the reason if that fails.
+
+    Another run may have written the file since this one read it, so it is read again.
+    """
+    new = {outcome.result.key: outcome.result for outcome in outcomes if outcome.result}
+    if not new and not path.exists():
+        return ""
+    kept = {key: result for key, result in read_fit_file(path).results.items() if _is_kept(project, key)}
+    results: Mapping[FitKey, FitResult] = kept | new
+    try:
+        write_fit_file(path, results.values())
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    return ""
+
+
+def _is_kept(project: Project, key: FitKey) -> bool:
+    """Return True for a result of another project, or of a rung that the spec still has."""
+    settings = project.settings.get((key.environment, key.size))
+    return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command like Ctrl-C, so that no compilation outlives it."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
+
+
+def _text(
+    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
+    for environment in filter(_has_result, environments):
+        yield environment.title
+        yield from text_table(*compiled_table(environment, project))
+        yield ""
+    yield from fit_notes(environments, project)
+
+
+def _markdown(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
+    for environment in filter(_has_result, environments):
+        yield f"**{prose(environment.title)}**"
+        yield ""
+        yield from markdown_table(*compiled_table(environment, project))
+        yield ""
+    yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
+    if findings:
+        yield from (f"- {finding.level}[{finding.id}]: {prose(finding.message)}" for finding in findings)
+
+
+def _has_result(environment: EnvironmentFits) -> bool:
+    """Return True unless every rung failed: a table without a figure would only hide the findings."""
+    return any(row.result for row in environment.rows)
+
+
+def _json(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
+) -> Iterator[str]:
+    keys = ("id", "level", "message", "help", "details")
+    document = {
+        "project": project.name,
+        "results": file,
+        "environments": [
+            {
+                "environments": environment.names,
+                "region": environment.region,
+                "target": environment.target,
+                "rungs": [rung_data(row, project) for row in environment.rows],
+            }
+            for environment in environments
+        ],
+        "findings": [
+            {**{key: finding._asdict()[key] for key in keys}, "location": str(finding.location)} for finding in findings
+        ],
+    }
+    yield json_text(document).rstrip("\n")
+
+
+_FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}

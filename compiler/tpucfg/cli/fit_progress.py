@@ -1,0 +1,60 @@
+"""The progress of `tpucfg fit` on stderr: a line for each rung that ends, and at a terminal one for those that run."""
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final, Self
+
+from tpucfg.fit.launcher import Outcome
+from tpucfg.fit.rung_fit import RungFit, fit_key
+from tpucfg.fit.schedule import Running
+from tpucfg.fit.wording import verdict_text
+from tpucfg.text_format import printable
+
+_REFRESH_SECONDS: Final = 0.5
+_CLEAR: Final = "\r\x1b[K"
+"""Back to the start of the line, and erase it."""
+
+
+class FitProgress:
+    """The number of rungs that have ended, and the phases of those that are compiled."""
+
+    def __init__(self, total: int, jobs: int) -> None:
+        self._total = total
+        self._jobs = jobs
+        self._ended = 0
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run; nothing unless stderr is a terminal."""
+        if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
+            return
+        self._drawn = time.monotonic()
+        parts = [f"{item.task.name} {item.process.phase or 'start'} {item.process.seconds:.0f} s" for item in running]
+        text = printable(f"{self._ended}/{self._total}: {', '.join(parts)}")
+        sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
+
+    def ended(self, outcome: Outcome) -> None:
+        """Print the line about a rung."""
+        self._ended += 1
+        self._clear()
+        seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
+        verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
+        if outcome.is_known:
+            verdict += ", unchanged"
+        name = f"{outcome.job.environment.name} {outcome.job.size}"
+        print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
+
+    def _clear(self) -> None:
+        if self._is_terminal:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()

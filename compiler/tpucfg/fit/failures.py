@@ -1,0 +1,106 @@
+"""The failures of compilations, from the end of their processes."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from tpucfg.fit.answers import Frame, StepFailure
+from tpucfg.fit.inputs import FitInputs
+from tpucfg.fit.worker_process import ProcessEnd
+
+MIN_PYTHON: Final = (3, 10)
+"""The first Python that the worker runs on."""
+
+OF_THE_PYTHON: Final = frozenset(("no-python", "no-start", "old-python", "no-jax", "old-jax", "no-libtpu"))
+"""Failures that every rung with the Python has."""
+OF_THE_MODULE: Final = frozenset(("no-module", "import-failed", "no-function"))
+"""Failures that every rung with the step has."""
+
+# The compiler prints these lines, and ends the process.
+_UNKNOWN_FLAG: Final = re.compile(
+    r"^ERROR: Unknown command line flag '(?P<name>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?", re.MULTILINE
+)
+_ILLEGAL_VALUE: Final = re.compile(
+    r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<name>[^'\n]+)'[^\n]*)", re.MULTILINE
+)
+_PROBE_SECONDS: Final = 20
+_VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
+
+
+class FlagError(NamedTuple):
+    """An XLA flag that the compiler refuses."""
+
+    name: str
+    """The flag's name without dashes."""
+    nearest: str = ""
+    """The name that the compiler suggests."""
+    reason: str = ""
+    """The compiler's words about a value; empty for an unknown name."""
+
+
+class Failure(NamedTuple):
+    """The reason why a rung has no result."""
+
+    kind: str
+    """A kind of the worker's errors, or one of this module."""
+    message: str = ""
+    frames: tuple[Frame, ...] = ()
+    """The lines of the user's program that an exception passed."""
+    flags: tuple[FlagError, ...] = ()
+    phase: str = ""
+    """The phase of the compilation; empty if none had begun."""
+    output: str = ""
+    """The end of what the process printed."""
+
+
+def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
+    """Return the failure of a process that gave no result."""
+    if isinstance(end.answer, StepFailure):
+        return Failure(end.answer.kind, end.answer.message, end.answer.frames, phase=end.phase, output=end.output)
+    if end.cause != "exited":
+        return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
+    if flags := flag_errors(end.output, inputs.xla_flags):
+        return Failure("xla-flag", flags=flags)
+    if not end.phase and (problem := _python_problem(python)):
+        return Failure("old-python", problem, output=end.output)
+    return Failure("crash", _exit_text(end.status), phase=end.phase, output=end.output)
+
+
+def flag_errors(output: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
+    """Return the refused flags that the compiler has printed, as far as they are the job's."""
+    own = {flag_name(flag) for flag in xla_flags}
+    unknown = (FlagError(match["name"], match["near"] or "") for match in _UNKNOWN_FLAG.finditer(output))
+    illegal = (FlagError(match["name"], reason=match["reason"]) for match in _ILLEGAL_VALUE.finditer(output))
+    # A flag without a value is a switch, and its negation has `no` in front.
+    return tuple(dict.fromkeys(error for error in (*unknown, *illegal) if {error.name, f"no{error.name}"} & own))
+
+
+def flag_name(flag: str) -> str:
+    """Return the name in `--name=value`."""
+    return flag.lstrip("-").partition("=")[0]
+
+
+def _exit_text(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def _python_problem(python: str) -> str:
+    """Return the reason why a program is not the Python that the worker needs; empty if it is."""
+    script = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        probe = subprocess.run(
+            [python, "-c", script],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "is not a Python"
+    version = _VERSION.fullmatch(probe.stdout.decode("ascii", "replace").strip())
+    if version is None:
+        return "is not a Python"
+    if tuple(map(int, version.groups())) < MIN_PYTHON:
+        return f"is Python {version[0]}, and a compilation needs {'.'.join(map(str, MIN_PYTHON))} or newer"
+    return ""

@@ -1,0 +1,125 @@
+"""The machine that compiles: its kind, its memory, and the processes of a compilation, as /proc reports them."""
+
+import os
+import platform
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+MIN_MEMORY: Final = 1 << 30
+"""The memory that one compilation needs at least: measured were 0.8 to 1.5 GB, for slices of 16 to 256 chips."""
+TYPICAL_MEMORY: Final = 3 << 29
+"""The memory by which the default number of concurrent compilations is counted."""
+
+_PROC: Final = Path("/proc")
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_KIB: Final = 1 << 10
+# The fields of /proc/<pid>/stat behind the name: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html.
+_SESSION: Final = 3
+_RESIDENT_PAGES: Final = 21
+_MAX_KILL_ROUNDS: Final = 20
+"""Rounds of ending processes that start others while they are ended."""
+
+
+def machine_problem() -> str:
+    """Return the reason why this machine cannot compile for TPUs; empty if it can.
+
+    libtpu, which contains the compiler, has packages for Linux on x86-64 only: https://pypi.org/project/libtpu/#files.
+    """
+    system, processor = platform.system(), platform.machine()
+    if (system, processor) != ("Linux", "x86_64"):
+        return f"the TPU compiler runs on Linux on x86-64, and this machine has {system} on {processor}"
+    memory = available_memory()
+    if memory < MIN_MEMORY:
+        return (
+            f"one compilation needs at least {MIN_MEMORY / 2**30:g} GiB of memory, and this machine has "
+            f"{memory / 2**30:.2f} GiB left"
+        )
+    return ""
+
+
+def default_jobs() -> int:
+    """Return the number of compilations that the machine has cores and memory for, at least one."""
+    return max(1, min(len(os.sched_getaffinity(0)), available_memory() // TYPICAL_MEMORY))
+
+
+def available_memory() -> int:
+    """Return the bytes that new processes can use without swapping, also by the limit of a container."""
+    return min(_unused_memory(), *_container_headrooms())
+
+
+def session_memory(session: int) -> int:
+    """Return the resident bytes of all processes of a session; pages that they share are counted for each."""
+    pages = 0
+    for pid in _pids():
+        fields = _stat_fields(pid)
+        if len(fields) > _RESIDENT_PAGES and fields[_SESSION] == str(session):
+            pages += int(fields[_RESIDENT_PAGES])
+    return pages * _PAGE_BYTES
+
+
+def kill_marked(marker: str) -> None:
+    """End every process of the user whose environment contains a variable `NAME=value`, also those that daemonized."""
+    for _ in range(_MAX_KILL_ROUNDS):
+        pids = list(_marked_pids(marker.encode()))
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not pids:
+            return
+
+
+def _unused_memory() -> int:
+    for line in (_PROC / "meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * _KIB
+    return MIN_MEMORY  # before Linux 3.14
+
+
+def _container_headrooms() -> Iterator[int]:
+    """Yield the bytes below each limit of the control groups of this process; a huge number if there is none.
+
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files
+    """
+    yield 1 << 62
+    with suppress(OSError, ValueError):
+        line = (_PROC / "self" / "cgroup").read_text(encoding="ascii").splitlines()[-1]
+        group = Path("/sys/fs/cgroup", line.rpartition(":")[2].lstrip("/"))
+        for folder in (group, *group.parents[:-3]):
+            with suppress(OSError, ValueError):
+                yield max(0, _number(folder / "memory.max") - _used(folder))
+
+
+def _used(folder: Path) -> int:
+    """Return the memory of a control group without cached files, which the kernel drops where it needs space."""
+    used = _number(folder / "memory.current")
+    for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "inactive_file":
+            return used - int(value)
+    return used
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text(encoding="ascii"))  # the text is `max` without a limit
+
+
+def _pids() -> Iterator[int]:
+    with os.scandir(_PROC) as entries:
+        yield from (int(entry.name) for entry in entries if entry.name.isascii() and entry.name.isdecimal())
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """Return the fields behind the process's name, which may contain spaces and brackets."""
+    with suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return []
+
+
+def _marked_pids(marker: bytes) -> Iterator[int]:
+    for pid in _pids():
+        with suppress(OSError):
+            if marker in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+                yield pid

@@ -1,0 +1,1 @@
+"""The program of the example: a decoder-only transformer, and its training step."""

@@ -1,0 +1,1 @@
+# Changed since the compilation.

@@ -1,0 +1,3 @@
+"""A module of a user's program."""
+
+ROWS = 256

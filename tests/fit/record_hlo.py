@@ -1,0 +1,154 @@
+"""Compile small programs for TPUs, and write their texts into tests/fit/recorded/hlo, for test_hlo_traffic.py.
+
+.venv/tpu-compiler/bin/python tests/fit/record_hlo.py
+
+Metadata and most of the compiler's own settings are left out: they are nine tenths of a text.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.update(ALLOW_MULTIPLE_LIBTPU_LOAD="1", TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_LOG_DIR="disabled")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import topologies
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+FOLDER: Final = Path(__file__).parent / "recorded" / "hlo"
+Program = Callable[[Mesh], tuple[Any, tuple[Any, ...]]]
+
+
+def _abstract(mesh: Mesh, shape: tuple[int, ...], *spec: Any) -> Any:
+    return jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(mesh, P(*spec)))
+
+
+def layers(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return six layers in a scan; each gathers its weights from all devices."""
+
+    def step(x: Any, weights: Any) -> Any:
+        gathered = NamedSharding(mesh, P())
+        return jax.lax.scan(
+            lambda y, w: (jnp.tanh(y @ jax.lax.with_sharding_constraint(w, gathered)), None), x, weights
+        )
+
+    return step, (_abstract(mesh, (4096, 512), "x"), _abstract(mesh, (6, 512, 512), None, "x"))
+
+
+def gradient(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return the gradient of a layer whose weights are distributed over all devices."""
+
+    def loss(w: Any, x: Any) -> Any:
+        return jnp.sum(jnp.square((x @ w).astype(jnp.float32)))
+
+    def step(w: Any, x: Any) -> Any:
+        return jax.lax.with_sharding_constraint(jax.grad(loss)(w, x), NamedSharding(mesh, P("x")))
+
+    return step, (_abstract(mesh, (512, 256), "x"), _abstract(mesh, (4096, 512), "x"))
+
+
+def nested(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return five times three exchanges with a neighbour, in two nested loops."""
+
+    def exchange(x: Any, _: Any) -> Any:
+        pairs = [(device, (device + 1) % mesh.size) for device in range(mesh.size)]
+        return jnp.sin(jax.lax.ppermute(x, "x", pairs)), None
+
+    def outer(x: Any, _: Any) -> Any:
+        return jax.lax.scan(exchange, x * 2, length=3)[0], None
+
+    def body(x: Any) -> Any:
+        return jax.lax.scan(outer, x, length=5)[0]
+
+    return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")), (_abstract(mesh, (1024, 512), "x"),)
+
+
+def collectives(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return one operation of each kind, on arrays of different sizes."""
+
+    def body(a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+        return (
+            jax.lax.psum(a, "x"),
+            jax.lax.all_gather(b, "x", tiled=True),
+            jax.lax.psum_scatter(c, "x", tiled=True),
+            jax.lax.all_to_all(d, "x", 0, 1, tiled=True),
+            jax.lax.ppermute(e, "x", [(0, 1), (1, 0)]),
+        )
+
+    mapped = jax.shard_map(
+        body, mesh=mesh, in_specs=P("x"), out_specs=(P(), P(), P("x"), P("x"), P("x")), check_vma=False
+    )
+    size = mesh.size
+    shapes = [
+        (size * 128, 256),
+        (size * 128, 512),
+        (size * size * 128, 1024),
+        (size * size * 16, 2048),
+        (size * 8, 4096),
+    ]
+    return mapped, tuple(_abstract(mesh, shape, "x") for shape in shapes)
+
+
+def matrices(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return four layers whose weights are gathered while the layer before them is calculated."""
+
+    def step(x: Any, *weights: Any) -> Any:
+        for w in weights:
+            x = jnp.tanh(x @ jax.lax.with_sharding_constraint(w, NamedSharding(mesh, P())))
+        return x
+
+    return step, (_abstract(mesh, (32768, 2048), "x"), *[_abstract(mesh, (2048, 2048), "x")] * 4)
+
+
+def windowed(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return a multiplication that the compiler turns into a loop, which overlaps it with communication."""
+
+    def step(x: Any, w: Any) -> Any:
+        return jax.lax.with_sharding_constraint(x @ w, NamedSharding(mesh, P(None, "x")))
+
+    return step, (_abstract(mesh, (16384, 4096), "x"), _abstract(mesh, (4096, 8192), None, "x"))
+
+
+PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
+    ("layers-v5e", layers, "v5e:2x4", {}),
+    ("layers-tpu7x", layers, "tpu7x:2x2x1", {}),
+    ("gradient-v5e", gradient, "v5e:2x4", {}),
+    ("gradient-slices", gradient, "v5e:2x2", {"num_slices": 2}),
+    ("matrices-v5e", matrices, "v5e:2x4", {}),
+    ("windowed-v5e", windowed, "v5e:2x4", {}),
+    ("nested-v5p", nested, "v5p:2x2x1", {}),
+    ("collectives-v5e", collectives, "v5e:2x4", {}),
+    ("collectives-v3", collectives, "v3:2x2", {}),
+    ("collectives-tpu7x", collectives, "tpu7x:2x2x1", {}),
+)
+
+
+def _without(text: str, attribute: str) -> str:
+    """Return the text without an attribute whose value is in braces, unless it is part of a longer one."""
+    parts = text.split(f", {attribute}={{")
+    for number, part in enumerate(parts[1:], 1):
+        depth, end = 1, 0
+        while depth:
+            depth += {"{": 1, "}": -1}.get(part[end], 0)
+            end += 1
+        parts[number] = part[end:]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Compile each program and write its text."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, program, topology, options in PROGRAMS:
+        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **options).devices
+        function, arguments = program(Mesh(np.array(devices), ("x",)))
+        text = jax.jit(function).lower(*arguments).compile().as_text() or ""
+        text = _without(_without(text, "metadata"), "backend_config")
+        (FOLDER / f"{name}.hlo").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

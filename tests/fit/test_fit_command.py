@@ -1,0 +1,251 @@
+"""`tpucfg fit` with a false Python: what is compiled, kept and printed."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from false_python import SPEC, Folder
+from tpucfg.cli.app import run
+
+ENDS = 'answer(phase="trace"); answer(result=known(RESULT))'
+"""A compilation that ends well."""
+COUNTS = """
+with open("runs", "a") as runs:
+    runs.write(REQUEST["slice"]["name"] + "\\n")
+"""
+"""Keeps a line for each process."""
+DEV = "  dev: {project: acme-dev, region: us-west4, kube_context: dev}\n"
+TWO_ENVIRONMENTS = (DEV, f"{DEV}  prod: {{project: acme-prod, region: us-west4, kube_context: prod}}\n")
+
+
+def test_the_table_has_memory_and_bound(folder: Folder) -> None:
+    """Each rung has its memory, its work and its bound; the file has the result, and no duration."""
+    folder.spec(("training:", "prices: {v5e: 1.2}\ntraining:"))
+    folder.python(ENDS)
+    status, out, err = folder.fit("--jobs", "1")
+    assert status == 0
+    assert out.splitlines()[:3] == [
+        "dev: gke in us-west4",
+        "size          devices  HBM GiB  available  headroom  FLOPs/step  ms/step ≥  limited by  hours ≥  USD ≥",
+        "v5litepod-16       16        7         15         8        1e14       31.7  compute      0.0353   0.68",
+    ]
+    assert "indicative" in out
+    assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
+    assert [(row["size"], row["hbm"]["used"], "seconds" in row) for row in folder.file()] == [
+        ("v5litepod-16", 7 << 30, False),
+        ("v5litepod-64", 7 << 30, False),
+    ]
+    assert folder.file()[0]["files"].keys() == {"step.py"}
+
+
+def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
+    """The request has the rung's devices and the flags of its config; the variables are those of the job."""
+    (folder.path / "out").mkdir()
+    folder.spec(
+        ("  fit:", "  args: {data_dir: '${bucket}/data', verbose: null, layer: [a, b]}\n  fit:"),
+        ("  fit:", "  env: {HF_HOME: /cache, PATH: /nowhere, TPU_NAME: x, JAX_ENABLE_X64: '1'}\n  fit:"),
+        ("  fit:", "  xla_flags: {v5e: [--xla_a=1, --xla_b=2]}\n  fit:"),
+    )
+    folder.python(f"json.dump([REQUEST, dict(os.environ), os.getcwd()], open('out/request', 'w')); {ENDS}")
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    request, env, cwd = json.loads((folder.path / "out/request").read_text())
+    assert request["step"] == "step:abstract_step"
+    assert request["folder"] == cwd == str(folder.path)
+    assert request["slice"]["name"] == "v5e:4x4"
+    assert request["slice"]["devices"] == 16
+    assert request["known"] == []
+    assert request["flags"] == {
+        "data_dir": "gs://acme-dev-chat-dev-us-west4/data",
+        "verbose": None,
+        "layer": ["a", "b"],
+        "batch_size": "256",
+        "train_steps": "4000",
+    }
+    assert env["LIBTPU_INIT_ARGS"] == "--xla_a=1 --xla_b=2"
+    assert (env["HF_HOME"], env["JAX_ENABLE_X64"], env["JAX_PLATFORMS"]) == ("/cache", "1", "cpu")
+    assert env["PATH"] == os.environ["PATH"]
+    assert "TPU_NAME" not in env
+
+
+@pytest.mark.parametrize("name", ["LIBTPU_INIT_ARGS", "XLA_FLAGS", "JAX_ENABLE_X64", "TPU_NAME", "PYTHONSAFEPATH"])
+def test_the_callers_settings_of_the_compiler_do_not_count(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A flag of the caller's shell would compile another program than the job's."""
+    monkeypatch.setenv(name, "callers")
+    folder.python(f"assert os.environ.get({name!r}, '') == '', os.environ; {ENDS}")
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+
+
+def test_a_known_step_is_not_compiled_again(folder: Folder) -> None:
+    """A second run reuses the figures, and does not touch the file."""
+    folder.python(ENDS)
+    assert folder.fit()[0] == 0
+    path = folder.path / "results" / "fit.json"
+    before = path.read_bytes(), path.stat().st_ino
+    folder.python("assert REQUEST['known']; RESULT['flops'] = 1; " + ENDS)
+    status, out, err = folder.fit()
+    assert status == 0
+    assert "1e14" in out
+    assert err.count("unchanged") == 2
+    assert (path.read_bytes(), path.stat().st_ino) == before
+    assert "1e14" not in folder.fit("--fresh")[1]
+
+
+def test_a_result_is_known_only_to_an_equal_compiler(folder: Folder) -> None:
+    """Other XLA flags may compile equal StableHLO in another way, so the results of other flags are not offered."""
+    folder.python(ENDS)
+    assert folder.fit()[0] == 0
+    folder.python("assert not REQUEST['known'], REQUEST; " + ENDS)
+    folder.spec(("  fit:", "  xla_flags: {v5e: [--xla_a=1]}\n  fit:"))
+    assert folder.fit()[0] == 0
+    folder.spec(("  fit:", "  env: {XLA_FLAGS: --xla_dump_to=x}\n  fit:"))
+    assert folder.fit()[0] == 0
+
+
+def test_environments_with_equal_inputs_share_a_process(folder: Folder) -> None:
+    """Two environments whose flags are equal are compiled once, and have a result each."""
+    folder.spec(TWO_ENVIRONMENTS)
+    folder.python(COUNTS + ENDS)
+    status, out, _ = folder.fit()
+    assert status == 0
+    assert sorted((folder.path / "runs").read_text().split()) == ["v5e:4x4", "v5e:8x8"]
+    assert [(row["environment"], row["size"]) for row in folder.file()] == [
+        ("dev", "v5litepod-16"),
+        ("dev", "v5litepod-64"),
+        ("prod", "v5litepod-16"),
+        ("prod", "v5litepod-64"),
+    ]
+    assert out.startswith("dev, prod: gke in us-west4\n")
+
+
+def test_environments_that_differ_by_a_bucket_compile_once(folder: Folder) -> None:
+    """Where only a bucket's name differs, the second environment lowers its step, and finds it known."""
+    folder.spec(TWO_ENVIRONMENTS, ("  fit:", "  args: {data_dir: '${bucket}/data'}\n  fit:"))
+    folder.python(COUNTS + ENDS)
+    status, _, err = folder.fit("--jobs", "4")
+    assert status == 0
+    assert len((folder.path / "runs").read_text().split()) == 4
+    assert err.count("unchanged") == 2
+
+
+def test_results_of_others_are_kept(folder: Folder) -> None:
+    """Another project and an unselected rung stay in the file; a rung that the spec lost leaves it."""
+    folder.python(ENDS)
+    (folder.path / "other.yaml").write_text(SPEC.replace("name: chat", "name: other"))
+    assert folder.fit("--spec", "other.yaml")[0] == 0
+    assert folder.fit()[0] == 0
+    assert len(folder.file()) == 4
+    folder.spec(("sizes: [v5litepod-16, v5litepod-64]", "sizes: [v5litepod-16, v5litepod-32]"))
+    assert folder.fit("--size", "v5litepod-32")[0] == 0
+    assert [(row["name"], row["size"]) for row in folder.file()] == [
+        ("chat", "v5litepod-16"),
+        ("chat", "v5litepod-32"),
+        ("other", "v5litepod-16"),
+        ("other", "v5litepod-64"),
+    ]
+
+
+def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
+    """The table has the least memory, the finding the edit, and the result is kept."""
+    refused = "{'fits': False, 'hbm': {'used': 23 << 30, 'available': 15 << 30, 'exact': False}, 'hbm_bytes': None}"
+    folder.python(f"answer(result=RESULT | {refused})")
+    status, out, err = folder.fit("--size", "v5litepod-16")
+    assert status == 1
+    assert "≥ 23" in out
+    assert "does not fit" in out
+    assert "tpucfg.yaml:4:9: error[TPU105]: the training step does not fit on v5litepod-16" in err
+    assert not folder.file()[0]["fits"]
+
+
+def test_little_headroom_is_a_warning(folder: Folder) -> None:
+    """Less than a tenth of the memory is a warning, which the spec may allow."""
+    folder.python("answer(result=RESULT | {'hbm': {'used': 14 << 30, 'available': 15 << 30, 'exact': True}})")
+    status, _, err = folder.fit("--size", "v5litepod-16")
+    assert status == 0
+    assert "warning[TPU106]" in err
+    folder.spec(("training:", "allow: {TPU106: evaluation runs elsewhere}\ntraining:"))
+    assert "note[TPU106]" in folder.fit("--size", "v5litepod-16")[2]
+
+
+def test_json_and_markdown_have_all_values(folder: Folder) -> None:
+    """JSON has every figure and the durations; Markdown has the table, and both are equal from run to run."""
+    folder.spec(("train_steps: 4000", "epochs: 2"))
+    folder.python(f"RESULT['uncounted'] = ['while']; {ENDS}")
+    data = json.loads(folder.fit("--format", "json")[1])
+    (environment,) = data["environments"]
+    rung = environment["rungs"][0]
+    assert environment["environments"] == ["dev"]
+    assert rung["hbm"] == {"used": 7 << 30, "available": 15 << 30, "exact": True, "headroom": 8 << 30}
+    assert rung["limited_by"] == "compute"
+    assert rung["least_hours"] is None
+    assert rung["seconds"]["compile"] == 30.25
+    assert rung["uncounted"] == ["while"]
+    markdown = folder.fit("--format", "markdown")[1]
+    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 | compute |" in markdown
+    assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
+    assert "its length is given in epochs" in markdown
+    assert folder.fit("--format", "markdown")[1] == markdown
+
+
+def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None:
+    """A file of the program that is saved while its rung is compiled may not be the one that was compiled."""
+    folder.python(f"time.sleep(0.05); open('step.py', 'a').write('# later'); {ENDS}")
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    assert folder.file()[0]["files"] == {"step.py": "0" * 16}
+
+
+def test_a_program_outside_the_folder_is_noted(folder: Folder) -> None:
+    """The hashes of an installed program are not kept, so the readers of the file cannot see that it changed."""
+    folder.python(f"RESULT['files'] = []; {ENDS}")
+    assert "other commands notice no change of it" in folder.fit("--size", "v5litepod-16")[1]
+
+
+def test_a_size_without_a_step_is_left_out(folder: Folder) -> None:
+    """`fit: null` takes a rung away; without any step, the command is an error with the lines to add."""
+    folder.python(ENDS)
+    folder.spec(("training:", "overrides: {v5litepod-64: {trainer: {fit: null}}}\ntraining:"))
+    assert folder.fit()[0] == 0
+    assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
+    status, _, err = folder.fit("--size", "v5litepod-64")
+    assert status == 1
+    assert "error[TPU062]: no selected rung has a training step to compile" in err
+
+
+def test_a_file_with_a_mistake_stops_before_anything_is_compiled(folder: Folder) -> None:
+    """The results of others would be lost if the file was replaced."""
+    folder.python(COUNTS + ENDS)
+    (folder.path / "results").mkdir()
+    (folder.path / "results" / "fit.json").write_text("<<<<<<< HEAD\n")
+    status, _, err = folder.fit()
+    assert status == 1
+    assert "error[TPU109]" in err
+    assert not (folder.path / "runs").exists()
+
+
+def test_results_that_cannot_be_written_are_printed(folder: Folder) -> None:
+    """Minutes of work are not lost because a file takes the place of the folder meanwhile."""
+    folder.python(f"open('results', 'w').close(); {ENDS}")
+    status, out, err = folder.fit()
+    assert status == 1
+    assert "31.7" in out
+    assert "results/fit.json cannot be written" in err
+
+
+@pytest.mark.parametrize("value", ["0s", "15", "-1m", "1.5h", "m", "9" * 9 + "d"])
+def test_a_time_limit_is_a_duration(folder: Folder, value: str) -> None:
+    """Other texts are refused before the spec is read."""
+    status, _, err = folder.fit("--time-limit", value)
+    assert status == 2
+    assert "for example: --time-limit 30m" in err
+
+
+def test_a_spec_in_another_folder(folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The Python and the results belong to the spec's folder, wherever the command runs."""
+    folder.python(ENDS)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run(["fit", "--spec", "../tpucfg.yaml"]) == 0
+    assert len(folder.file()) == 2

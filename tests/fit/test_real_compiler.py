@@ -1,0 +1,172 @@
+"""`tpucfg fit` with the real TPU compiler: a ladder from end to end, a repeated run, and the mistakes of users."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from false_python import Folder
+
+STEPS = '''\
+"""Training steps of a matrix product."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+def abstract_step(devices, flags):
+    """Return a step that fits."""
+    return _product(devices, int(flags["batch_size"]), 1024)
+
+
+def large_step(devices, flags):
+    """Return a step that does not fit."""
+    return _product(devices, int(flags["batch_size"]), 1 << 17)
+
+
+def broken_step(devices, flags):
+    """Raise an exception."""
+    print("starting")
+    return _product(devices, int(flags["microbatch_size"]), 1024)
+
+
+def unequal_step(devices, flags):
+    """Return a step whose batch does not divide over the devices; tracing it fails."""
+    x, w = _product(devices, 256, 1024)[1]
+    return jax.jit(lambda x, w: x @ w.T @ x), (x, w)
+
+
+def crashing_step(devices, flags):
+    """Crash in C."""
+    import ctypes
+
+    ctypes.string_at(0)
+
+
+def _product(devices, batch, width):
+    mesh = Mesh(np.array(devices), ("data",))
+    x = jax.ShapeDtypeStruct((batch, width), jnp.bfloat16, sharding=NamedSharding(mesh, PartitionSpec("data")))
+    w = jax.ShapeDtypeStruct((width, width), jnp.bfloat16, sharding=NamedSharding(mesh, PartitionSpec()))
+    return jax.jit(lambda x, w: jnp.tanh(x @ w).sum()), (x, w)
+'''
+ONE = ("--size", "v5litepod-16")
+
+
+@pytest.fixture
+def real(folder: Folder, tpu_python: str) -> Folder:
+    """Return a spec with three rungs, whose Python has the TPU compiler."""
+    (folder.path / "step.py").write_text(STEPS)
+    folder.spec(("./python", tpu_python), ("v5litepod-64]", "v5litepod-64, v5litepod-256]"))
+    return folder
+
+
+def change(folder: Folder, *replacements: tuple[str, str]) -> None:
+    """Replace parts of the spec."""
+    path = folder.path / "tpucfg.yaml"
+    text = path.read_text()
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def test_a_ladder_from_end_to_end(real: Folder) -> None:
+    """Three rungs have their memory and work; a second run compiles nothing, and leaves the file as it is."""
+    status, out, err = real.fit("--format", "json")
+    assert status == 0, err
+    (environment,) = json.loads(out)["environments"]
+    assert [rung["devices"] for rung in environment["rungs"]] == [16, 64, 256]
+    for rung in environment["rungs"]:
+        assert rung["flops"] == 2 * 256 * (rung["devices"] // 16) * 1024 * 1024
+        assert rung["hbm"]["available"] == round(15.75 * 2**30)
+        # Each device has all weights, of 2 MiB.
+        assert 2 << 20 < rung["hbm"]["used"] < 8 << 20
+        assert rung["limited_by"] == "HBM"
+        assert not rung["unchanged"]
+    path = real.path / "results" / "fit.json"
+    before = path.read_bytes()
+    assert json.loads(before)["results"][0]["files"].keys() == {"step.py"}
+    start = time.monotonic()
+    status, _, err = real.fit()
+    seconds = time.monotonic() - start
+    assert status == 0
+    assert err.count("unchanged") == 3
+    assert path.read_bytes() == before
+    assert seconds < 15, "a repeated run takes less than 5 s on two idle cores"
+
+
+def test_a_comment_changes_no_step(real: Folder) -> None:
+    """After a change that leaves the StableHLO as it was, only the file's hash is new."""
+    assert real.fit(*ONE)[0] == 0
+    before = real.file()[0]
+    (real.path / "step.py").write_text(f"# A comment.\n{STEPS}")
+    status, _, err = real.fit(*ONE)
+    assert status == 0
+    assert "unchanged" in err
+    after = real.file()[0]
+    assert after.pop("files") != before.pop("files")
+    assert after == before
+
+
+def test_a_step_that_does_not_fit(real: Folder) -> None:
+    """The refusal comes in seconds, with the least amount that the step would need."""
+    change(real, ("abstract_step", "large_step"))
+    start = time.monotonic()
+    status, out, err = real.fit(*ONE)
+    assert status == 1
+    assert time.monotonic() - start < 30, "a refusal takes less than 10 s on two idle cores"
+    assert "error[TPU105]: the training step does not fit on v5litepod-16: a device needs at least 32" in err
+    assert "and the compiler grants 15.75" in err
+    assert "does not fit" in out
+
+
+def test_a_misspelled_flag_gets_the_compilers_suggestion(real: Folder) -> None:
+    """The real parser names the flag that was meant."""
+    change(real, ("  fit:", "  xla_flags: {v5e: [--xla_tpu_enable_async_collective_fusionn=true]}\n  fit:"))
+    status, _, err = real.fit(*ONE)
+    assert status == 1
+    assert "tpucfg.yaml:9:21: error[TPU112]" in err
+    assert "help: write --xla_tpu_enable_async_collective_fusion=true," in err
+
+
+def test_a_flag_of_the_compiler_changes_the_answer(real: Folder) -> None:
+    """The flags of the job reach the compiler: here, one that lowers the memory that it grants."""
+    change(real, ("  fit:", "  xla_flags: {v5e: [--xla_tpu_max_hbm_size_mib=8000]}\n  fit:"))
+    assert real.fit(*ONE)[0] == 0
+    assert real.file()[0]["hbm"]["available"] < 8 << 30
+
+
+@pytest.mark.parametrize(
+    ("function", "id_", "words"),
+    [
+        ("abstract_stepp", "TPU116", "set trainer.fit.step to step:abstract_step, or define"),
+        ("broken_step", "TPU117", "KeyError: 'microbatch_size'"),
+        ("broken_step", "TPU117", "in broken_step: return _product(devices, int(flags["),
+        ("unequal_step", "TPU117", "step.py:"),
+        ("crashing_step", "TPU118", "signal 11 (Segmentation fault), before it gave a result, while the function ran"),
+    ],
+)
+def test_a_mistake_in_the_program_is_shown_with_its_lines(real: Folder, function: str, id_: str, words: str) -> None:
+    """The finding has the program's own lines, and none of tpucfg's or JAX's."""
+    change(real, ("abstract_step", function))
+    status, _, err = real.fit(*ONE)
+    assert status == 1
+    assert f"error[{id_}]" in err
+    assert words in err
+    if id_ == "TPU117":
+        assert "compile_step.py" not in err
+        assert "site-packages" not in err
+
+
+def test_a_python_without_jax_gets_the_command(real: Folder, tpu_python: str, tmp_path: Path) -> None:
+    """The command installs JAX into the Python that the spec names."""
+    subprocess.run([tpu_python, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    change(real, (tpu_python, "bare/bin/python"))
+    status, _, err = real.fit(*ONE)
+    assert status == 1
+    assert "error[TPU114]: bare/bin/python cannot import JAX: ModuleNotFoundError" in err
+    assert "help: bare/bin/python -m pip install 'jax[tpu]'" in err
