@@ -11,7 +11,7 @@ def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
     service = startup.Service(
         slice_url=f"{collection_url(job)}/{job.name}",
-        slice_name="queued resource with its nodes",
+        slice_name="queued resource with its nodes; this host is one of them",
         permission="tpu.nodes.delete",
         # Without it, a request whose nodes exist is refused.
         query="?force=true",

@@ -19,7 +19,7 @@ def startup_script(job: Job) -> str:
     is_group = job.slice.hosts > 1
     service = startup.Service(
         slice_url=slice_url(job),
-        slice_name="managed instance group with its instances" if is_group else "instance",
+        slice_name="group with its instances; this host is one of them" if is_group else "instance, which is this host",
         permission="compute.instanceGroupManagers.delete" if is_group else "compute.instances.delete",
         installs_docker=True,
         log_label=LOG_LABEL,

@@ -48,7 +48,7 @@ class Service(NamedTuple):
     slice_url: str
     """The URL that a DELETE request deletes the slice by, without its query."""
     slice_name: str
-    """The name of what is deleted, as a noun without an article."""
+    """What is deleted, as a phrase that follows `delete the`."""
     permission: str
     """The permission that the request needs."""
     query: str = ""
