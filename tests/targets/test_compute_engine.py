@@ -16,6 +16,7 @@ from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
 from tpucfg.targets.companions import combined_data
+from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.creations import Creations
 from tpucfg.targets.interface import origin_of
 from tpucfg.yamldoc.reader import read_text
@@ -227,6 +228,17 @@ def test_every_config_fits_schema_rules_and_origins(size: str, changes: dict[str
         assert origin_of(compute_engine.ORIGINS, path), path
     for key, value in body.items():
         assert not schemas.is_valid("compute-engine", {key: value | {"nonsense": 1}})
+
+
+def test_each_generation_has_an_image_and_machines() -> None:
+    """A generation that the catalog gives to this target can be rendered, and its machines pass the rules."""
+    offered = {slice_.generation for slice_ in CATALOG.all() if compute_engine.NAME in slice_.targets}
+    assert offered == {*HOST_IMAGES}
+    for slice_ in CATALOG.all():
+        if slice_.generation in offered and slice_.machine:
+            body = hand_written(instanceTemplate__properties__machineType=slice_.machine.name)
+            paths = [problem.path[-1] for problem in compute_engine.rules(body, CATALOG)]
+            assert "machineType" not in paths, slice_.size
 
 
 # The file
