@@ -10,7 +10,8 @@ from tpucfg.render.pipeline import config_template_engine
 
 _TWO_RUNGS: Final = FirstLadder("us-central1", ("v2-8", "v2-32"))
 _TWO_RUNGS_ON_GKE: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16"))
-_TWO_RUNGS_OF_V6E: Final = FirstLadder("us-central1", ("v6e-4", "v6e-16"))
+_SINGLE_HOST_OF_V6E: Final = FirstLadder("us-central1", ("v6e-4", "v6e-8"))
+"""No page settles if Compute Engine takes several hosts on demand."""
 _SINGLE_HOST: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-8"))
 """TensorFlow on several hosts needs a server process on each of them: https://cloud.google.com/tpu/docs/runtimes."""
 
@@ -18,7 +19,7 @@ TRAINERS: Final[Mapping[str, Mapping[str, FirstLadder]]] = {
     "jax": {
         "vertex-ai": _TWO_RUNGS,
         "cloud-tpu": _TWO_RUNGS,
-        "compute-engine": _TWO_RUNGS_OF_V6E,
+        "compute-engine": _SINGLE_HOST_OF_V6E,
         "gke": _TWO_RUNGS_ON_GKE,
     },
     "tensorflow": {

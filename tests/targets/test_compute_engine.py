@@ -286,8 +286,8 @@ def test_a_mistake_is_found_at_its_line(replacement: tuple[str, str], id_: str, 
     """A finding about a file of several documents is at the line of its document."""
     text = text_of("v6e-16").replace(*replacement)
     findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
-    found = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings]
-    assert any(found_id == id_ and line in row for found_id, row in found), found
+    lines = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings]
+    assert any(each_id == id_ and line in row for each_id, row in lines), lines
 
 
 def test_a_document_without_a_kind_is_named() -> None:

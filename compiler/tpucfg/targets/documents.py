@@ -1,7 +1,7 @@
 """Configs of several documents: on Compute Engine, one for each object that a slice is made of.
 
 The request body of such a target has a key for each object. In a YAML file, each object is a document, in the order in
-which they are created, and `kind` tells them apart: `compute#instance` is the object under the key `instance`. A JSON
+which they are created, and `kind` identifies it: `compute#instance` is the object under the key `instance`. A JSON
 file has the request body itself. `extra`, `tpucfg why`, comparisons and rules thus work on one mapping, while every
 document of a file is a message that the API takes as it is.
 """

@@ -58,7 +58,7 @@ _HOST: Final[Mapping[str, Origin]] = {
 
 def _origins() -> Iterator[tuple[str, Origin]]:
     for key in DOCUMENTS:
-        yield f"{key}.kind", Origin("rule", "tells the documents of the config apart", pages.GROUPS_OF_TPUS)
+        yield f"{key}.kind", Origin("rule", "identifies the document in the config", pages.GROUPS_OF_TPUS)
         yield f"{key}.name", Origin("rule", "the job's name", pages.NAMES, "name")
     for key in (POLICY, TEMPLATE):
         yield f"{key}.description", Origin("rule", "an equal object that exists is reused", pages.TEMPLATES)
