@@ -23,7 +23,8 @@ _PATTERNS: Final = ("requirements*.txt", "*.lock")
 _MAX_BYTES: Final = 1 << 23
 """More than the longest lock file."""
 _PIN: Final = re.compile(
-    r"""^(?:jax(?:\[[^]\n]*\])?[ ]*==[ ]*|name[ ]=[ ]"jax"\nversion[ ]=[ ]")([0-9]{1,4})\.([0-9]{1,4})(\S*?)(?=["\s;\\]|$)""",
+    r"""^(?:jax(?:\[[^]\n]*\])?[ ]*==[ ]*|name[ ]=[ ]"jax"\nversion[ ]=[ ]")
+        ([0-9]{1,4})\.([0-9]{1,4})(\S*?)(?=["\s;\\]|$)""",
     re.ASCII | re.MULTILINE | re.VERBOSE,
 )
 """A line of requirements, or two of a lock file of uv or poetry."""
@@ -69,8 +70,8 @@ def _finding(project: Project, environment: Environment, target: str, sizes: Seq
         f"the hosts of {listed(sizes, last=' and ')} on {target} would not find each other with JAX {pin.version}, "
         f"which {pin.file}:{pin.line} names: it cannot read their names from the metadata",
         project.document.value_location(path),
-        help=f"raise the version in {pin.file} to 0.10.0 or newer; or pass coordinator_address, num_processes and process_id to "
-        "jax.distributed.initialize, and allow TPU049",
+        help=f"raise the version in {pin.file} to 0.10.0 or newer; or pass coordinator_address, num_processes and "
+        "process_id to jax.distributed.initialize, and allow TPU049",
         details=(f"see {_SOURCE}",),
     )
 
