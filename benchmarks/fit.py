@@ -142,9 +142,10 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def differences() -> Iterator[str]:
+def differences(measurements: Sequence[Measurement]) -> Iterator[str]:
     """Yield a line for each published run: how the compiled program differs from it."""
-    yield from (f"- {run.model} on {run.size}: {run.differs}" for run in RUNS if run.url)
+    runs = [rung.run for rung, _, _ in measurements if rung.run and rung.run.url]
+    yield from (f"- {run.model} on {run.size}: {run.differs}" for run in runs)
 
 
 def contradictions(measurements: Sequence[Measurement]) -> list[str]:
@@ -156,16 +157,16 @@ def contradictions(measurements: Sequence[Measurement]) -> list[str]:
     ]
 
 
-def section(measurements: Sequence[Measurement]) -> str:
-    """Return the section of the results."""
+def section(measurements: Sequence[Measurement], note: str = "") -> str:
+    """Return the section of the results, with a note about the machine."""
     versions = sorted({f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}" for _, result, _ in measurements})
     return _SECTION.format(
         heading=HEADING,
         day=f"{datetime.now(UTC):%Y-%m-%d}",
-        machine=f"{os.cpu_count()} cores, {platform.system()}",
+        machine=f"{os.cpu_count()} cores, {platform.system()}{note and f'; {note}'}",
         versions="; ".join(versions),
         table="\n".join(report(measurements)),
-        differences="\n".join(differences()),
+        differences="\n".join(differences(measurements)),
     )
 
 
@@ -174,6 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit", description="Compile programs for TPUs.")
     parser.add_argument("--write", action="store_true", help=f"write the section into {RESULTS.name} too")
     parser.add_argument("--fresh", action="store_true", help="measure all rungs again")
+    parser.add_argument("--note", default="", metavar="TEXT", help="a note about the machine, such as its other load")
     parser.add_argument("--only", metavar="NAME", help="measure the rungs of one program or size; use earlier others")
     options = parser.parse_args()
     python = Path(os.environ.get("TPUCFG_TPU_PYTHON") or ROOT / ".venv" / "tpu-compiler" / "bin" / "python")
@@ -184,7 +186,7 @@ def main() -> None:
         elif (rung.folder / f"{rung.environment}-{rung.size}.json").exists():
             measurements.append(measure(rung, python, fresh=False))
     complete = [measurement for measurement in measurements if measurement]
-    text = section(complete)
+    text = section(complete, options.note)
     print(text, end="")
     if options.write:
         RESULTS.write_text(replaced(RESULTS.read_text(encoding="utf-8"), text), encoding="utf-8")

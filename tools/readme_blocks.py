@@ -7,7 +7,8 @@ The language of a block's fence determines how its commands run:
     sh          commands that have to succeed, with any output
 
     <!-- not run: why -->       above a block: skips it, with the reason
-    <!-- not run: it needs the TPU compiler -->    runs only with --tpu-python, alone with the commands in comments
+    <!-- not run: the tests with the TPU compiler run it -->
+                                skips it without --tpu-python, which runs only such blocks, and commands in comments
     <!-- run: command -->       anywhere: runs a command that the page needs but does not show
 
 The blocks of a page run from top to bottom in a copy of the checkout, a git repository with one commit; those of an
@@ -34,7 +35,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/*/README.md")
 ELISION: Final = "..."
-COMPILER: Final = "it needs the TPU compiler"
+COMPILER: Final = "the tests with the TPU compiler run it"
 """The reason for not running a block that runs with `--tpu-python`."""
 TIMEOUT_SECONDS: Final = 300
 

@@ -16,6 +16,7 @@ _TOO_MUCH: Final = dict.fromkeys(_SIZES, 23.26)
 _RUN: Final = ("--fit", "../fit.json")
 _LARGER_STEP: Final = append(PROGRAM, "# twice the layers\n")
 _NOT_FROM_THIS_RUN: Final = "the fit is not known from this run"
+_RAISED: Final = "  xla_flags: {v2: [--xla_tpu_max_hbm_size_mib=65536]}\n"
 _NO_LONGER: Final = "the training step no longer fits: at least 23.26 of 7.48 GiB"
 _HOSTILE: Final = "x\x1b[2J\u202e</details> | @team `y"
 
@@ -102,14 +103,14 @@ ATTACKS: Final = (
     Attack(
         "larger-step-that-was-not-compiled",
         _LARGER_STEP,
-        (f"the fit is not known any more, as `{PROGRAM}` changed since it was compiled (was 3.2 of 7.48 GiB)",),
+        (f"the fit is not known any more, as `{PROGRAM}` changed since it was compiled",),
         status=0,
         base=_base,
     ),
     Attack(
         "results-deleted",
         delete(_FILE),
-        ("the fit is not known any more, as `results/fit.json` has no result of it (was 3.2 of 7.48 GiB)",),
+        ("the fit is not known any more, as `results/fit.json` has no result of it",),
         status=0,
         base=_base,
     ),
@@ -154,6 +155,20 @@ ATTACKS: Final = (
         ("`gate.fit` lets it start, as the result in `results/fit.json` fits: a committed result proves nothing",),
         status=0,
         base=together(add_step, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
+    ),
+    Attack(
+        "limit-of-the-memory-raised",
+        together(
+            edit("tpucfg.yaml", (FIT_STEP, FIT_STEP + _RAISED)),
+            _fits(_KNOWN),
+            _results(lambda result: result["hbm"].update(used=23 << 30, available=64 << 30)),
+        ),
+        (
+            "a device is taken to have 64 GiB instead of 8: an XLA flag or an edited result raises the limit",
+            "`--xla_tpu_max_hbm_size_mib",
+        ),
+        status=0,
+        base=_base,
     ),
     Attack(
         "results-of-another-version-of-the-program",

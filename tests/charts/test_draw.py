@@ -93,6 +93,12 @@ def test_the_documented_svg_is_that_of_the_example() -> None:
     assert EXAMPLE_SVG.read_bytes() == ladder_output("--env", "prod", "--format", "svg")
 
 
+def test_the_documented_fits_are_those_of_the_example() -> None:
+    """The chart with the memory of each rung equals that of `examples/chat`; `make readme` regenerates it."""
+    chat = ("--spec", "examples/chat/tpucfg.yaml", "--env", "prod")
+    assert EXAMPLE_SVG.with_name("fit.svg").read_bytes() == ladder_output(*chat, "--format", "svg")
+
+
 def test_extreme_speeds_fit_in_one_chart() -> None:
     """The fastest and the slowest speed that a record can have are drawn in one chart."""
     plan = planned(spec(sizes=["v2-8", "v2-32", "v2-128"]))

@@ -12,6 +12,7 @@ import pytest
 
 from spec_changes import impact
 from tpucfg.catalog import Catalog
+from tpucfg.fit.known_fits import KnownFits, read_known_fits
 from tpucfg.plan import Job, Selection, plan
 from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
 from tpucfg.spec.package_rules import package_findings
@@ -57,6 +58,13 @@ def planned(path: Path) -> tuple[Job, ...]:
     return plan(project, Catalog()).jobs
 
 
+def known_fits(path: Path) -> KnownFits:
+    """Return what is known of the fits of an example's rungs."""
+    project, findings = load_project(path)
+    assert project is not None, findings
+    return read_known_fits(project, planned(path), path.parent)
+
+
 def readme(name: str) -> str:
     """Return an example's README."""
     return (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
@@ -76,6 +84,21 @@ def test_there_are_specs_for_every_target() -> None:
     """Each target has an example."""
     targets = {job.target for path in SPECS for job in planned(path)}
     assert targets == {"ai-platform", "vertex-ai", "cloud-tpu", "compute-engine", "gke"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SPECS if "abstract_step" in path.read_text()], ids=lambda path: path.parent.name
+)
+def test_the_fits_of_an_example_are_current(path: Path) -> None:
+    """A result that is committed is of the rung's present flags and files, and fits."""
+    verdicts = {key.size: (fit.verdict, fit.changes) for key, fit in known_fits(path).rungs.items()}
+    assert verdicts
+    assert {size: known for size, known in verdicts.items() if known[0] in {"outdated", "does not fit"}} == {}
+
+
+def test_every_rung_of_the_chat_example_is_known_to_fit() -> None:
+    """The documentation shows them, and its gate requires them."""
+    assert {fit.verdict for fit in known_fits(EXAMPLES / "chat" / "tpucfg.yaml").rungs.values()} == {"fits"}
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.parent.name)

@@ -224,6 +224,16 @@ def test_gate_fit_alone_needs_no_record(tmp_path: Path) -> None:
     assert steps[1] == "next: tpucfg submit --env dev --size v2-8"
 
 
+def test_a_gate_without_conditions_refuses_nothing(tmp_path: Path) -> None:
+    """`fit: false` alone is as no gate, with a step or without."""
+    write_spec(tmp_path, spec(trainer__fit=STEP, gate={"fit": False}))
+    assert "the gate requires" not in tpucfg(tmp_path, "status").out
+    assert [rung["may_run"] for rung in status_data(tmp_path)] == [True, True]
+    assert tpucfg(tmp_path, "submit").status == 0
+    write_spec(tmp_path, spec(gate={"fit": False}))
+    assert tpucfg(tmp_path, "check").findings == []
+
+
 def test_gate_fit_is_one_more_condition(tmp_path: Path) -> None:
     """With a threshold too, a rung needs both: a rung below that has passed, and a step that fits."""
     gate = {"min_scaling_efficiency": 0.8, "fit": True}

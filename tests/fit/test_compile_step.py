@@ -41,7 +41,17 @@ def test_a_known_program_is_not_compiled(tpu_python: str) -> None:
     assert "compile" in other.phases
 
 
-@pytest.mark.parametrize("step", ["with_kwargs", "with_in_shardings", "with_thread"])
+def test_options_of_the_compiler_are_part_of_the_hash(tpu_python: str) -> None:
+    """A step that differs from a known one only in the options of its jitted function is another step."""
+    hashes = [
+        compile_step(tpu_python, "hlo_text:with_options", V5E, flags={"options": options}).result["stablehlo"]
+        for options in ({}, {"xla_tpu_scoped_vmem_limit_kib": "20000"}, {"xla_tpu_scoped_vmem_limit_kib": "30000"})
+    ]
+
+    assert len(set(hashes)) == 3
+
+
+@pytest.mark.parametrize("step", ["with_kwargs", "with_in_shardings", "with_thread", "in_mesh"])
 def test_steps_of_other_forms_compile(tpu_python: str, step: str) -> None:
     """Arrays and numbers are arguments too, shardings may be those of the function, and a thread may remain."""
     assert compile_step(tpu_python, f"hlo_text:{step}", V5E).result["fits"]

@@ -122,7 +122,7 @@ def test_environments_with_equal_inputs_share_a_process(folder: Folder) -> None:
 
 
 def test_environments_that_differ_by_a_bucket_compile_once(folder: Folder) -> None:
-    """Where only a bucket's name differs, the second environment lowers its step, and finds it known."""
+    """A second environment that differs in its bucket lowers its step, and finds it known."""
     folder.spec(TWO_ENVIRONMENTS, ("  fit:", "  args: {data_dir: '${bucket}/data'}\n  fit:"))
     folder.python(COUNTS + ENDS)
     status, _, err = folder.fit("--jobs", "4")

@@ -86,7 +86,7 @@ def test_the_gate_has_a_problem_for_each_verdict() -> None:
 
 
 def test_a_broken_file_is_a_problem_of_each_rung() -> None:
-    """Whatever its results are, none counts."""
+    """None of its results counts."""
     problems = fit_problems(known(fit("v2-8"), findings=(ERROR,)), "dev", ["v2-8"])
     assert problems["v2-8"].reason == "results/fit.json cannot be read"
 

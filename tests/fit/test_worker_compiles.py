@@ -81,6 +81,13 @@ def test_the_peak_is_compared_with_the_limit(tpu_python: str) -> None:
     assert not larger["fits"]
 
 
+def test_memory_of_the_host_is_not_counted(tpu_python: str) -> None:
+    """Of a state in the host's memory, only the part that a device changes occupies its own, before and after."""
+    used = compile_step(tpu_python, "hlo_text:offloaded", V5E).result["hbm"]["used"]
+
+    assert 64 << 20 <= used < 130 << 20
+
+
 def test_a_refusal_for_another_reason(tpu_python: str) -> None:
     """A kernel that needs too much of another memory is an error, not a step that does not fit."""
     error = compile_step(tpu_python, "hlo_text:too_much_vmem", V5E).error

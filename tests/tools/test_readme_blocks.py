@@ -56,7 +56,8 @@ def test_hidden_command_runs_in_order() -> None:
 
 def test_blocks_for_the_compiler_run_apart() -> None:
     """With the TPU compiler, only the blocks that need it run, and the commands in comments, which set the stage."""
-    text = "<!-- run: a -->\n```sh\nb\n```\n<!-- not run: it needs the TPU compiler -->\n```console\n$ c\nd\n```\n"
+    reason = "<!-- not run: the tests with the TPU compiler run it -->"
+    text = f"<!-- run: a -->\n```sh\nb\n```\n{reason}\n```console\n$ c\nd\n```\n"
 
     assert [step.command for step in _steps(text)] == ["a", "b"]
     assert [step.command for step in steps_of(text, with_compiler=True)] == ["a", "c"]
@@ -68,7 +69,9 @@ def test_the_compilers_python_is_python3(page: Path, tmp_path: Path) -> None:
     python.write_text("#!/bin/sh\necho compiler $1\n")
     python.chmod(0o755)
     try:
-        page.write_text("<!-- not run: it needs the TPU compiler -->\n```console\n$ python3 -B\ncompiler -B\n```\n")
+        page.write_text(
+            "<!-- not run: the tests with the TPU compiler run it -->\n```console\n$ python3 -B\ncompiler -B\n```\n"
+        )
         assert list(readme_blocks.differences(page, python)) == []
         page.write_text("<!-- run: exit 1 -->\n```console\n$ exit 1\n```\n")
         assert list(readme_blocks.differences(page, python)) == []

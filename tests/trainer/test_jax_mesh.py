@@ -111,10 +111,15 @@ def test_stopped_run_continues_on_another_rung(
 
 
 @pytest.fixture(scope="module")
-def whole(trainer: Trainer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create the folder for the jobs of `whole`."""
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def whole(trainer: Trainer, jobs: Path) -> dict[str, Run]:
     """Run both models on 4 devices, each of which is a replica."""
-    folder = tmp_path_factory.mktemp("whole")
-    return {model: trainer.run(_flags(model, folder / model, *SMALL), **devices(4)) for model in MODELS}
+    return {model: trainer.run(_flags(model, jobs / model, *SMALL), **devices(4)) for model in MODELS}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -143,6 +148,16 @@ def test_models_learn(whole: dict[str, Run]) -> None:
         losses = list(run.losses().values())
         assert losses[-1] < 0.9 * losses[0]
         assert run.figures.keys() == {"accuracy", "loss", "examples_seen", "examples_per_second"}
+
+
+def test_checkpoint_of_another_model_is_refused(trainer: Trainer, whole: dict[str, Run], jobs: Path) -> None:
+    """A checkpoint with arrays of other shapes is not restored."""
+    assert whole
+    flags = _flags("transformer", jobs / "transformer", *SMALL, "--layers=3")
+    process = trainer.start("trainer", flags, **devices(4))
+    _, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+    assert process.returncode == 1
+    assert f"checkpoints/{EXAMPLES:015} is of another model, or is damaged: " in message
 
 
 def test_replica_may_span_hosts(trainer: Trainer, whole: dict[str, Run], tmp_path: Path) -> None:
@@ -182,6 +197,12 @@ step, arguments = fit.abstract_step(jax.devices(), values)
 abstract = step.lower(*arguments).as_text()
 assert [abstract] == texts
 assert "sharding" in abstract
+try:
+    fit.abstract_step(jax.devices(), {**values, "widht": "128"})
+except ValueError as error:
+    assert "unrecognized arguments: --widht=128" in str(error), error
+else:
+    raise AssertionError("accepted")
 print("equal:", step.__wrapped__.func.__name__, len(abstract))
 """
 """Compares the program that `train` lowers for its actual arguments with that of `abstract_step`."""
@@ -189,7 +210,10 @@ print("equal:", step.__wrapped__.func.__name__, len(abstract))
 
 @pytest.mark.parametrize("model", MODELS)
 def test_fit_compiles_the_step_of_the_training(trainer: Trainer, tmp_path: Path, model: str) -> None:
-    """`abstract_step` gives the function that the training calls, and both lower to one program."""
+    """`abstract_step` gives the function that the training calls, and both lower to one program.
+
+    A flag that the training does not accept is refused.
+    """
     (trainer.folder / "same_step.py").write_text(SAME_STEP)
 
     (*_, line) = trainer.run(_flags(model, tmp_path, *LARGE), "same_step", **devices(8)).lines

@@ -260,7 +260,7 @@ def test_job_that_compiles_has_no_rights(proposal: Proposal) -> None:
 def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
     """The workflow of a new project installs exactly the given commit, before it has credentials."""
     jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
-    for name in ("preview", "review"):
+    for name in ("preview", "fit", "review"):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
         install = jobs[name]["steps"][names.index("Install")]["run"]
         assert install.endswith(f"pip install 'tpucfg[infra] @ {ADDRESS}'")

@@ -1,4 +1,4 @@
-"""Gauges of memory: a sign whose shape says if a rung fits, so that no colour is needed, and the part that is used."""
+"""Gauges of memory: a sign whose shape shows if a rung fits, in any colour, and the part that is used."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

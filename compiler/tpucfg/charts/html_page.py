@@ -1,6 +1,7 @@
 """Narratives as one self-contained HTML page: no script, no font, no request."""
 
 from collections.abc import Sequence
+from string import digits
 from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.etree.ElementTree import Element, tostring
 
@@ -84,7 +85,7 @@ def _unbroken(text: str) -> "Markup":
 
 def _is_prose(text: str) -> bool:
     # An amount with its unit stays on one line.
-    return " " in text and any(char.isalpha() for char in text) and not text[0].isdigit()
+    return " " in text and any(char.isalpha() for char in text) and text[0] not in digits
 
 
 # CSS cannot move the labels of an SVG, so a narrow screen needs a separate drawing.

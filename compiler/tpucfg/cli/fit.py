@@ -25,7 +25,7 @@ from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key
-from tpucfg.fit.schedule import Limits
+from tpucfg.fit.schedule import Limits, uninterrupted
 from tpucfg.markdown import prose
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
@@ -63,19 +63,15 @@ def fit(
     Example: tpucfg fit --env dev --size v5litepod-16
     """
     require_choice(format, tuple(_FORMATS), "--format")
-    limits = Limits(jobs or 0, _seconds(time_limit), 0)
+    seconds = _seconds(time_limit)
     project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
     planned = [job for job, _ in compiled.request_bodies]
     _require_compilable(project, planned, spec)
-    limits = limits._replace(jobs=jobs or default_jobs(), memory=int(available_memory() * _USABLE_MEMORY))
+    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
     outcomes, write_error = _compile(project, planned, spec, limits, fresh=fresh)
     fits = [RungFit(fit_key(outcome.job), outcome.result) for outcome in outcomes]
-    findings = collect(
-        (
-            *fit_findings(project, fits),
-            *failure_findings(project, outcomes, spec.parent, limits.seconds),
-        )
-    )
+    failed = failure_findings(project, outcomes, spec.parent, seconds)
+    findings = collect((*fit_findings(project, fits), *failed))
     environments = environment_fits(project, outcomes)
     for line in _FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
@@ -121,7 +117,7 @@ def _compile(
     outcomes: list[Outcome] = []
     write_error = ""
     total = sum(job.settings.trainer.fit is not None for job in jobs)
-    with FitProgress(total, limits.jobs) as progress, _terminable():
+    with FitProgress(total) as progress, _terminable():
         known = file._replace(results={}) if fresh else file
         compilations = compile_rungs(project, jobs, known, spec.parent.resolve(), limits, progress.observe)
         try:
@@ -129,8 +125,9 @@ def _compile(
                 outcomes.append(outcome)
                 progress.ended(outcome)
         finally:
-            compilations.close()
-            write_error = _write(project, path, outcomes)
+            with uninterrupted():
+                compilations.close()
+                write_error = _write(project, path, outcomes)
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 

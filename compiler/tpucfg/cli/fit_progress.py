@@ -20,9 +20,8 @@ _CLEAR: Final = "\r\x1b[K"
 class FitProgress:
     """The number of rungs that have ended, and the phases of those that are compiled."""
 
-    def __init__(self, total: int, jobs: int) -> None:
+    def __init__(self, total: int) -> None:
         self._total = total
-        self._jobs = jobs
         self._ended = 0
         self._drawn = 0.0
         self._is_terminal = sys.stderr.isatty()

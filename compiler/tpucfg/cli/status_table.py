@@ -82,7 +82,7 @@ def status_notes(status: EnvironmentStatus, project: Project) -> Iterator[NextSt
 
 
 def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
-    if project.gate:
+    if project.gate and (project.gate.measures or project.gate.fit):
         yield f"the gate requires {gate_text(project.gate)}"
     yield from outdated_notes(ladder)
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))

@@ -1,5 +1,6 @@
 """Findings about compilations that gave no result: each mistake once, at its place in the spec."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -35,7 +36,7 @@ def failure_findings(
         case = FailureCase(project, outcome.job, outcome.failure, folder, time_limit)
         for finding in _findings(case):
             # Messages of one mistake may differ by the shapes of arrays, which are digits.
-            key = (finding.id, finding.location, "".join(char for char in finding.message if not char.isdecimal()))
+            key = (finding.id, finding.location, re.sub("[0-9]", "", finding.message))
             _, rungs = findings.setdefault(key, (finding, []))
             rungs.append(f"{outcome.job.environment.name} {outcome.job.size}")
     return tuple(

@@ -132,9 +132,11 @@ def old_python(case: FailureCase) -> FailureText:
 
 def no_jax(case: FailureCase) -> FailureText:
     """Describe a Python without JAX, or with one that cannot be imported."""
+    is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
     return FailureText(
         f"{case.fit.python} cannot import JAX: {_one_line(case.failure.message)}",
-        f"{case.pip} {_PACKAGES}",
+        f"{case.pip} {_PACKAGES}" if is_missing else f"{case.pip} --upgrade {_PACKAGES}",
+        _program_details(case.failure),
     )
 
 
@@ -349,7 +351,8 @@ def _program_details(failure: Failure) -> tuple[str, ...]:
 
 
 def _frames(failure: Failure) -> tuple[str, ...]:
-    return tuple(f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in failure.frames)
+    lines = (f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in failure.frames)
+    return tuple(line[:_MAX_OUTPUT_WIDTH] for line in lines)
 
 
 def _last_line(failure: Failure, default: str) -> str:

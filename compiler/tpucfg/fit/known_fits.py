@@ -32,6 +32,11 @@ class KnownFits(NamedTuple):
         keys = {fit_key(job) for job in jobs}
         return self._replace(rungs={key: fit for key, fit in self.rungs.items() if key in keys})
 
+    def in_environment(self, name: str) -> "KnownFits | None":
+        """Return the fits of one environment; None if the spec names no training step for any of its rungs."""
+        rungs = {key: fit for key, fit in self.rungs.items() if key.environment == name}
+        return self._replace(rungs=rungs) if rungs else None
+
     def shown_values(self, environment: str) -> Hashable:
         """Return all that a ladder shows of an environment's fits: equal for environments that can share a table."""
         fits = self.of_environment(environment).items()

@@ -60,6 +60,15 @@ def session_memory(session: int) -> int:
     return pages * _PAGE_BYTES
 
 
+def prefer_for_out_of_memory(pid: int) -> None:
+    """Let the kernel end this process first where memory runs out faster than it is measured here.
+
+    https://man7.org/linux/man-pages/man5/proc_pid_oom_score_adj.5.html
+    """
+    with suppress(OSError):
+        (_PROC / str(pid) / "oom_score_adj").write_text("1000", encoding="ascii")
+
+
 def kill_marked(marker: str) -> None:
     """End every process of the user whose environment contains a variable `NAME=value`, also those that daemonized."""
     for _ in range(_MAX_KILL_ROUNDS):

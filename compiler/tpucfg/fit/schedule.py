@@ -4,8 +4,10 @@ One thread reads all processes, so that Ctrl-C, which raises an exception in it,
 """
 
 import selectors
+import signal
 import time
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tpucfg.fit.worker_process import Cause, Launch, ProcessEnd, WorkerProcess
@@ -70,6 +72,16 @@ def run_tasks(tasks: Sequence[Task], limits: Limits, observe: Observer) -> Gener
         schedule.close()
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delay a second Ctrl-C until the block, which cleans up after the first one, is complete."""
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
 class _Schedule:
     def __init__(self, tasks: Sequence[Task], limits: Limits) -> None:
         self.running: list[Running] = []
@@ -130,9 +142,10 @@ class _Schedule:
 
     def close(self) -> None:
         """End all processes."""
-        for running in self.running:
-            running.process.kill()
-        self._selector.close()
+        with uninterrupted():
+            for running in self.running:
+                running.process.kill()
+            self._selector.close()
 
     def _next(self) -> Task | None:
         """Return the first task whose lane is free."""

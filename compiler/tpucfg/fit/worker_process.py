@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
 from tpucfg.fit.answers import AnswerError, Phase, StepFailure, StepResult, parse_answer
-from tpucfg.fit.machine import kill_marked, session_memory
+from tpucfg.fit.machine import kill_marked, prefer_for_out_of_memory, session_memory
 
 WORKER: Final = Path(__file__).parent / "worker" / "compile_step.py"
 """The program that compiles a step in the user's Python."""
@@ -203,7 +203,7 @@ def _start(launch: Launch, answers: int, marker: str) -> "subprocess.Popen[bytes
     with tempfile.TemporaryFile() as request:
         request.write(json.dumps(launch.request).encode())
         request.seek(0)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [launch.python, "-B", str(WORKER), str(answers)],
             stdin=request,
             stdout=subprocess.PIPE,
@@ -215,6 +215,8 @@ def _start(launch: Launch, answers: int, marker: str) -> "subprocess.Popen[bytes
             start_new_session=True,
             bufsize=0,
         )
+    prefer_for_out_of_memory(process.pid)
+    return process
 
 
 def _has_exited(pid: int) -> bool:

@@ -1,6 +1,6 @@
 """The status of an environment's whole ladder: its records, the evaluation of each rung, and the cost of runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -94,12 +94,30 @@ class LadderStatus(NamedTuple):
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
     """Return the status of one environment's ladder, with the results next to a spec in that folder."""
+    return ladder_statuses(project, catalog, [environment], folder)[environment.name]
+
+
+def ladder_statuses(
+    project: Project, catalog: Catalog, environments: Iterable[Environment], folder: Path
+) -> Mapping[str, LadderStatus]:
+    """Return the status of each environment, by name; an environment may be given several times."""
+    unique = {environment.name: environment for environment in environments}
+    # One file has the fits of all environments, and the records of each have a file of their own.
+    fits = _known_fits(project, catalog, unique.values(), folder)
+    return {
+        name: _status(project, catalog, environment, folder, fits and fits.in_environment(name))
+        for name, environment in unique.items()
+    }
+
+
+def _status(
+    project: Project, catalog: Catalog, environment: Environment, folder: Path, fits: "KnownFits | None"
+) -> LadderStatus:
     results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
     # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
     records = latest_records(results, project.name)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
-    fits = _known_fits(project, catalog, environment, folder)
     capacities = tuple(project.settings[environment.name, rung.size].capacity.kind for rung in rungs)
     return LadderStatus(
         environment=environment,
@@ -115,14 +133,6 @@ def ladder_status(project: Project, catalog: Catalog, environment: Environment, 
     )
 
 
-def ladder_statuses(
-    project: Project, catalog: Catalog, environments: Iterable[Environment], folder: Path
-) -> Mapping[str, LadderStatus]:
-    """Return the status of each environment, by name; an environment may be given several times."""
-    unique = {environment.name: environment for environment in environments}
-    return {name: ladder_status(project, catalog, environment, folder) for name, environment in unique.items()}
-
-
 def _current_jobs(
     project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
 ) -> Mapping[str, str]:
@@ -133,14 +143,16 @@ def _current_jobs(
     return {job.size: job_hash(job, build_request_body(job)) for job in jobs}
 
 
-def _known_fits(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> "KnownFits | None":
-    """Return the fits of a ladder, from the results next to a spec in that folder."""
-    sizes = tuple(size for size in environment.sizes if project.settings[environment.name, size].trainer.fit)
-    if not sizes:
+def _known_fits(
+    project: Project, catalog: Catalog, environments: Collection[Environment], folder: Path
+) -> "KnownFits | None":
+    """Return the fits of ladders, from the results next to a spec in that folder; None if no rung has a step."""
+    rungs = ((environment.name, size) for environment in environments for size in environment.sizes)
+    if not any(project.settings[rung].trainer.fit for rung in rungs):
         return None
     from tpucfg.fit.known_fits import read_known_fits
 
-    jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs
+    jobs = plan(project, catalog, Selection(tuple(environment.name for environment in environments))).jobs
     return read_known_fits(project, jobs, folder)
 
 

@@ -32,7 +32,7 @@ class Checkpoints:
         self._writer = ocp.Checkpointer(ocp.StandardCheckpointHandler())
         _require_shared(self.folder)
         complete = _complete(self.folder)
-        self._remove(name for name in storage.names(self.folder) if name not in complete)
+        self._remove(name for name in storage.names(self.folder) if _NAME.match(name) and name not in complete)
 
     def save(self, examples: int, state: Any) -> None:
         """Write a checkpoint, if there is none of this number of examples, and remove outdated ones."""
@@ -96,6 +96,9 @@ def _require_shared(folder: str) -> None:
         storage.write(probe, bytes(secret))
     multihost_utils.sync_global_devices("written")
     seen = "hosts" in storage.names(folder) and storage.read(probe) == bytes(secret)
-    if not multihost_utils.process_allgather(np.asarray(seen)).all():
+    all_seen = multihost_utils.process_allgather(np.asarray(seen)).all()
+    if jax.process_index() == 0:
+        storage.remove(probe)
+    if not all_seen:
         message = f"the hosts do not share {folder}: each of them sees a folder of its own"
         raise SystemExit(f"{message}\nhelp: give a model_dir that all of them see, such as a folder in a bucket")

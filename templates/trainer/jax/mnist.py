@@ -11,7 +11,7 @@ from trainer import data
 from trainer.data import CLASSES, SIDE
 from trainer.flags import Flags
 from trainer.mesh import Shard
-from trainer.model import Batch, Examples, Model, Parameters
+from trainer.model_interface import Batch, Examples, Model, Parameters
 
 HIDDEN = 128
 MEAN, DEVIATION = 0.1307, 0.3081

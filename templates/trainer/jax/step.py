@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from trainer import mesh, mnist, transformer
 from trainer.flags import Flags
-from trainer.model import Batch, Model, Parameters
+from trainer.model_interface import Batch, Model, Parameters
 
 MODELS: Final[Mapping[str, Callable[[Flags, mesh.Shard], Model]]] = {
     "mnist": mnist.build,

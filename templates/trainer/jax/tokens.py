@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer import storage
-from trainer.model import Examples
+from trainer.model_interface import Examples
 
 FILES = ("train.bin", "val.bin")
 KIND = np.dtype("<u2")

@@ -19,7 +19,7 @@ from trainer import order, storage, tpu
 from trainer.checkpoints import Checkpoints
 from trainer.flags import Flags
 from trainer.mesh import placed
-from trainer.model import Examples
+from trainer.model_interface import Examples
 from trainer.notice import STOPPED, Notice
 from trainer.step import Program, State, program
 

@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 from trainer import tokens
 from trainer.flags import Flags
 from trainer.mesh import Shard
-from trainer.model import Batch, Model, Parameters
+from trainer.model_interface import Batch, Model, Parameters
 
 HEAD = 64
 """Width of an attention head."""

@@ -91,6 +91,32 @@ def of_size(devices: Devices, flags: Flags) -> Any:
     return jax.jit(lambda x: x + 1, donate_argnums=0), (array,)
 
 
+def offloaded(devices: Devices, _: Flags) -> Any:
+    """Return a step with a state of 1 GiB in the memory of the hosts, of which it changes 64 MiB in each device."""
+    on_device = _array(devices, "x").sharding
+    on_host = on_device.with_memory_kind("pinned_host")
+    state, part = (
+        jax.ShapeDtypeStruct((rows * len(devices), 4096), jnp.float32, sharding=on_host) for rows in (16_384, 4_096)
+    )
+
+    def step(state: Any, part: Any) -> Any:
+        return state, jax.device_put(jax.device_put(part, on_device) * 2, on_host)
+
+    return jax.jit(step, out_shardings=on_host, donate_argnums=0), (state, part)
+
+
+def with_options(devices: Devices, flags: Flags) -> Any:
+    """Return a step with options of the compiler."""
+    return jax.jit(_square, compiler_options=flags["options"]), (_array(devices),)
+
+
+def in_mesh(devices: Devices, _: Flags) -> Any:
+    """Set the mesh of all that is compiled later."""
+    array = _array(devices, "x")
+    jax.set_mesh(array.sharding.mesh)
+    return jax.jit(_square), (array,)
+
+
 def neighbours(devices: Devices, _: Flags) -> Any:
     """Return a step in which the first two devices exchange their data."""
 

@@ -65,6 +65,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     configure_jax()
     place = request["slice"]
     devices = slice_devices(place["name"], place["options"], place["devices"])
+    # Before the program can set a mesh for everything that is compiled after it.
+    available = available_hbm(devices[0])
     answers.begin("trace")
     step = call_function(function, devices, request["flags"])
     lowered = lower(step, devices, answers)
@@ -79,7 +81,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     if result["known"]:
         return result
     answers.begin("compile")
-    return {**result, **compile_lowered(lowered, devices)}
+    return {**result, **compile_lowered(lowered, devices, available)}
 
 
 def configure_jax() -> None:
@@ -105,7 +107,17 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    return Lowered(lowered, hashlib.sha256(text.encode()).hexdigest(), work, time.monotonic() - start)
+    digest = hashlib.sha256((text + _compiler_options(lowered)).encode()).hexdigest()
+    return Lowered(lowered, digest, work, time.monotonic() - start)
+
+
+def _compiler_options(lowered: Any) -> str:
+    """Return the `compiler_options` of the jitted function, which are no part of its StableHLO; empty without any.
+
+    No public name of them is known; this one is that of jax 0.7 to 0.12.
+    """
+    options = getattr(getattr(lowered, "_lowering", None), "_compiler_options_kvs", ())
+    return repr(sorted(options, key=repr)) if options else ""
 
 
 def _in_program(call: Callable[[], Any]) -> Any:
@@ -131,11 +143,10 @@ def _check_device_count(stablehlo: str, count: int) -> None:
         )
 
 
-def compile_lowered(lowered: Lowered, devices: Sequence[Any]) -> dict[str, Any]:
+def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) -> dict[str, Any]:
     """Compile the step, and return the part of the result that only the compiler knows."""
     import jax
 
-    available = available_hbm(devices[0])
     start = time.monotonic()
     try:
         compiled = lowered.lowered.compile()
@@ -165,14 +176,9 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
 
 
 def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str, Any]:
-    """Return the figures of a compiled step.
-
-    The peak is what the compiler compares with its limit: for v5e, whose limit is 15.75 GiB, it accepted programs with
-    a peak up to 15.747 GiB, and refused them from 15.749 GiB on. The sum of arguments, outputs and temporaries without
-    the aliases, which other tools use, is up to 46% higher than the peak.
-    """
+    """Return the figures of a compiled step."""
     memory = compiled.memory_analysis()
-    used = memory.peak_memory_in_bytes
+    used = _used_hbm(memory)
     traffic = collective_bytes(compiled.as_text(), _chips(compiled, devices))
     return {
         "fits": True,
@@ -182,6 +188,24 @@ def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str
         "ici_bytes": traffic.ici,
         "uncounted": traffic.uncounted,
     }
+
+
+def _used_hbm(memory: Any) -> int:
+    """Return the memory of a device that a compiled step needs at its peak.
+
+    The peak is what the compiler compares with its limit: for v5e, whose limit is 15.75 GiB, it accepted programs with
+    a peak up to 15.747 GiB, and refused them from 15.749 GiB on. The sum of arguments, outputs and temporaries without
+    the aliases, which other tools use, is up to 46% higher.
+
+    The peak includes arrays in the host's memory, of which the arguments and outputs are there all the time; for
+    temporaries of the host, that sum is the better bound.
+    """
+    on_host = memory.host_argument_size_in_bytes + memory.host_output_size_in_bytes - memory.host_alias_size_in_bytes
+    peak = memory.peak_memory_in_bytes - on_host
+    if not on_host and not memory.host_temp_size_in_bytes:
+        return int(peak)
+    total = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+    return int(min(peak, total - memory.alias_size_in_bytes))
 
 
 def _chips(compiled: Any, devices: Sequence[Any]) -> list[int]:

@@ -37,7 +37,7 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:  # copied into the environment, for example
-        return "unknown"
+        return "0+unknown"
 
 
 def slice_devices(name: str, options: Mapping[str, Any], count: int) -> tuple[Any, ...]:

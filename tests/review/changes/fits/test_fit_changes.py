@@ -18,8 +18,10 @@ from tpucfg.review.changes.fits.revision_fits import RunFits
 from tpucfg.review.changes.statements import Risk
 
 STEP: Final = {"step": "trainer.fit:abstract_step"}
-SPEC: Final = spec(trainer__fit=STEP, sizes=["v2-8"])
-LARGER: Final = spec(trainer__fit=STEP, sizes=["v2-8"], training__batch_size=2048)
+_V3: Final[dict[str, Any]] = {"sizes": ["v3-8"], "training__tuned_on": "v3-8"}
+"""One rung, whose devices have 16 GiB."""
+SPEC: Final = spec(trainer__fit=STEP, **_V3)
+LARGER: Final = spec(trainer__fit=STEP, **_V3, training__batch_size=2048)
 PROGRAM: Final = "trainer/fit.py"
 Amount = float | None
 """The memory of the step in GiB of 10; None for a rung without a result."""
@@ -88,7 +90,7 @@ def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
             None,
             [
                 (
-                    "the fit is not known any more, as results/fit.json has no result of it (was 4 of 10 GiB)",
+                    "the fit is not known any more, as results/fit.json has no result of it",
                     Risk.CAUTION,
                 )
             ],
@@ -102,13 +104,13 @@ def test_what_becomes_worse_is_a_caution(
 ) -> None:
     """A rung that no longer fits, has little memory left, or is not known any more has a sentence."""
     changes = compute_fits(revision(tmp_path / "base", SPEC, before), revision(tmp_path / "head", LARGER, after), None)
-    assert sentences(changes) == [(f"dev: v2-8: {text}", risk) for text, risk in expected]
+    assert sentences(changes) == [(f"dev: v3-8: {text}", risk) for text, risk in expected]
     assert [row.is_change for row in changes.rows] == [before != after]
 
 
 def test_a_spec_without_a_step_has_no_fits(tmp_path: Path) -> None:
     """Nothing is read or reported."""
-    data = spec(sizes=["v2-8"])
+    data = spec(**_V3)
     base, head = (revision(tmp_path / name, data, None) for name in ("base", "head"))
     fit_path(tmp_path / "head").parent.mkdir()
     fit_path(tmp_path / "head").write_text("{")
@@ -117,7 +119,7 @@ def test_a_spec_without_a_step_has_no_fits(tmp_path: Path) -> None:
 
 def test_a_removed_step_leaves_no_fit(tmp_path: Path) -> None:
     """The step itself has the sentence, and not each rung."""
-    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", spec(sizes=["v2-8"]), None)
+    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", spec(**_V3), None)
     assert compute_fits(base, head, None) == FitChanges()
 
 
@@ -126,11 +128,11 @@ def test_a_changed_program_makes_the_fit_unknown(tmp_path: Path) -> None:
     base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, None, "step = 2\n")
     fit_path(tmp_path / "head").parent.mkdir()
     fit_path(tmp_path / "head").write_bytes(fit_path(tmp_path / "base").read_bytes())
-    text = "dev: v2-8: the fit is not known any more, as trainer/fit.py changed since it was compiled (was 4 of 10 GiB)"
+    text = "dev: v3-8: the fit is not known any more, as trainer/fit.py changed since it was compiled"
     assert sentences(compute_fits(base, head, None)) == [(text, Risk.CAUTION)]
 
 
-SAME_PROGRAM: Final = "dev: v2-8: results/fit.json has another result for the same program and flags: "
+SAME_PROGRAM: Final = "dev: v3-8: results/fit.json has another result for the same program and flags: "
 VERSIONS: Final = "(jax 0.10.2, libtpu 0.0.42.1 → jax 0.10.2, libtpu 0.0.43)"
 OTHER: Final = Compiler("0.10.2", "0.0.43")
 
@@ -151,10 +153,10 @@ def test_another_result_of_the_same_program_is_named(
 ) -> None:
     """A newer compiler can need more; a better result, or one by the same compiler, is a caution."""
     base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, used, **changed)
-    [(text, found)] = sentences(compute_fits(base, head, None))
+    [(text, actual)] = sentences(compute_fits(base, head, None))
     assert text.startswith(SAME_PROGRAM)
     assert text.endswith(end)
-    assert found is risk
+    assert actual is risk
 
 
 def test_a_newer_compiler_with_the_same_result_is_no_news(tmp_path: Path) -> None:
@@ -168,9 +170,9 @@ def test_the_result_of_this_run_counts(tmp_path: Path) -> None:
     base, head = (revision(tmp_path / name, SPEC, 4) for name in ("base", "head"))
     changes = compute_fits(base, head, run_of(head, 20))
     [(worse, _), (contradiction, risk)] = sentences(changes)
-    assert worse == "dev: v2-8: the training step no longer fits: at least 20 of 10 GiB, was 4 of 10 GiB"
+    assert worse == "dev: v3-8: the training step no longer fits: at least 20 of 10 GiB, was 4 of 10 GiB"
     assert contradiction == (
-        "dev: v2-8: results/fit.json has another result than this run: 4 of 10 GiB against does not fit, at least "
+        "dev: v3-8: results/fit.json has another result than this run: 4 of 10 GiB against does not fit, at least "
         "20 of 10 GiB (jax 0.10.2, libtpu 0.0.42.1)"
     )
     assert risk is Risk.CAUTION
@@ -180,11 +182,11 @@ def test_the_result_of_this_run_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("committed", "state"), [(None, "missing"), (4, "outdated")])
 def test_a_result_that_was_not_committed_is_no_caution(tmp_path: Path, committed: Amount, state: str) -> None:
-    """What this run has compiled is known, whatever is committed."""
+    """A rung that this run has compiled is known, whatever is committed."""
     base = revision(tmp_path / "base", SPEC, None)
     head = revision(tmp_path / "head", SPEC, committed, files={PROGRAM: "0" * 16})
     changes = compute_fits(base, head, run_of(head, 4))
-    text = f"dev: v2-8: the result of this run is {state} in results/fit.json: commit what tpucfg fit writes"
+    text = f"dev: v3-8: the result of this run is {state} in results/fit.json: commit what tpucfg fit writes"
     assert sentences(changes) == [(text, Risk.NONE)]
     assert not changes.is_change
 
@@ -196,8 +198,8 @@ ELSE: Final = "the fit is not known from this run: the result of its job is of a
 @pytest.mark.parametrize(
     ("run", "text"),
     [
-        (lambda _: RunFits(FitFile(Path("fit.json"), {}, is_trusted=True)), f"dev: v2-8: {MISSING}"),
-        (lambda head: run_of(head, 4, files={PROGRAM: "0" * 16}), f"dev: v2-8: {ELSE % PROGRAM}"),
+        (lambda _: RunFits(FitFile(Path("fit.json"), {}, is_trusted=True)), f"dev: v3-8: {MISSING}"),
+        (lambda head: run_of(head, 4, files={PROGRAM: "0" * 16}), f"dev: v3-8: {ELSE % PROGRAM}"),
         (lambda _: RunFits(FitFile(Path("x"), {}), "it is a pipe"), "the fit is not known from this run: it is a pipe"),
     ],
     ids=["missing", "other-program", "unreadable"],
@@ -216,8 +218,19 @@ def test_a_run_without_a_result_is_never_silent(
 @pytest.mark.parametrize("opened_by", ["committed", "run"])
 def test_a_committed_result_that_opens_the_gate_is_a_caution(tmp_path: Path, opened_by: str) -> None:
     """One of this run is not."""
-    gated = spec(trainer__fit=STEP, sizes=["v2-8"], gate={"fit": True})
+    gated = spec(trainer__fit=STEP, **_V3, gate={"fit": True})
     base, head = revision(tmp_path / "base", gated, None), revision(tmp_path / "head", gated, 4)
     run = run_of(head, 4) if opened_by == "run" else None
     risks = [risk for _, risk in sentences(compute_fits(base, head, run))]
     assert risks == ([] if run else [Risk.CAUTION])
+
+
+@pytest.mark.parametrize(("available", "is_raised"), [(15, False), (16, False), (17, True), (64, True)])
+def test_a_device_has_no_more_memory_than_the_chip(tmp_path: Path, available: int, is_raised: bool) -> None:
+    """A flag such as --xla_tpu_max_hbm_size_mib raises what the compiler grants, and so can an editor."""
+    base = revision(tmp_path / "base", SPEC, None)
+    head = revision(tmp_path / "head", SPEC, 9, memory=Memory(9 * GIB, available * GIB))
+    raised = "a device is taken to have %s GiB instead of 16: an XLA flag or an edited result raises the limit"
+    expected = [(f"dev: v3-8: {raised % available}", Risk.CAUTION)]
+    assert sentences(compute_fits(base, head, None)) == (expected if is_raised else [])
+    assert sentences(compute_fits(head, head, None)) == []

@@ -7,8 +7,8 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.number_format import format_metric
-from tpucfg.results.gate import may_run
-from tpucfg.results.ladder_status import LadderStatus, ladder_status
+from tpucfg.results.gate import has_passed_below
+from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.record import Record, exact_decimal, record_line
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.text_format import format_count, listed
@@ -30,8 +30,7 @@ def _statuses(revision: CompiledRevision, catalog: Catalog) -> Mapping[str, Ladd
     project = revision.project
     if project is None:
         return {}
-    folder = revision.snapshot.spec.parent
-    return {name: ladder_status(project, catalog, env, folder) for name, env in project.environments.items()}
+    return ladder_statuses(project, catalog, project.environments.values(), revision.snapshot.spec.parent)
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
@@ -61,11 +60,12 @@ def _file(status: LadderStatus) -> str:
 
 def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
     """Return True if a rung may run that was not allowed to, and the rung below has another record than before."""
-    if new.gate is None or not (below := new.below(size)) or not may_run(new, size):
+    # Records open the gate below a rung, whatever is known of its own fit.
+    if not new.is_measured or not (below := new.below(size)) or not has_passed_below(new, size):
         return False
     if old is None or not (same := [rung for rung in old.evaluations if rung.size == below.size]):
         return True
-    is_open = any(rung.size == size for rung in old.rungs) and old.gate is not None and may_run(old, size)
+    is_open = any(rung.size == size for rung in old.rungs) and old.is_measured and has_passed_below(old, size)
     return not is_open and (_content(same[0].record) != _content(below.record) or bool(old.results.findings))
 
 

@@ -41,8 +41,8 @@ class CommittedProgramFiles(ProgramFiles):
     def _read(self, paths: Sequence[str]) -> None:
         """Hash files that were not read before, all of them by two git processes."""
         self._known.update(dict.fromkeys(paths))
-        # One line is one request to git.
-        asked = [path for path in paths if _LINE_BREAK not in path]
+        # One line is one request to git, which resolves dots that lead out of the folder.
+        asked = [path for path in paths if _LINE_BREAK not in path and ".." not in path.split("/")]
         blobs = zip(asked, follow_paths(self._repository, [self._prefix + path for path in asked]), strict=True)
         chosen = {path: blob for path, blob in blobs if blob and self._has_room_for(blob)} if asked else {}
         entries = [TreeEntry(PurePosixPath(path), "file", blob.id, blob.size) for path, blob in chosen.items()]

@@ -18,7 +18,10 @@ from tpucfg.text_format import listed
 
 _FILE: Final = str(FIT_FILE)
 _AS_COMMITTED: Final = ", as committed"
+_MAX_GRANT: Final = Fraction(21, 20)
+"""The largest share of a device's memory that the compiler can grant: on v5p it is 95.73 GiB of a stated 95."""
 _DOES_NOT_FIT: Final = "does not fit"
+_NOT_ANY_MORE: Final = "fit not known any more"
 _NOT_FROM_THIS_RUN: Final = "fit not known from this run"
 
 
@@ -63,6 +66,7 @@ def _rung_statements(
     before = old.committed if old else None
     yield from _worse(before, new.best, revision)
     yield from _rewritten(new)
+    yield from _impossible(before, new)
     if has_gate and before and before.verdict != "fits" and new.best.verdict == "fits" and not new.best.is_trusted:
         text = "{} lets it start, as the result in {} fits: a committed result proves nothing"
         yield Statement(text, ("gate.fit", _FILE), Risk.CAUTION, "gate opened by a committed fit")
@@ -78,8 +82,8 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
     if new is None:
         if old:
             reason, values = _unknown_reason(after, revision)
-            template = f"the fit is not known any more, as {reason} ({was})"
-            yield Statement(template, values, Risk.CAUTION, "fit not known any more")
+            # Without the amount, so that rungs share a line: the block about fits has it.
+            yield Statement(f"the fit is not known any more, as {reason}", values, Risk.CAUTION, _NOT_ANY_MORE)
         return
     amount = f"{memory_text(new.memory)}{'' if after.is_trusted else _AS_COMMITTED}"
     if not new.fits:
@@ -91,6 +95,17 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
         free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
         template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
         yield Statement(template, (), Risk.CAUTION, "little memory left")
+
+
+def _impossible(before: RungFit | None, rung: KnownRung) -> Iterator[Statement]:
+    """Yield the sentence about a result by which a device has more memory than it has."""
+    old, new = before.current if before else None, rung.current
+    if new is None or rung.device_bytes is None or new.memory.available <= _MAX_GRANT * rung.device_bytes:
+        return
+    if old is None or old.memory.available != new.memory.available:
+        amounts = f"{gib(new.memory.available)} GiB instead of {gib(int(rung.device_bytes))}"
+        text = f"a device is taken to have {amounts}: an XLA flag or an edited result raises the limit"
+        yield Statement(text, (), Risk.CAUTION, "memory limit raised")
 
 
 def _is_tight(memory: Memory) -> bool:

@@ -1,10 +1,12 @@
 """The fits of a revision's rungs: as its committed file has them, and as a job of this run has compiled them."""
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.catalog import Slice
 from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.diff.compiled_revisions import CompiledRevision, config_key
 from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.rung_fit import RungFit, rung_fits
@@ -20,7 +22,7 @@ class RunFits(NamedTuple):
 
 
 class KnownRung(NamedTuple):
-    """What is known of a rung's fit in one revision."""
+    """The knowledge about a rung's fit in one revision."""
 
     committed: RungFit
     """By the committed file, which may have been written by hand."""
@@ -28,6 +30,8 @@ class KnownRung(NamedTuple):
     """By the job of this run; None if there was none, or its file has a problem."""
     base: RungFit | None = None
     """By the committed file of the base, compared with this revision's job and program; None in the base itself."""
+    device_bytes: Fraction | None = None
+    """The memory that one device has by the catalog; None if no page states it."""
 
     @property
     def best(self) -> RungFit:
@@ -78,12 +82,20 @@ def read_revision_fits(
         _by_config(rung_fits(project, jobs, source, program).values()) if source else {}
         for source in (file, run.file if run and not run.problem else None, base)
     )
+    slices = {config_key(job): job.slice for job in jobs}
     return RevisionFits(
-        {key: KnownRung(fit, own.get(key), earlier.get(key)) for key, fit in committed.items()},
+        {
+            key: KnownRung(fit, own.get(key), earlier.get(key), _device_bytes(slices[key]))
+            for key, fit in committed.items()
+        },
         file,
         file.findings[0].message if file.findings else "",
         run.problem if run else "",
     )
+
+
+def _device_bytes(slice_: Slice) -> Fraction | None:
+    return None if slice_.hbm_gib is None else Fraction(slice_.hbm_gib << 30, slice_.devices)
 
 
 def _by_config(fits: Iterable[RungFit]) -> dict[ConfigKey, RungFit]:
