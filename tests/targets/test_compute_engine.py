@@ -325,6 +325,12 @@ SCHEDULING = f"{HOST}__scheduling"
     [
         ({f"{HOST}__machineType": "ct5lp-hightpu-4t"}, "machineType", "v5p, v6e and tpu7x"),
         ({f"{HOST}__machineType": "n2-standard-4"}, "machineType", "has no TPUs"),
+        ({f"{HOST}__machineType": ""}, "machineType", "it is missing"),
+        (
+            {SCHEDULING: {"provisioningModel": "FLEX_START", "maxRunDuration": {"seconds": "9" * 5000}}},
+            "seconds",
+            "600 to 604800",
+        ),
         ({SCHEDULING: {"onHostMaintenance": "MIGRATE"}}, "onHostMaintenance", "cannot be moved"),
         (
             {f"{SCHEDULING}__maxRunDuration": {"seconds": "60"}},

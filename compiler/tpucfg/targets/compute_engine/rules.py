@@ -21,6 +21,8 @@ from tpucfg.yamldoc.document import KeyPath
 
 FLEX_START_SECONDS: Final = range(600, 604_801)
 """Run durations that flex-start accepts: 10 minutes to 7 days (FLEX_START)."""
+_MAX_DIGITS: Final = 9
+"""Digits of a number that a rule judges."""
 _TPU_PREFIXES: Final = ("ct", "tpu")
 """The first letters of the machine types with TPUs (TPUS)."""
 _FAMILIES: Final = {"ct5p-": "v5p", "ct6e-": "v6e", "tpu7x-": "tpu7x"}
@@ -80,7 +82,9 @@ def _machine_rules(host: _Host) -> Iterator[Problem]:
     path = (*host.path, "machineType")
     if _generation_of(name):
         return
-    if name.startswith(_TPU_PREFIXES):
+    if not name:
+        message, fix = "it is missing, and the default has no TPUs", "set it to a machine such as ct6e-standard-4t"
+    elif name.startswith(_TPU_PREFIXES):
         message = f"Compute Engine offers TPUs of {listed([*_FAMILIES.values()], last=' and ')}, and {name} has others"
         fix = "choose a machine such as ct6e-standard-4t, or another target"
     else:
@@ -111,7 +115,7 @@ def _duration_rules(host: _Host) -> Iterator[Problem]:
     if limits and "instanceTerminationAction" not in scheduling:
         message = f"it needs instanceTerminationAction: {pages.TIME_LIMIT}"
         yield service_problem((*path, limits[0]), message, "add instanceTerminationAction: DELETE")
-    seconds = int(scheduling.get("maxRunDuration", {}).get("seconds", 0))
+    seconds = _integer(scheduling.get("maxRunDuration", {}).get("seconds", 0))
     if scheduling.get("provisioningModel") == "FLEX_START" and seconds not in FLEX_START_SECONDS:
         message = f"flex-start takes a duration of 600 to 604800 seconds: {pages.FLEX_START}"
         where = (*path, "maxRunDuration", "seconds") if "maxRunDuration" in scheduling else path
@@ -209,13 +213,20 @@ def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -
     topology = _at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
     machine = _at(body, (TEMPLATE, "properties", "machineType"))
     chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
-    axes = str(topology).split("x")
-    if chips is None or not all(axis.isascii() and axis.isdecimal() for axis in axes):
+    axes = [_integer(axis) for axis in str(topology).split("x")]
+    if chips is None or None in axes:
         return
-    expected = math.prod(map(int, axes)) / chips
+    total = math.prod(axis for axis in axes if axis is not None)
+    expected = total / chips
     if group["targetSize"] != expected:
-        message = f"{topology} has {math.prod(map(int, axes))} chips, and {group['targetSize']} of {machine} do not"
+        message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
         yield service_problem((GROUP, "targetSize"), message, f"set it to {expected:g}, or change the topology")
+
+
+def _integer(value: Any) -> int | None:
+    """Return a number, which may be written as a text; None for another text, and for one beyond any limit."""
+    text = str(value)
+    return int(text) if len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal() else None
 
 
 @cache
