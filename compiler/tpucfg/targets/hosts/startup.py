@@ -48,7 +48,7 @@ class Service(NamedTuple):
     slice_url: str
     """The URL that a DELETE request deletes the slice by, without its query."""
     slice_name: str
-    """What is deleted, as a phrase that follows `delete the`."""
+    """The phrase that follows `delete the`: what is deleted, and its relation to the host."""
     permission: str
     """The permission that the request needs."""
     query: str = ""
