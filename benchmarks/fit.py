@@ -123,8 +123,8 @@ def measure(rung: Rung, python: Path, *, fresh: bool) -> Measurement | None:
 
 def report(measurements: Sequence[Measurement]) -> Iterator[str]:
     """Yield the measurements as lines of Markdown."""
-    yield "| program | size | devices | GiB used | available | bound, ms | seconds | published run |"
-    yield "|---|---|---:|---:|---:|---|---:|---|"
+    yield "| program | size | devices | batch | GiB used | available | bound, ms | seconds | published run |"
+    yield "|---|---|---:|---:|---:|---:|---|---:|---|"
     for rung, result, seconds in measurements:
         slice_ = slice_of(rung.size)
         bound = lower_bound(result, slice_) if result.fits else None
@@ -133,6 +133,7 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
             rung.program,
             rung.size,
             f"{slice_.devices}",
+            f"{int(str(result.inputs.flags['batch_size'])):,}",
             used,
             gib(result.memory.available),
             bound_text(bound).replace(" ms by", ", by") if bound else "does not fit",

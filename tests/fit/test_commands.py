@@ -220,8 +220,21 @@ def test_gate_fit_alone_needs_no_record(tmp_path: Path) -> None:
         "its training step does not fit: at least 9 of 7.48 GiB",
     ]
     steps = tpucfg(tmp_path, "status").out.splitlines()[-3:]
-    assert steps[0] == "compile v2-8: tpucfg fit --env dev --size v2-8"
-    assert steps[1] == "next: tpucfg submit --env dev --size v2-8"
+    assert steps[0] == "next, compile v2-8: tpucfg fit --env dev --size v2-8"
+    assert steps[1] == "once v2-8 is known to fit: tpucfg submit --env dev --size v2-8"
+
+
+@pytest.mark.parametrize("used", [{"v2-8": 9}, None], ids=["does not fit", "unreadable"])
+def test_the_next_step_is_never_one_that_the_gate_refuses(tmp_path: Path, used: dict[str, float] | None) -> None:
+    """`next` is the edit and the compilation until the step is known to fit, and then the start."""
+    data = spec(sizes=["v2-8"], trainer__fit=STEP, gate={"fit": True})
+    write_spec(tmp_path, data, used)
+    if used is None:
+        (tmp_path / "results/fit.json").write_text("{")
+    (first,) = (line for line in tpucfg(tmp_path, "status").out.splitlines() if line.startswith("next"))
+    assert first.endswith(": tpucfg fit --env dev --size v2-8")
+    write_spec(tmp_path, data, {"v2-8": 3})
+    assert "next: tpucfg submit --env dev --size v2-8" in tpucfg(tmp_path, "status").out.splitlines()
 
 
 def test_a_gate_without_conditions_refuses_nothing(tmp_path: Path) -> None:

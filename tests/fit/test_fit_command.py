@@ -94,6 +94,26 @@ def test_a_known_step_is_not_compiled_again(folder: Folder) -> None:
     assert "1e14" not in folder.fit("--fresh")[1]
 
 
+def test_a_reused_result_is_as_committed(folder: Folder) -> None:
+    """A file that was edited by hand is not repeated as the compiler's own; a result of the same run is."""
+    folder.spec(TWO_ENVIRONMENTS, ("  fit:", "  args: {data_dir: '${bucket}/data'}\n  fit:"))
+    folder.python(ENDS)
+    _, out, err = folder.fit("--size", "v5litepod-16")
+    assert err.count("unchanged") == 1
+    assert "as committed" not in out + err
+    _, out, err = folder.fit("--jobs", "1")
+    assert err.count("unchanged, as committed") == 2
+    note = (
+        "v5litepod-16: the step is unchanged, and its figures are as committed in results/fit.json; compile it again "
+        "with: tpucfg fit --size v5litepod-16 --fresh"
+    )
+    assert note in out.splitlines()
+    assert "unchanged, as committed" not in folder.fit("--fresh")[2]
+    assert "- v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit("--format", "markdown")[1]
+    data = json.loads(folder.fit("--format", "json")[1])
+    assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
+
+
 def test_a_result_is_known_only_to_an_equal_compiler(folder: Folder) -> None:
     """Other XLA flags may compile equal StableHLO in another way, so the results of other flags are not offered."""
     folder.python(ENDS)

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (f"{ENDS}; {ENDS}", "9:15", "TPU118", "an answer after the last one"),
         ("answer(result=RESULT | {'spy': 1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'jax': '0.1\\n'})", "9:15", "TPU118", "cannot be read"),
+        ("RESULT['fits'] = False; answer(result=RESULT)", "9:15", "TPU118", "it does not fit, and needs 7,516,192,768"),
         ("answer(result=RESULT | {'flops': -1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'flops': 1e400})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT, phase='compile')", "9:15", "TPU118", "cannot be read"),
@@ -154,6 +156,30 @@ def test_a_step_name_gets_the_nearest_module_and_function(folder: Folder) -> Non
             "9:38",
             "delete --xla_b=2 from trainer.env.LIBTPU_INIT_ARGS",
         ),
+        (
+            "  xla_flags: {v5e: [--xla_dump_hlo_as_text]}\n",
+            "Unknown command line flag 'xla_dump_hlo_as_text'. Did you mean: xla_tpu_dump ?",
+            "9:21",
+            "help: move --xla_dump_hlo_as_text to trainer.env.XLA_FLAGS, which XLA on the host reads, or delete",
+        ),
+        (
+            "  env: {XLA_FLAGS: '--xla_a --xla_nope=3'}\n",
+            "F1122 19:47:25.803236 13810 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_nope=3",
+            "9:29",
+            "error[TPU112]: XLA does not know the flag xla_nope",
+        ),
+        (
+            "  env: {XLA_FLAGS: '--xla_a --xla_nope=3'}\n",
+            "F1122 19:47:25.803236 13810 parse_flags_from_env.cc:234] Unknown flags in XLA_FLAGS: --xla_nope=3 --spy",
+            "9:29",
+            "help: delete --xla_nope=3 from trainer.env.XLA_FLAGS",
+        ),
+        (
+            "  env: {XLA_FLAGS: --xla_a=maybe}\n",
+            "E1122 19:47:41.262079 13942 command_line_flags.cc:93] Couldn't interpret value maybe for flag xla_a.",
+            "9:20",
+            "XLA refuses --xla_a=maybe: couldn't interpret value maybe for flag xla_a",
+        ),
     ],
 )
 def test_an_unknown_xla_flag_is_found_at_its_line(
@@ -161,7 +187,8 @@ def test_an_unknown_xla_flag_is_found_at_its_line(
 ) -> None:
     """The compiler ends the process with a message about the flag, which names the nearest one that it knows."""
     folder.spec(("  fit:", f"{flags}  fit:"))
-    folder.python(f"print('noise'); print({'ERROR: ' + printed!r}); sys.exit(1)")
+    printed = printed if "]" in printed else f"ERROR: {printed}"
+    folder.python(f"print('noise'); print({printed!r}); sys.exit(1)")
     status, _, err = folder.fit("--jobs", "1")
     assert status == 1
     assert f"tpucfg.yaml:{location}: error[TPU112]" in err
@@ -355,6 +382,8 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         time.sleep(600)
         """
     )
+    # A background process of a shell ignores Ctrl-C, and its children inherit that.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = subprocess.Popen(
         [*COMMAND, "fit", "--jobs", "1"],
         env=ENVIRONMENT,
@@ -363,6 +392,7 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         stdout=subprocess.DEVNULL,
         text=True,
     )
+    signal.signal(signal.SIGINT, handler)
     while not (folder.path / "pid").exists():
         time.sleep(0.05)
         assert command.poll() is None
@@ -377,6 +407,32 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
     assert [path.name for path in (folder.path / "results").iterdir()] == ["fit.json"]
     assert not is_alive(int((folder.path / "pid").read_text()))
+
+
+def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
+    """SIGKILL leaves the command no moment to end its processes, so they end themselves."""
+    (folder.path / "jax.py").write_text(
+        "import os, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "open('pids.new', 'w').write(f'{os.getpid()} {child.pid}')\n"
+        "os.rename('pids.new', 'pids')\n"
+        "time.sleep(600)\n"
+    )
+    folder.spec(("./python", sys.executable))
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{folder.path}:{ENVIRONMENT['PYTHONPATH']}"}
+    command = subprocess.Popen(
+        [*COMMAND, "fit", *ONE], env=environment, cwd=folder.path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    while not (folder.path / "pids").exists():
+        time.sleep(0.05)
+        assert command.poll() is None
+    command.kill()
+    command.wait()
+    pids = [int(pid) for pid in (folder.path / "pids").read_text().split()]
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_files_outside_the_folder_are_no_part_of_a_result(folder: Folder) -> None:

@@ -83,6 +83,9 @@ def test_no_file_means_no_results(tmp_path: Path) -> None:
         (changed(files={"/etc/passwd": "0" * 16}), "below the folder"),
         (changed(files={"a/../../b": "0" * 16}), "below the folder"),
         (changed(stablehlo="x"), "SHA-256"),
+        (changed(hbm={"used": 9, "available": 8, "exact": True}), "the result of dev v2-8 contradicts itself: it fits"),
+        (changed(hbm={"used": 9, "available": 8, "exact": False}), "it fits, and needs 9 of 8 bytes"),
+        (changed(fits=False), "it does not fit, and needs"),
     ],
 )
 def test_a_file_with_a_mistake_has_no_results(tmp_path: Path, text: str, reason: str) -> None:
@@ -92,6 +95,12 @@ def test_a_file_with_a_mistake_has_no_results(tmp_path: Path, text: str, reason:
     assert {finding.id for finding in file.findings} == {"TPU109"}
     assert reason in "\n".join(line for finding in file.findings for line in finding.lines)
     assert all(finding.help for finding in file.findings)
+
+
+def test_a_refusal_is_rounded(tmp_path: Path) -> None:
+    """The compiler may refuse a step with the same two decimals for what it needs and what is available."""
+    text = changed(fits=False, hbm={"used": 8, "available": 8, "exact": False})
+    assert read_text(tmp_path, text).findings == ()
 
 
 def test_a_rung_has_one_result(tmp_path: Path) -> None:

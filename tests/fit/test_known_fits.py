@@ -11,6 +11,7 @@ from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.fit_gate import fit_problems
 from tpucfg.fit.known_fits import KnownFits, known_fit_findings, known_text, unknown_fits_text
+from tpucfg.fit.levers import Levers
 from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles
 from tpucfg.fit.result import FitKey, Memory
 from tpucfg.fit.rung_fit import RungFit
@@ -73,7 +74,8 @@ def test_a_broken_file_is_one_finding() -> None:
 
 def test_the_gate_has_a_problem_for_each_verdict() -> None:
     """Only a current result of a step that fits opens the gate."""
-    refused = RungFit(FitKey("mnist", "dev", "v2-32"), REFUSED)
+    levers = Levers(2, 16, "grad_accum", sees_accumulation=True, sees_parallelism=False)
+    refused = RungFit(FitKey("mnist", "dev", "v2-32"), REFUSED, levers=levers)
     fits = known(fit("v2-8"), refused, fit("v2-128", "--a"), fit("v2-256", compiled=False))
     problems = fit_problems(fits, "dev", ["v2-8", "v2-32", "v2-128", "v2-256", "v2-512"])
     assert {size: problem.reason for size, problem in problems.items()} == {
@@ -82,7 +84,7 @@ def test_the_gate_has_a_problem_for_each_verdict() -> None:
         "v2-256": "its training step was never compiled",
         "v2-512": "the spec names no training step for it",
     }
-    assert problems["v2-32"].fix.startswith("raise overrides.v2-32.grad_accum ")
+    assert problems["v2-32"].fix == "set overrides.v2-32.grad_accum to 4 or more, and compile v2-32 again"
 
 
 def test_a_broken_file_is_a_problem_of_each_rung() -> None:

@@ -52,7 +52,7 @@ def test_an_example_is_compiled(example: str, tmp_path: Path, tpu_python: str) -
     (result,) = read_fit_file(fit_path(folder)).results.values()
     assert result.fits
     assert 0 < result.memory.used < 1 << 30
-    assert result.flops > 10**9
+    assert result.flops > 10**8
     assert result.uncounted == ()
     assert result.hbm_bytes
     assert {path.partition("/")[0].removesuffix(".py") for path in result.files} == {"trainer"}

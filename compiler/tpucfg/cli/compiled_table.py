@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from tpucfg.fit.fit_file import NAME
+from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
@@ -63,8 +65,9 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         _, cells = compiled_table(fits, project)
-        known = groups.setdefault((fits.region, fits.target, *map(tuple, cells)), fits)
-        groups[fits.region, fits.target, *map(tuple, cells)] = known._replace(names=(*known.names, name))
+        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
+        known = groups.setdefault(key, fits)
+        groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
 
 
@@ -94,6 +97,7 @@ def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iter
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
+    yield from _committed_note(environments, project)
 
 
 def rung_data(row: RungRow, project: Project) -> dict[str, Any]:
@@ -122,7 +126,8 @@ def rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         data["least_usd"] = to_json_number(row.least.usd) if row.least else None
     versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
     timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
-    return data | versions | {"unchanged": row.outcome.is_known, "seconds": timing}
+    reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
+    return data | versions | reused | {"seconds": timing}
 
 
 def _row(project: Project, outcome: Outcome) -> RungRow:
@@ -152,6 +157,28 @@ def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, 
         if has_prices:
             cells["USD ≥"] = format_dollars(least.usd if least else None)
     return cells
+
+
+def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
+    """Yield a note about the figures that this run has not computed itself."""
+    rungs = [
+        (name, row.job.size)
+        for fits in environments
+        for name in fits.names
+        for row in fits.rows
+        if row.outcome.is_committed
+    ]
+    if rungs:
+        names, sizes = (list(dict.fromkeys(column)) for column in zip(*rungs, strict=True))
+        command = fit_command(project, names, *sizes)
+        yield (
+            f"{listed(sizes)}: the step is unchanged, and its figures are as committed in results/{NAME}; compile it "
+            f"again with: {command} --fresh"
+        )
+
+
+def _has_source(result: FitResult) -> bool:
+    return any(name.endswith(".py") for name in result.files)
 
 
 def _headroom(result: FitResult | None) -> str:

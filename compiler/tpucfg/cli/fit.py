@@ -22,6 +22,7 @@ from tpucfg.fit.failure_findings import failure_findings, machine_finding, missi
 from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
 from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.launcher import Outcome, compile_rungs
+from tpucfg.fit.levers import levers
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key
@@ -69,7 +70,7 @@ def fit(
     _require_compilable(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
     outcomes, write_error = _compile(project, planned, spec, limits, fresh=fresh)
-    fits = [RungFit(fit_key(outcome.job), outcome.result) for outcome in outcomes]
+    fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
     failed = failure_findings(project, outcomes, spec.parent, seconds)
     findings = collect((*fit_findings(project, fits), *failed))
     environments = environment_fits(project, outcomes)

@@ -49,7 +49,7 @@ class FitProgress:
         seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
         verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
         if outcome.is_known:
-            verdict += ", unchanged"
+            verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
         name = f"{outcome.job.environment.name} {outcome.job.size}"
         print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
 

@@ -5,7 +5,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
-from tpucfg.fit.result import Compiler, Memory, optional_count, parse_memory
+from tpucfg.fit.result import Compiler, Memory, contradiction, optional_count, parse_memory
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
 from tpucfg.text_format import format_value
 
@@ -42,7 +42,7 @@ class StepResult(NamedTuple):
 
     compiler: Compiler
     files: tuple[str, ...]
-    """The program's own files, relative to the spec's folder."""
+    """The files that the program imports and opens, relative to the spec's folder."""
     stablehlo: str
     figures: Figures | None
     """None for a step that is known."""
@@ -79,7 +79,7 @@ def parse_answer(line: bytes) -> Answer:
     """Parse one line.
 
     Raises:
-        AnswerError: It does not match the schema of an answer.
+        AnswerError: It does not match the schema of an answer, or contradicts itself.
     """
     try:
         data = parse_strict_json(line.decode(), small_integer)
@@ -89,7 +89,12 @@ def parse_answer(line: bytes) -> Answer:
         raise AnswerError(format_value(line.decode("utf-8", "replace"), quoted=False))
     if "phase" in data:
         return Phase(data["phase"])
-    return _failure(data["error"]) if "error" in data else _result(data["result"])
+    if "error" in data:
+        return _failure(data["error"])
+    result = _result(data["result"])
+    if result.figures and (problem := contradiction(result.figures.memory, fits=result.figures.fits)):
+        raise AnswerError(problem)
+    return result
 
 
 def _failure(data: Any) -> StepFailure:
@@ -98,11 +103,12 @@ def _failure(data: Any) -> StepFailure:
 
 
 def _result(data: Any) -> StepResult:
-    # A file with an odd name cannot be compared later; a step that imports one is compiled all the same.
+    # A file with an odd name cannot be compared later; a step that uses one is compiled all the same. Imported files
+    # come first, and are kept where a program opens too many others.
     files = [name for name in data["files"] if _FILE.fullmatch(name)]
     return StepResult(
         Compiler(data["jax"], data["libtpu"]),
-        tuple(sorted(dict.fromkeys(files))[:_MAX_FILES]),
+        tuple(sorted(list(dict.fromkeys(files))[:_MAX_FILES])),
         data["stablehlo"],
         None if data["known"] else _figures(data),
     )

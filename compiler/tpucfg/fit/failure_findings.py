@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.findings import Finding, Location
 from tpucfg.fit import failure_texts as texts
 from tpucfg.fit.failure_texts import PYTHON, STEP, FailureCase, FailureText
-from tpucfg.fit.failures import FlagError, flag_name
+from tpucfg.fit.failures import XLA_VARIABLE, FlagError, flag_name
 from tpucfg.fit.launcher import Outcome
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
 from tpucfg.spec.project import Project
@@ -92,33 +92,56 @@ def _size_path(job: Job) -> KeyPath:
 # TPU112: XLA flags.
 
 
+class _Reader(NamedTuple):
+    """The part of the compiler that reads a variable with flags."""
+
+    name: str
+    name_on_tpu: str
+    package: str
+
+
+_READERS: Final[Mapping[str, _Reader]] = {
+    XLA_FLAGS_VARIABLE: _Reader("the TPU compiler", "the TPU runtime", "libtpu"),
+    XLA_VARIABLE: _Reader("XLA", "JAX", "jax"),
+}
+_OF_THE_HOST: Final = ("xla_dump_", "xla_disable_hlo_passes", "xla_force_host_platform_device_count")
+"""Beginnings of flags that MaxText sets in XLA_FLAGS, and that libtpu does not know.
+
+Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext_xpk_runner.py
+"""
+
+
 def _flag_finding(case: FailureCase, error: FlagError) -> Finding:
-    path, flag = _flag_place(case.job, error.name)
+    path, flag = _flag_place(case.job, error)
     location = case.project.document.text_location(path, flag)
     hint = f"delete {flag} from {dotted(path[:-1] if isinstance(path[-1], int) else path)}"
-    message = f"the TPU compiler does not know the flag {error.name}"
+    reader = _READERS[error.variable]
+    message = f"{reader.name} does not know the flag {error.name}"
     if error.reason:
         reason = error.reason[:1].lower() + error.reason[1:]
-        message, hint = f"the TPU compiler refuses {flag}: {reason}", f"give the flag another value, or {hint}"
+        message, hint = f"{reader.name} refuses {flag}: {reason}", f"give the flag another value, or {hint}"
+    elif error.variable == XLA_FLAGS_VARIABLE and error.name.startswith(_OF_THE_HOST):
+        hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
     elif error.nearest:
         hint = f"write {flag.replace(error.name, error.nearest, 1)}, or {hint}"
     details = (
-        "the program would end at its start: the TPU runtime reads the flags with the same parser",
-        f"the compiler is that of {case.fit.python}; another version of libtpu may know other flags",
+        f"the program would end at its start: {reader.name_on_tpu} reads the flags with the same parser",
+        f"the compiler is that of {case.fit.python}; another version of {reader.package} may know other flags",
     )
     return Finding.of("TPU112", message, location, help=hint, details=details)
 
 
-def _flag_place(job: Job, name: str) -> tuple[KeyPath, str]:
+def _flag_place(job: Job, error: FlagError) -> tuple[KeyPath, str]:
     """Return the path of the value that has a flag, and the flag as it is written there."""
     generation = job.slice.generation
-    names = (name, f"no{name}")
-    for index, flag in enumerate(job.settings.trainer.xla_flags.get(generation, ())):
+    names = (error.name, f"no{error.name}")
+    settings = job.settings.trainer.xla_flags if error.variable == XLA_FLAGS_VARIABLE else {}
+    for index, flag in enumerate(settings.get(generation, ())):
         if flag_name(flag) in names:
             return (*job.settings.source(("trainer", "xla_flags", generation)), index), flag
-    text = dict(job.env).get(XLA_FLAGS_VARIABLE, "")
-    written = next((flag for flag in text.split() if flag_name(flag) in names), name)
-    return job.settings.source(("trainer", "env", XLA_FLAGS_VARIABLE)), written
+    text = dict(job.env).get(error.variable, "")
+    written = next((flag for flag in text.split() if flag_name(flag) in names), error.name)
+    return job.settings.source(("trainer", "env", error.variable)), written
 
 
 _RULES: Final[Mapping[str, _Rule]] = {

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.fit.answers import Frame, StepFailure
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.worker_process import ProcessEnd
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 
 MIN_PYTHON: Final = (3, 10)
 """The first Python that the worker runs on."""
@@ -24,12 +25,18 @@ _UNKNOWN_FLAG: Final = re.compile(
 _ILLEGAL_VALUE: Final = re.compile(
     r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<name>[^'\n]+)'[^\n]*)", re.MULTILINE
 )
+# XLA, which reads a variable of its own, prints these lines, and ends the process.
+_UNKNOWN_XLA_FLAGS: Final = re.compile(r"\] Unknown flags? in XLA_FLAGS: (?P<flags>[^\n]+)$", re.MULTILINE)
+_ILLEGAL_XLA_VALUE: Final = re.compile(
+    r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<name>\w+))\.$", re.MULTILINE
+)
+XLA_VARIABLE: Final = "XLA_FLAGS"
 _PROBE_SECONDS: Final = 20
 _VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
 
 
 class FlagError(NamedTuple):
-    """An XLA flag that the compiler refuses."""
+    """An XLA flag that the compiler, or XLA on the host, refuses."""
 
     name: str
     """The flag's name without dashes."""
@@ -37,6 +44,8 @@ class FlagError(NamedTuple):
     """The name that the compiler suggests."""
     reason: str = ""
     """The compiler's words about a value; empty for an unknown name."""
+    variable: str = XLA_FLAGS_VARIABLE
+    """The environment variable that has the flag."""
 
 
 class Failure(NamedTuple):
@@ -60,7 +69,7 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
         return Failure(end.answer.kind, end.answer.message, end.answer.frames, phase=end.phase, output=end.output)
     if end.cause != "exited":
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
-    if flags := flag_errors(end.output, inputs.xla_flags):
+    if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
         return Failure("xla-flag", flags=flags)
     if not end.phase and (problem := _python_problem(python)):
         return Failure("old-python", problem, output=end.output)
@@ -74,6 +83,23 @@ def flag_errors(output: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
     illegal = (FlagError(match["name"], reason=match["reason"]) for match in _ILLEGAL_VALUE.finditer(output))
     # A flag without a value is a switch, and its negation has `no` in front.
     return tuple(dict.fromkeys(error for error in (*unknown, *illegal) if {error.name, f"no{error.name}"} & own))
+
+
+def xla_variable_errors(output: str, inputs: FitInputs) -> tuple[FlagError, ...]:
+    """Return the refused flags of the job's XLA_FLAGS, which XLA has printed.
+
+    Source: https://github.com/openxla/xla/blob/main/xla/parse_flags_from_env.cc
+    """
+    own = {flag_name(flag) for flag in inputs.env.get(XLA_VARIABLE, "").split()}
+    unknown = (flag_name(flag) for match in _UNKNOWN_XLA_FLAGS.finditer(output) for flag in match["flags"].split())
+    errors = (
+        *(FlagError(name, variable=XLA_VARIABLE) for name in unknown),
+        *(
+            FlagError(match["name"], reason=match["reason"], variable=XLA_VARIABLE)
+            for match in _ILLEGAL_XLA_VALUE.finditer(output)
+        ),
+    )
+    return tuple(dict.fromkeys(error for error in errors if error.name in own))
 
 
 def flag_name(flag: str) -> str:

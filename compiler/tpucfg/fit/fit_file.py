@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.result import SCHEMA, FitKey, FitResult, parse_result, result_payload
+from tpucfg.fit.result import SCHEMA, FitKey, FitResult, contradiction, parse_result, result_payload
 from tpucfg.fs import open_regular_file
 from tpucfg.render.atomic_write import output_lock, staging_path, write_new_file
 from tpucfg.schemas import RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
+from tpucfg.text_format import format_value
 from tpucfg.yamldoc.reader import read_text
 
 NAME: Final = "fit.json"
@@ -75,7 +76,13 @@ def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False) -> FitFil
         document = read_text(text, str(path))
         findings = islice(schemas.schema_findings(SCHEMA, document, _IDS), _MAX_FINDINGS)
         return FitFile(path, {}, tuple(finding._replace(help=_HELP) for finding in findings), text)
-    results = {result.key: result for result in map(parse_result, data["results"])}
+    every = [parse_result(row) for row in data["results"]]
+    for index, result in enumerate(every):
+        if problem := contradiction(result.memory, fits=result.fits):
+            location = read_text(text, str(path)).value_location(("results", index, "fits"))
+            rung = format_value(f"{result.key.environment} {result.key.size}", quoted=False)
+            return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}")
+    results = {result.key: result for result in every}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results")
     return FitFile(path, results, (), text, is_trusted)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Level
+from tpucfg.fit.levers import Levers, less_memory, lever_details
 from tpucfg.fit.result import Compiler, Memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import gib, memory_text
@@ -29,6 +30,7 @@ class _Amount(NamedTuple):
     fits: bool
     memory: Memory
     compiler: Compiler
+    levers: Levers
 
 
 def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | None = None) -> tuple[Finding, ...]:
@@ -48,7 +50,7 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
         if fit.current and environment and fit.key.size in environment.sizes:
             path = (*environment.sizes_path, environment.sizes.index(fit.key.size))
             result = fit.current
-            amount = _Amount(path, fit.key.size, result.fits, result.memory, result.compiler)
+            amount = _Amount(path, fit.key.size, result.fits, result.memory, result.compiler, fit.levers)
             amounts.setdefault(amount, []).append(environment.name)
     findings = []
     for amount, environments in amounts.items():
@@ -66,6 +68,11 @@ def has_little_headroom(memory: Memory) -> bool:
     return memory.headroom < MIN_HEADROOM * memory.available
 
 
+def memory_excess(memory: Memory) -> Fraction:
+    """Return the memory that a step needs as a multiple of what there is."""
+    return Fraction(memory.used, max(1, memory.available))
+
+
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
     """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
     spec = project.document.file
@@ -79,36 +86,34 @@ def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> s
 
 def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
     needed, available = gib(amount.memory.used), gib(amount.memory.available)
+    excess = memory_excess(amount.memory)
     least = "" if amount.memory.exact else "at least "
     return Finding.of(
         "TPU105",
         f"the training step does not fit on {amount.size}: a device needs {least}{needed} GiB of HBM, and the compiler "
         f"grants {available}",
         project.document.value_location(amount.path),
-        help=f"{less_memory(amount.size)}, or leave {amount.size} out of {dotted(amount.path[:-1])}; then run: "
-        f"{fit_command(project, environments, amount.size)}",
-        details=_details(amount, environments),
+        help=f"{less_memory(amount.size, amount.levers, excess)}, then run: "
+        f"{fit_command(project, environments, amount.size)}; or leave {amount.size} out of {dotted(amount.path[:-1])}",
+        details=_details(amount, environments, excess),
         level=level,
     )
 
 
 def _little_headroom(project: Project, amount: _Amount, environments: Sequence[str]) -> Finding:
+    excess = memory_excess(amount.memory) / (1 - MIN_HEADROOM)
     share = Fraction(max(0, amount.memory.headroom), max(1, amount.memory.available))
     return Finding.of(
         "TPU106",
         f"the training step leaves {format_percent(share)} of the memory on {amount.size} free: it needs "
         f"{memory_text(amount.memory)} a device, before prefetched batches and evaluation",
         project.document.value_location(amount.path),
-        help=f"{less_memory(amount.size)}, or allow TPU106 with your reason",
-        details=_details(amount, environments),
+        help=f"{less_memory(amount.size, amount.levers, excess)}, or allow TPU106 with your reason",
+        details=_details(amount, environments, excess),
     )
 
 
-def less_memory(size: str) -> str:
-    """Return the edits that lower a device's memory and keep the batch."""
-    return f"raise overrides.{size}.grad_accum or overrides.{size}.model_parallel"
-
-
-def _details(amount: _Amount, environments: Sequence[str]) -> tuple[str]:
+def _details(amount: _Amount, environments: Sequence[str], excess: Fraction) -> tuple[str, ...]:
     names = listed(environments, last=" and ")
-    return (f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}",)
+    source = f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
+    return (source, *lever_details(amount.levers, excess))

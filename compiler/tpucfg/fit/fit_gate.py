@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tpucfg.fit.fit_findings import less_memory
+from tpucfg.fit.fit_findings import memory_excess
 from tpucfg.fit.known_fits import KnownFits, unknown_text
+from tpucfg.fit.levers import less_memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import verdict_text
 
@@ -33,6 +34,7 @@ def _problem(known: KnownFits, fit: RungFit | None, size: str) -> FitProblem | N
         return FitProblem(f"{known.file.path} cannot be read", f"delete {known.file.path}, and compile again")
     if fit.verdict == "fits":
         return None
-    if fit.verdict == "does not fit":
-        return FitProblem(f"its training step {verdict_text(fit)}", f"{less_memory(size)}, and compile {size} again")
+    if fit.current:  # it does not fit
+        edit = less_memory(size, fit.levers, memory_excess(fit.current.memory))
+        return FitProblem(f"its training step {verdict_text(fit)}", f"{edit}, and compile {size} again")
     return FitProblem(f"its training step was {unknown_text(fit)}", f"compile {size}")

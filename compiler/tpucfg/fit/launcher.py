@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.fit.answers import StepResult
-from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, Failure, process_failure
+from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
 from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fit.program_files import ProgramFiles
@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
     """None if no process was started for this rung."""
     is_known: bool = False
     """True if an equal step was compiled before, whose figures are reused."""
+    is_committed: bool = False
+    """True if these figures are from the file of results, which may have been written by hand."""
 
 
 class _Compilation(NamedTuple):
@@ -135,6 +137,8 @@ class _Launcher:
         self._known: dict[Hashable, dict[tuple[Compiler, str], FitResult]] = {}
         for result in known:
             self._add(result)
+        self._compiled: set[tuple[Hashable, Compiler, str]] = set()
+        """The steps that this run has compiled itself."""
         self._failures: dict[Hashable, Failure] = {}
         """The failures that other compilations would have as well."""
         self._started: dict[FitKey, float] = {}
@@ -191,7 +195,12 @@ class _Launcher:
         if result is None:
             return self._failed(compilation, Failure("malformed", "a known step that was never compiled"), seconds)
         self._add(result)
-        return Outcome(job, result, seconds=seconds, is_known=answer.figures is None)
+        is_known, step = answer.figures is None, (compilation.scope, result.compiler, result.stablehlo)
+        if not is_known:
+            self._compiled.add(step)
+        return Outcome(
+            job, result, seconds=seconds, is_known=is_known, is_committed=is_known and step not in self._compiled
+        )
 
     def _result(self, compilation: _Compilation, answer: StepResult) -> FitResult | None:
         """Return the result with the figures of the answer, or those of a known step; None if that is not known."""
@@ -238,7 +247,8 @@ def _compiler_scope(size: str, inputs: FitInputs) -> Hashable:
 def _failure_scopes(compilation: _Compilation) -> tuple[Hashable, Hashable, Hashable]:
     """Return the keys of failures that compilations share by their Python, by their module, and by their XLA flags."""
     python, inputs = compilation.python, compilation.inputs
-    return ("python", python), ("module", python, inputs.step), ("flags", python, inputs.xla_flags)
+    flags = ("flags", python, inputs.xla_flags, inputs.env.get(XLA_VARIABLE))
+    return ("python", python), ("module", python, inputs.step), flags
 
 
 def _hashes(folder: Path, files: Iterable[str], started: float) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """Hashes of the program's own files, by which a reader sees that a result is of another version of the program."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,10 @@ class ProgramFiles:
 
 
 def _content(path: Path) -> bytes | None:
+    """Return the content of a file, or the target of a link; a result has the target's file as well."""
     try:
+        if path.is_symlink():
+            return os.fsencode(path.readlink())
         with open_regular_file(path, follow_links=False) as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError:

@@ -34,6 +34,18 @@ class Memory(NamedTuple):
         return self.available - self.used
 
 
+def contradiction(memory: Memory, *, fits: bool) -> str:
+    """Return the reason why a verdict is none that the compiler gives with this memory; empty if it may be one.
+
+    A refusal has used and available memory in two decimals of a GiB, which may be equal.
+    """
+    if fits and memory.used > memory.available:
+        return f"it fits, and needs {memory.used:,} of {memory.available:,} bytes"
+    if not fits and memory.exact and memory.used <= memory.available:
+        return f"it does not fit, and needs {memory.used:,} of {memory.available:,} bytes"
+    return ""
+
+
 class Compiler(NamedTuple):
     """The versions of a compilation."""
 

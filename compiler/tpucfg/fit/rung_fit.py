@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.inputs import FitInputs, fit_inputs
+from tpucfg.fit.levers import NO_LEVERS, Levers, levers
 from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.plan.job import Job
@@ -27,6 +28,8 @@ class RungFit(NamedTuple):
     """The inputs that have changed since the compilation, in a few words each: `--batch_size` or `trainer/fit.py`."""
     is_trusted: bool = False
     """True if a job of this run made the result; a committed one may have been written by hand."""
+    levers: Levers = NO_LEVERS
+    """The settings that can lower its memory."""
 
     @property
     def current(self) -> FitResult | None:
@@ -57,7 +60,7 @@ def rung_fit(project: Project, job: Job, file: FitFile, program: ProgramFiles) -
     key = fit_key(job)
     result = file.results.get(key)
     changes = tuple(_changes(result, inputs, program)) if result else ()
-    return RungFit(key, result, changes, file.is_trusted)
+    return RungFit(key, result, changes, file.is_trusted, levers(project, job))
 
 
 def fit_key(job: Job) -> FitKey:

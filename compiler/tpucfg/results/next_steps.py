@@ -82,7 +82,10 @@ def first_rung_note(status: LadderStatus) -> Iterator[str]:
 
 
 def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
-    """Yield the reasons why measured rungs have not passed, then the commands for the lowest unmeasured rung."""
+    """Yield the reasons why measured rungs have not passed, then the commands for the lowest unmeasured rung.
+
+    A rung that `gate.fit` refuses is compiled first, so that no step is one that the gate refuses.
+    """
     environment = status.environment.name
     # An invalid line could be the last record of any rung, so no other step can be recommended.
     if status.results.findings:
@@ -95,8 +98,10 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
     unmeasured = [rung for rung in status.evaluations if rung.record is None]
     reached = [rung.size for rung in unmeasured if has_passed_below(status, rung.size)]
     if reached:
-        yield from (NextStep(*step) for step in fit_remedy(status, reached[0], spec))
-        yield NextStep("next", command_line("submit", environment, reached[0], spec))
+        fixes = fit_remedy(status, reached[0], spec)
+        yield from (NextStep(f"next, {fix}", command) for fix, command in fixes)
+        submit = command_line("submit", environment, reached[0], spec)
+        yield NextStep(f"once {reached[0]} is known to fit" if fixes else "next", submit)
         yield NextStep("then", command_line("record", environment, reached[0], spec, "--from", "LOG"))
     elif unmeasured and (blocking := status.below(unmeasured[0].size)):
         yield from _remedy_steps(status, blocking, spec)

@@ -1,7 +1,7 @@
 """Fill in placeholders such as `${bucket}`: a closed set, replaced by lookup. Nothing is ever evaluated."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -42,6 +42,11 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
         return text
     head, tail = _split_at_last_brace(text)
     return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], head) + tail.replace("$${", "${")
+
+
+def used_placeholders(texts: Iterable[str]) -> frozenset[str]:
+    """Return the names of the placeholders in texts."""
+    return frozenset(name for text in texts if "${" in text for _, name in _tokens(text) if name)
 
 
 def _split_at_last_brace(text: str) -> tuple[str, str]:

@@ -14,19 +14,26 @@ import json
 import os
 import platform
 import re
+import signal
 import sys
+import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hbm_refusal import Refusal, parse_refusal
 from hlo_traffic import collective_bytes
 from jaxpr_flops import Work, count_work
+from opened_files import OpenedFiles
 from step_error import StepError, describe
 from tpu_topology import available_hbm, check_packages, slice_devices
 from user_function import Step, call_function, imported_files, load_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+
+_PARENT_SECONDS: Final = 1.0
+"""Interval of looking for the parent process."""
 
 
 class Lowered(NamedTuple):
@@ -60,6 +67,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     """Return the result for a request."""
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
+    opened = OpenedFiles(request["folder"])
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
     configure_jax()
@@ -74,7 +82,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     result = {
         **versions,
         "python": platform.python_version(),
-        "files": imported_files(request["folder"]),
+        "files": list(dict.fromkeys((*imported_files(request["folder"]), *opened.stop()))),
         "stablehlo": lowered.stablehlo,
         "known": {**versions, "stablehlo": lowered.stablehlo} in request["known"],
     }
@@ -100,6 +108,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
 
     start = time.monotonic()
     traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
+    # nnx.jit of Flax wraps what jax.jit returns, and hides its jaxpr.
+    traced = getattr(traced, "traced", traced)
     work = count_work(traced.jaxpr)
     answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
@@ -229,6 +239,7 @@ def _chips(compiled: Any, devices: Sequence[Any]) -> list[int]:
 
 def main() -> None:
     """Read the request, and write the answers."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     answers = Answers(int(sys.argv[1]))
     request = json.load(sys.stdin)
     _give_way_to(request["folder"])
@@ -241,6 +252,15 @@ def main() -> None:
             stream.flush()
     # Not a return: a thread of the user's program could keep the process alive, or the compiler crash at its end.
     os._exit(0)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process, and what it has started, when tpucfg was killed and cannot do it: the program may never end."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_SECONDS)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def _give_way_to(folder: str) -> None:

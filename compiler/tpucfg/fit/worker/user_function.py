@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opened_files import environment_prefix
 from step_error import StepError, describe, relative
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ def _argument_name(path: Sequence[Any]) -> str:
 
 def imported_files(folder: str) -> list[str]:
     """Return the files below the folder that the program has imported, without those of a virtual environment in it."""
-    prefix = os.path.abspath(sys.prefix)
-    environment = prefix + os.sep if relative(prefix, folder) not in (None, ".") else None
+    environment = environment_prefix(folder)
     files = set()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
