@@ -1,4 +1,4 @@
-"""The files of a new project: its spec, Pulumi program and stacks, the review's workflow, and optionally a trainer."""
+"""The files of a new project: its spec, Pulumi program and stacks, the workflow, and optionally a trainer."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,6 +8,8 @@ from tpucfg.catalog.target_facts import TARGET_FACTS, FirstLadder
 from tpucfg.package_data import data_folder
 from tpucfg.render.pipeline import config_template_engine
 
+IGNORE_FILE: Final = Path(".gitignore")
+"""The file that keeps virtual environments and bytecode out of commits; a folder may have one already."""
 _TWO_RUNGS: Final = FirstLadder("us-central1", ("v2-8", "v2-32"))
 _TWO_RUNGS_ON_GKE: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16"))
 _SINGLE_HOST_OF_V6E: Final = FirstLadder("us-central1", ("v6e-4", "v6e-8"))

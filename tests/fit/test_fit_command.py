@@ -28,8 +28,8 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
     assert status == 0
     assert out.splitlines()[:3] == [
         "dev: gke in us-west4",
-        "size          devices  HBM GiB  available  headroom  FLOPs/step  ms/step ≥  limited by  hours ≥  USD ≥",
-        "v5litepod-16       16        7         15         8        1e14       31.7  compute      0.0353   0.68",
+        "size          devices  HBM GiB  available  headroom  FLOPs/step   step ≥  limited by  hours ≥  USD ≥",
+        "v5litepod-16       16        7         15         8        1e14  31.7 ms  compute      0.0353   0.68",
     ]
     assert "indicative" in out
     assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
@@ -159,7 +159,13 @@ def test_results_of_others_are_kept(folder: Folder) -> None:
     assert folder.fit()[0] == 0
     assert len(folder.file()) == 4
     folder.spec(("sizes: [v5litepod-16, v5litepod-64]", "sizes: [v5litepod-16, v5litepod-32]"))
-    assert folder.fit("--size", "v5litepod-32")[0] == 0
+    status, _, err = folder.fit("--size", "v5litepod-32")
+    assert status == 0
+    assert (
+        "removed from results/fit.json: dev v5litepod-64: this spec, chat, has no training step for it; another spec "
+        "in this folder needs a name other than chat to keep its results\n"
+    ) in err
+    assert "removed from" not in folder.fit("--size", "v5litepod-32")[2]
     assert [(row["name"], row["size"]) for row in folder.file()] == [
         ("chat", "v5litepod-16"),
         ("chat", "v5litepod-32"),
@@ -178,6 +184,10 @@ def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
     assert "does not fit" in out
     assert "tpucfg.yaml:4:9: error[TPU105]: the training step does not fit on v5litepod-16" in err
     assert not folder.file()[0]["fits"]
+    lines = folder.fit("--size", "v5litepod-16", "--format", "markdown")[1].splitlines()
+    (index,) = (number for number, line in enumerate(lines) if line.startswith("- error[TPU105]: "))
+    assert lines[index + 1].startswith("  help: ")
+    assert "tpucfg fit" in lines[index + 1]
 
 
 def test_little_headroom_is_a_warning(folder: Folder) -> None:
@@ -204,7 +214,7 @@ def test_json_and_markdown_have_all_values(folder: Folder) -> None:
     assert rung["seconds"]["compile"] == 30.25
     assert rung["uncounted"] == ["while"]
     markdown = folder.fit("--format", "markdown")[1]
-    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 | compute |" in markdown
+    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 ms | compute |" in markdown
     assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
     assert "its length is given in epochs" in markdown
     assert folder.fit("--format", "markdown")[1] == markdown

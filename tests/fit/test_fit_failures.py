@@ -32,6 +32,11 @@ def error(**values: Any) -> str:
     return f"answer(error={{'kind': 'step-failed', 'message': 'ValueError: no', 'frames': []}} | {values!r})"
 
 
+INDIVISIBLE = (
+    "IndivisibleError: Sharding NamedSharding(mesh=Mesh('data': 4, axis_types=(Auto,)), spec=P('data',), "
+    "memory_kind=device) implies that array axis 0 is partitioned 4 times, but the dimension size is 102 (full shape: "
+    "(102, 8), per-dimension tiling factors: [4, 1] should evenly divide the shape)"
+)
 FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "raise ValueError('no')"}]
 
 
@@ -47,6 +52,18 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (error(kind="no-jax", message="RuntimeError: jaxlib is old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
         (error(kind="old-jax", message="jax 0.6.2 is too old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
         (error(kind="no-libtpu", message="libtpu is not installed"), "9:45", "TPU114", "'jax[tpu]'"),
+        (
+            error(message="TypeError: abstract_step() takes 1 positional argument but 2 were given"),
+            "9:15",
+            "TPU117",
+            "help: define abstract_step(devices, flags) in step: it is called with the list of the slice's devices",
+        ),
+        (
+            error(message=INDIVISIBLE),
+            "9:15",
+            "TPU117",
+            "help: make axis 0 of the array of shape (102, 8), which P('data',) shards, divisible by 4, or correct",
+        ),
         (error(kind="no-module", message="No module named 'step'"), "9:15", "TPU116", "create step.py"),
         (
             error(kind="import-failed", message="ModuleNotFoundError: No module named 'flax.linen'"),
@@ -368,6 +385,18 @@ def test_a_python_that_is_none(folder: Folder, python: str, words: str) -> None:
     assert err.count("error[") == 1
 
 
+def test_a_missing_environment_gets_the_requirements_of_the_step(folder: Folder) -> None:
+    """The command installs all that the step imports, for a step in a package too."""
+    (folder.path / "requirements.txt").write_text("optax==0.2.8\n")
+    folder.spec(("./python", ".venv/bin/python"))
+    assert ".venv/bin/python -m pip install 'jax[tpu]' -r requirements.txt\n" in folder.fit()[2]
+    folder.spec(("./python", ".venv/bin/python"), ("step:abstract_step", "trainer.fit:abstract_step"))
+    assert ".venv/bin/python -m pip install 'jax[tpu]'\n" in folder.fit()[2]
+    (folder.path / "trainer").mkdir()
+    (folder.path / "trainer/requirements.txt").write_text("optax==0.2.8\n")
+    assert ".venv/bin/python -m pip install 'jax[tpu]' -r trainer/requirements.txt\n" in folder.fit()[2]
+
+
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: bool) -> None:
@@ -404,6 +433,10 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
     if not held:  # else a signal may arrive while the interpreter ends
         assert command.returncode == 130, err
         assert "Traceback" not in err
+        assert err.splitlines()[-1] == (
+            "interrupted: 1 of 2 rungs compiled; kept in results/fit.json; run the command again without --fresh: a "
+            "step that is kept takes seconds"
+        )
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
     assert [path.name for path in (folder.path / "results").iterdir()] == ["fit.json"]
     assert not is_alive(int((folder.path / "pid").read_text()))

@@ -109,6 +109,24 @@ def test_a_rung_has_one_result(tmp_path: Path) -> None:
     assert "two results" in finding.message
 
 
+def test_the_folder_is_a_folder(tmp_path: Path) -> None:
+    """A file or a link in its place is named, and a folder in place of the file; there is no file to delete."""
+    path = fit_path(tmp_path)
+    path.parent.touch()
+    (finding,) = read_fit_file(path).findings
+    assert "its folder is a file" in finding.message
+    assert finding.help == f"replace the file {path.parent} by a folder"
+    path.parent.unlink()
+    path.mkdir(parents=True)
+    (finding,) = read_fit_file(path).findings
+    assert finding.help.startswith(f"delete the folder {path}")
+    path.rmdir()
+    path.parent.rename(tmp_path / "other")
+    path.parent.symlink_to("other")
+    (finding,) = read_fit_file(path).findings
+    assert finding.help == f"replace the link {path.parent} by a folder"
+
+
 def test_only_a_small_regular_file_is_read(tmp_path: Path) -> None:
     """A link, a pipe and a huge file are refused, and none of them blocks."""
     path = tmp_path / "fit.json"

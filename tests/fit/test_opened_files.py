@@ -36,7 +36,15 @@ def opened(folder: Path, program: str) -> list[str]:
 def files(tmp_path: Path) -> Path:
     """Return a folder with files of each kind."""
     folder = tmp_path / "spec"
-    for name in ("model.json", "conf/a.json", "results/fit.json", ".git/config", "x/__pycache__/y.pyc", "late.json"):
+    for name in (
+        "model.json",
+        "conf/a.json",
+        "results/fit.json",
+        ".env",
+        ".git/config",
+        "x/__pycache__/y.pyc",
+        "late.json",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}")
     (tmp_path / "outside.json").write_text("{}")
@@ -59,7 +67,7 @@ def files(tmp_path: Path) -> Path:
         ("import contextlib\nwith contextlib.suppress(OSError): open('absent.json')", []),
         ("import os; os.close(os.open('conf', os.O_RDONLY)); open(os.dup(0))", []),
         ("open('../outside.json'); open('large.bin', 'rb')", []),
-        ("open('results/fit.json'); open('.git/config'); open('x/__pycache__/y.pyc')", []),
+        ("open('results/fit.json'); open('.git/config'); open('.env'); open('x/__pycache__/y.pyc')", []),
     ],
 )
 def test_files_that_are_read_are_recorded(files: Path, program: str, names: list[str]) -> None:

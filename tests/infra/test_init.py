@@ -45,6 +45,28 @@ def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> N
         assert (tmp_path / "mnist" / "stacks" / module.name).read_text() == module.read_text()
 
 
+def test_a_virtual_environment_is_not_committed(tmp_path: Path) -> None:
+    """Git ignores the environment and the bytecode of a new project, whose other files `git add .` adds."""
+    folder = tmp_path / "mnist"
+    assert run(["init", str(folder), "--trainer", "jax"]) == 0
+    for path in (".venv/bin/python", "trainer/__pycache__/fit.pyc"):
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).touch()
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    ignored = ["git", "ls-files", "--others", "--ignored", "--exclude-standard"]
+    listing = subprocess.run(ignored, cwd=folder, check=True, capture_output=True, text=True).stdout
+    assert listing.split() == [".venv/bin/python", "trainer/__pycache__/fit.pyc"]
+
+
+def test_an_existing_gitignore_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that has one keeps it, and gets all other files."""
+    (tmp_path / ".gitignore").write_text("data/\n")
+    assert run(["init", str(tmp_path), "--name", "mnist"]) == 0
+    assert (tmp_path / ".gitignore").read_text() == "data/\n"
+    assert ".gitignore" not in capsys.readouterr().out
+    assert (tmp_path / "tpucfg.yaml").exists()
+
+
 @pytest.fixture
 def outer(tmp_path: Path) -> Path:
     """Create a repository with one commit."""

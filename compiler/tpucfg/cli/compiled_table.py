@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
-from tpucfg.fit.wording import gib, incomplete_text, milliseconds
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_rounded, to_json_number
+from tpucfg.fit.wording import flops_text, gib, incomplete_text, step_time
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec.project import Project
@@ -21,6 +21,9 @@ INDICATIVE = (
     "indicative: memory is what the compiler plans, without prefetched batches, evaluation and checkpoints; the step "
     "time is a lower bound by the peaks of the chips, and a real step takes longer"
 )
+
+_MIN_HOURS: Final = Fraction(1, 100)
+"""Shorter runs are written as less than this."""
 
 
 class RungRow(NamedTuple):
@@ -148,15 +151,19 @@ def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, 
         "HBM GiB": ("" if memory.exact else "≥ ") + gib(memory.used) if memory else UNKNOWN,
         "available": gib(memory.available) if memory else UNKNOWN,
         "headroom": _headroom(result),
-        "FLOPs/step": format_rounded(Fraction(result.flops + result.flops_8bit)) if result else UNKNOWN,
-        "ms/step ≥": milliseconds(bound.seconds) if bound else UNKNOWN,
+        "FLOPs/step": flops_text(result.flops + result.flops_8bit) if result else UNKNOWN,
+        "step ≥": step_time(bound.seconds) if bound else UNKNOWN,
         "limited by": bound.limit if bound else UNKNOWN,
     }
     if has_length:
-        cells["hours ≥"] = format_hours(least.hours if least else None)
+        cells["hours ≥"] = _hours(least.hours) if least else UNKNOWN
         if has_prices:
             cells["USD ≥"] = format_dollars(least.usd if least else None)
     return cells
+
+
+def _hours(hours: Fraction) -> str:
+    return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:

@@ -128,26 +128,30 @@ def _compile(
         finally:
             with uninterrupted():
                 compilations.close()
-                write_error = _write(project, path, outcomes)
+                write_error, removed = _write(project, path, outcomes)
+                progress.removed(removed, str(path))
+                if isinstance(sys.exception(), KeyboardInterrupt):
+                    progress.interrupted(outcomes, write_error or f"kept in {path}")
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 
 
-def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> str:
-    """Add the results to the file, and return the reason if that fails.
+def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[str, Sequence[FitKey]]:
+    """Add the results to the file; return the reason if that fails, or the results that the spec has no rung for.
 
     Another run may have written the file since this one read it, so it is read again.
     """
     new = {outcome.result.key: outcome.result for outcome in outcomes if outcome.result}
     if not new and not path.exists():
-        return ""
-    kept = {key: result for key, result in read_fit_file(path).results.items() if _is_kept(project, key)}
+        return "", ()
+    before = read_fit_file(path).results
+    kept = {key: result for key, result in before.items() if _is_kept(project, key)}
     results: Mapping[FitKey, FitResult] = kept | new
     try:
         write_fit_file(path, results.values())
     except OSError as error:
-        return f"{path} cannot be written: {error.strerror or error}"
-    return ""
+        return f"{path} cannot be written: {error.strerror or error}", ()
+    return "", [key for key in before if key not in results]
 
 
 def _is_kept(project: Project, key: FitKey) -> bool:
@@ -193,8 +197,10 @@ def _markdown(
         yield from markdown_table(*compiled_table(environment, project))
         yield ""
     yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
-    if findings:
-        yield from (f"- {finding.level}[{finding.id}]: {prose(finding.message)}" for finding in findings)
+    for finding in findings:
+        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
+        if finding.help:
+            yield f"  help: {prose(finding.help)}"
 
 
 def _has_result(environment: EnvironmentFits) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final, Self
 
 from tpucfg.fit.launcher import Outcome
+from tpucfg.fit.result import FitKey
 from tpucfg.fit.rung_fit import RungFit, fit_key
 from tpucfg.fit.schedule import Running
 from tpucfg.fit.wording import verdict_text
-from tpucfg.text_format import printable
+from tpucfg.text_format import listed, printable
 
 _REFRESH_SECONDS: Final = 0.5
 _CLEAR: Final = "\r\x1b[K"
@@ -52,6 +53,23 @@ class FitProgress:
             verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
         name = f"{outcome.job.environment.name} {outcome.job.size}"
         print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
+
+    def removed(self, keys: Sequence[FitKey], path: str) -> None:
+        """Print which results have left the file: a second spec with the same name may have written them."""
+        if keys:
+            self._clear()
+            rungs = listed([f"{key.environment} {key.size}" for key in keys])
+            reason = f"this spec, {keys[0].name}, has no training step for it"
+            advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
+            print(printable(f"removed from {path}: {rungs}: {reason}; {advice}"), file=sys.stderr, flush=True)
+
+    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
+        """Print what is left of a run that Ctrl-C has ended."""
+        self._clear()
+        count = sum(outcome.result is not None for outcome in outcomes)
+        results = f"{count} of {self._total} rungs compiled"
+        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
+        print(printable(f"interrupted: {results}{rest}"), file=sys.stderr, flush=True)
 
     def _clear(self) -> None:
         if self._is_terminal:

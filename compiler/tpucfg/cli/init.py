@@ -14,7 +14,7 @@ from tpucfg.cli.options import NewTargetOption
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id
 from tpucfg.render import output_dir
-from tpucfg.scaffold import TRAINERS, project_files, workflow_files
+from tpucfg.scaffold import IGNORE_FILE, TRAINERS, project_files, workflow_files
 from tpucfg.text_format import printable
 
 _PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -79,6 +79,8 @@ def init(
     if not only_workflow:
         name = _project_name(folder_, name)
         files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer)
+        if os.path.lexists(folder_ / IGNORE_FILE):
+            del files[IGNORE_FILE]  # the folder's owner decides what Git ignores there
     _write(folder_, files)
     for path in files:
         print(f"create {printable(str(folder_ / path))}", flush=True)

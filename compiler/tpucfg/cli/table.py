@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-_NUMERIC: Final = frozenset("0123456789+-.,×% ()–")
+_NUMERIC: Final = frozenset("0123456789+-.,<×% ()–")
 """The characters of a numeric cell."""
-_EXPONENT: Final = re.compile(r"(?<=[0-9])e-?[0-9]+")
-"""The exponent of a very large or very small number, as in 2.5e7."""
+_LETTERS: Final = re.compile(r"(?<=[0-9])(e-?[0-9]+| (s|ms|µs)$)")
+"""The exponent of a very large or very small number, as in 2.5e7, or a unit of time."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -38,4 +38,4 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
-    return all(set(_EXPONENT.sub("", cell)) <= _NUMERIC for cell in cells)
+    return all(set(_LETTERS.sub("", cell)) <= _NUMERIC for cell in cells)

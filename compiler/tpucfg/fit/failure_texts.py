@@ -1,6 +1,7 @@
 """The texts of failed compilations: the reason, and the command or the edit that helps."""
 
 import ast
+import re
 import shlex
 import signal
 from collections.abc import Mapping
@@ -37,6 +38,13 @@ _MAX_MESSAGE: Final = 600
 _MAX_MESSAGE_LINES: Final = 10
 _MAX_MODULES: Final = 5000
 """Modules among which a misspelled one is looked for."""
+_WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
+_INDIVISIBLE: Final = re.compile(
+    r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array axis "
+    r"(?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
+    r"\(full shape: (?P<shape>\([0-9, ]*\))"
+)
+"""The message of JAX 0.7 to 0.10 about a sharding that does not divide an array."""
 _MAX_SOURCE_BYTES: Final = 1 << 20
 
 
@@ -77,6 +85,13 @@ class FailureCase(NamedTuple):
         return f"{shlex.quote(python)} -m pip install"
 
     @property
+    def packages(self) -> str:
+        """The packages to install: JAX, and what the requirements beside the step's module name."""
+        module, _, _ = self.fit.step.partition(":")
+        requirements = self.folder.joinpath(*module.split(".")[:-1], "requirements.txt")
+        return f"{_PACKAGES} -r {shlex.quote(str(requirements))}" if requirements.is_file() else _PACKAGES
+
+    @property
     def command(self) -> str:
         """The command that compiles the rung again."""
         return fit_command(self.project, [self.job.environment.name], self.job.size)
@@ -107,7 +122,7 @@ def no_python(case: FailureCase) -> FailureText:
     if path.exists():
         return FailureText(f"{python}, the Python of trainer.fit, is not an executable file", hint)
     if path.parent.name == "bin":  # of a virtual environment that was not created yet
-        hint += f", or run: python3 -m venv {shlex.quote(str(path.parent.parent))} && {case.pip} {_PACKAGES}"
+        hint += f", or run: python3 -m venv {shlex.quote(str(path.parent.parent))} && {case.pip} {case.packages}"
     message = f"{python}, the Python of trainer.fit, does not exist"
     return FailureText(message if path.is_absolute() else f"{message} in the spec's folder", hint)
 
@@ -135,7 +150,7 @@ def no_jax(case: FailureCase) -> FailureText:
     is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
     return FailureText(
         f"{case.fit.python} cannot import JAX: {_one_line(case.failure.message)}",
-        f"{case.pip} {_PACKAGES}" if is_missing else f"{case.pip} --upgrade {_PACKAGES}",
+        f"{case.pip} {case.packages}" if is_missing else f"{case.pip} --upgrade {_PACKAGES}",
         _program_details(case.failure),
     )
 
@@ -219,9 +234,27 @@ def step_failed(case: FailureCase) -> FailureText:
     """Describe an exception in the function, or in tracing the step."""
     return FailureText(
         f"{case.fit.step} fails: {_one_line(case.failure.message)}",
-        f"correct {_last_line(case.failure, case.fit.step)}, and run: {case.command}",
+        f"{_step_hint(case)}, and run: {case.command}",
         _program_details(case.failure),
     )
+
+
+def _step_hint(case: FailureCase) -> str:
+    """Return the edit for an exception of the function, or of the step."""
+    place, message = _last_line(case.failure, case.fit.step), case.failure.message
+    # A call with wrong arguments fails before a line of the function runs.
+    if not case.failure.frames and _WRONG_CALL.match(message):
+        module, _, name = case.fit.step.partition(":")
+        return (
+            f"define {name}(devices, flags) in {module}: it is called with the list of the slice's devices, and the "
+            "dict of the config's flags"
+        )
+    if match := _INDIVISIBLE.match(message):
+        return (
+            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
+            f"divisible by {match['count']}, or correct its sharding in {place}"
+        )
+    return f"correct {place}"
 
 
 def wrong_return(case: FailureCase) -> FailureText:

@@ -48,16 +48,18 @@ def fit_path(folder: Path) -> Path:
 def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
     """Read a file of results; no file means no results."""
     # As for records: a link in a checkout could lead anywhere on the machine that reads it.
-    if path.parent.is_symlink():
-        finding = _unreadable(path, "", Location(str(path)), "its folder is a symbolic link").findings[0]
-        return FitFile(path, {}, (finding._replace(help=f"replace the link {path.parent} by a folder"),))
+    if path.parent.is_symlink() or path.parent.is_file():
+        kind, reason = ("link", "a symbolic link") if path.parent.is_symlink() else ("file", "a file")
+        hint = f"replace the {kind} {path.parent} by a folder"
+        return _unreadable(path, "", Location(str(path)), f"its folder is {reason}", hint)
     try:
         with open_regular_file(path, follow_links=False) as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return FitFile(path, {}, is_trusted=is_trusted)
     except OSError as error:
-        return _unreadable(path, "", Location(str(path)), error.strerror or str(error))
+        hint = f"delete the folder {path}, and compile again: tpucfg fit" if path.is_dir() else _HELP
+        return _unreadable(path, "", Location(str(path)), error.strerror or str(error), hint)
     if len(content) > MAX_FILE_BYTES:
         return _unreadable(path, "", Location(str(path)), f"the file is larger than {MAX_FILE_BYTES:,} bytes")
     return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted)
@@ -117,6 +119,6 @@ def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
     return True
 
 
-def _unreadable(path: Path, text: str, location: Location, reason: str) -> FitFile:
-    finding = Finding.of("TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=_HELP)
+def _unreadable(path: Path, text: str, location: Location, reason: str, hint: str = _HELP) -> FitFile:
+    finding = Finding.of("TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=hint)
     return FitFile(path, {}, (finding,), text)

@@ -9,7 +9,7 @@ from tpucfg.findings import Finding, Level
 from tpucfg.fit.levers import Levers, less_memory, lever_details
 from tpucfg.fit.result import Compiler, Memory
 from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import gib, memory_text
+from tpucfg.fit.wording import amount_text, memory_text, short_amount
 from tpucfg.number_format import format_percent
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted, listed
@@ -85,12 +85,12 @@ def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> s
 
 
 def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
-    needed, available = gib(amount.memory.used), gib(amount.memory.available)
+    needed, available = amount_text(amount.memory.used), short_amount(amount.memory.available)
     excess = memory_excess(amount.memory)
     least = "" if amount.memory.exact else "at least "
     return Finding.of(
         "TPU105",
-        f"the training step does not fit on {amount.size}: a device needs {least}{needed} GiB of HBM, and the compiler "
+        f"the training step does not fit on {amount.size}: a device needs {least}{needed} of HBM, and the compiler "
         f"grants {available}",
         project.document.value_location(amount.path),
         help=f"{less_memory(amount.size, amount.levers, excess)}, then run: "

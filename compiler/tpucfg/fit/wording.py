@@ -1,5 +1,6 @@
-"""The words for memory, bounds and outdated results, so that every output describes them in the same way."""
+"""The words for memory, times, work and outdated results, so that every output describes them in the same way."""
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -7,22 +8,45 @@ from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.roofline import Bound
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.number_format import format_rounded
+from tpucfg.text_format import format_count
 
 _GIB: Final = 1 << 30
+_MIB: Final = 1 << 20
+_KIB: Final = 1 << 10
+_MIN_GIB: Final = 10 * _MIB
+"""Amounts below this have a smaller unit."""
 _NOT_BELOW: Final = "at least "
+_TIME_UNITS: Final = (("s", 1), ("ms", 10**3), ("µs", 10**6))
 
 
 def gib(amount: int) -> str:
-    """Return bytes as GiB with two decimals, without a final zero: `15.75`, `7.3`; below 1 with three digits."""
+    """Return bytes as GiB for a place that names the unit: `15.75`, `7.3`, `0.919`; `<0.01` below 10 MiB."""
+    if 0 < amount < _MIN_GIB:
+        return "<0.01"
     if abs(amount) < _GIB:
         return format_rounded(Fraction(amount, _GIB))
     return f"{amount / _GIB:.2f}".rstrip("0").rstrip(".")
 
 
+def short_amount(amount: int) -> str:
+    """Return bytes as GiB where that unit follows, and below 10 MiB with a unit of their own: `7.3`, `1.6 MiB`."""
+    if not 0 < amount < _MIN_GIB:
+        return gib(amount)
+    if amount < _KIB:
+        return format_count(amount, "byte")
+    unit, size = ("MiB", _MIB) if amount >= _MIB else ("KiB", _KIB)
+    return f"{format_rounded(Fraction(amount, size))} {unit}"
+
+
+def amount_text(amount: int) -> str:
+    """Return bytes with their unit: `15.75 GiB`, `1.6 MiB`."""
+    return short_amount(amount) if 0 < amount < _MIN_GIB else f"{gib(amount)} GiB"
+
+
 def memory_text(memory: Memory) -> str:
     """Return the memory of a device: `11.2 of 15.75 GiB`, or `at least 23.26 of 15.75 GiB` after a refusal."""
     least = "" if memory.exact else _NOT_BELOW
-    return f"{least}{gib(memory.used)} of {gib(memory.available)} GiB"
+    return f"{least}{short_amount(memory.used)} of {amount_text(memory.available)}"
 
 
 def verdict_text(fit: RungFit) -> str:
@@ -40,12 +64,21 @@ def outdated_text(fit: RungFit) -> str:
 
 def bound_text(bound: Bound) -> str:
     """Return the least time of a step and what sets it: `442 ms by compute`."""
-    return f"{milliseconds(bound.seconds)} ms by {bound.limit}"
+    return f"{step_time(bound.seconds)} by {bound.limit}"
 
 
-def milliseconds(seconds: Fraction) -> str:
-    """Return seconds as milliseconds, to three digits."""
-    return format_rounded(1000 * seconds)
+def step_time(seconds: Fraction) -> str:
+    """Return the time of a step to three digits, with its unit: `45.9 s`, `442 ms`, `2.63 µs`."""
+    unit, factor = next((unit for unit in _TIME_UNITS if seconds * unit[1] >= 1), _TIME_UNITS[-1])
+    return f"{format_rounded(seconds * factor)} {unit}"
+
+
+def flops_text(flops: int) -> str:
+    """Return operations to three digits, always with an exponent, so that a column can be compared: `1.45e17`."""
+    if not flops:
+        return "0"
+    digits, exponent = f"{Decimal(flops):.2e}".split("e+")
+    return f"{digits.rstrip('0').rstrip('.')}e{exponent}"
 
 
 def incomplete_text(result: FitResult) -> str:

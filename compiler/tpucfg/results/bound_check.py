@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.roofline import Bound, lower_bound
-from tpucfg.fit.wording import bound_text, milliseconds
+from tpucfg.fit.wording import bound_text, step_time
 from tpucfg.number_format import format_rate
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
@@ -43,7 +43,7 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
     return Finding.of(
         "TPU108",
         f"the record of {evaluation.size} is faster than the TPU can be: {measured} examples/s is a step of "
-        f"{milliseconds(step_seconds)} ms, and the least is {bound_text(bound)}",
+        f"{step_time(step_seconds)}, and the least is {bound_text(bound)}",
         evaluation.record.location or Location(status.results.file),
         help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
         "trainer.fit.step is the step that ran; if both are right, allow TPU108 with your reason",

@@ -59,11 +59,15 @@ class OpenedFiles:
                 self._is_input[name] = not is_written and self._is_affordable(file)
 
     def _is_programs(self, path: str, name: str) -> bool:
-        """Return false for a file of the virtual environment, of the results, or in a hidden folder or a cache."""
+        """Return false for a file of the virtual environment, of the results, in a cache, or hidden.
+
+        A hidden file such as .env may have a secret, of which a committed hash would be a hint.
+        """
         if self._environment and path.startswith(self._environment):
             return False
-        folders = name.split("/")[:-1]
-        return folders[:1] != [_RESULTS] and not any(part.startswith(".") or part == "__pycache__" for part in folders)
+        first, *others = parts = name.split("/")
+        is_result = bool(others) and first == _RESULTS
+        return not is_result and not any(part.startswith(".") or part == "__pycache__" for part in parts)
 
     def _is_affordable(self, path: str) -> bool:
         size = os.lstat(path).st_size

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import gib, verdict_text
+from tpucfg.fit.wording import short_amount, verdict_text
 from tpucfg.git.export import FIT_FILE
 from tpucfg.markdown import code, html, prose
 from tpucfg.number_format import format_percent
@@ -19,6 +19,8 @@ from tpucfg.text_format import format_count, format_value, listed
 _MAX_OPEN_ROWS: Final = 12
 """Rungs that can be read at a glance; further ones are folded."""
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
+_MIN_HEADLINE_BYTES: Final = 64 << 20
+"""The growth of a smaller amount is no news, however large its percentage."""
 _VERDICTS: Final = {
     "fits": ("fits", "fit"),
     "does not fit": ("does not fit", "do not fit"),
@@ -65,9 +67,13 @@ def fit_lines(fits: FitChanges) -> list[str]:
 
 def fit_phrase(fits: FitChanges) -> str:
     """Return the largest growth of a rung's memory for the headline; empty if it is small."""
-    grown = [(row.growth, row.size) for row in fits.rows if row.is_change and row.growth]
+    grown = [(row.growth, row.size) for row in fits.rows if row.is_change and row.growth and _is_large(row.after)]
     growth, size = max(grown, default=(Fraction(0), ""))
     return f"+{format_percent(growth)} memory on {size}" if growth >= _MIN_HEADLINE_GROWTH else ""
+
+
+def _is_large(fit: RungFit) -> bool:
+    return fit.current is not None and fit.current.memory.used >= _MIN_HEADLINE_BYTES
 
 
 def _is_shown(review: Review) -> bool:
@@ -120,5 +126,5 @@ def _before(row: FitRow) -> str:
         return ""
     old, new = row.before.current, row.after.current
     if old and new and old.fits and old.memory.available == new.memory.available:
-        return f", was {gib(old.memory.used)}"
+        return f", was {short_amount(old.memory.used)}"
     return f", was {verdict_text(row.before)}"

@@ -9,7 +9,7 @@ from tpucfg.diff.describe import format_keys
 from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import gib, memory_text
+from tpucfg.fit.wording import amount_text, memory_text, short_amount
 from tpucfg.git.export import FIT_FILE
 from tpucfg.number_format import format_percent
 from tpucfg.review.changes.fits.revision_fits import KnownRung, RevisionFits
@@ -103,7 +103,7 @@ def _impossible(before: RungFit | None, rung: KnownRung) -> Iterator[Statement]:
     if new is None or rung.device_bytes is None or new.memory.available <= _MAX_GRANT * rung.device_bytes:
         return
     if old is None or old.memory.available != new.memory.available:
-        amounts = f"{gib(new.memory.available)} GiB instead of {gib(int(rung.device_bytes))}"
+        amounts = f"{amount_text(new.memory.available)} instead of {short_amount(int(rung.device_bytes))}"
         text = f"a device is taken to have {amounts}: an XLA flag or an edited result raises the limit"
         yield Statement(text, (), Risk.CAUTION, "memory limit raised")
 
@@ -195,7 +195,7 @@ def _difference(old: FitResult, new: FitResult, separator: str = " → ") -> str
 
 
 def _bytes(result: FitResult) -> str:
-    amounts = ("?" if amount is None else f"{gib(amount)} GiB" for amount in (result.hbm_bytes, result.ici_bytes))
+    amounts = ("?" if amount is None else amount_text(amount) for amount in (result.hbm_bytes, result.ici_bytes))
     return " and ".join(f"{amount} {name}" for amount, name in zip(amounts, ("HBM", "ICI"), strict=True))
 
 
