@@ -55,7 +55,7 @@ def less_memory(size: str, values: Levers, excess: Fraction) -> str:
         values: The levers of the rung.
         excess: The factor by which the memory has to fall.
     """
-    return " or ".join(_edits(size, values, excess)) or f"lower the memory of the program's step on {size}"
+    return ", or ".join(_edits(size, values, excess)) or f"lower the memory of the program's step on {size}"
 
 
 def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
