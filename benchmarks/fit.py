@@ -123,7 +123,7 @@ def measure(rung: Rung, python: Path, *, fresh: bool) -> Measurement | None:
 
 def report(measurements: Sequence[Measurement]) -> Iterator[str]:
     """Yield the measurements as lines of Markdown."""
-    yield "| program | size | devices | batch | GiB used | available | bound, ms | seconds | published run |"
+    yield "| program | size | devices | batch | GiB used | available | bound | seconds | published run |"
     yield "|---|---|---:|---:|---:|---:|---|---:|---|"
     for rung, result, seconds in measurements:
         slice_ = slice_of(rung.size)
@@ -136,7 +136,7 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
             f"{int(str(result.inputs.flags['batch_size'])):,}",
             used,
             gib(result.memory.available),
-            bound_text(bound).replace(" ms by", ", by") if bound else "does not fit",
+            bound_text(bound) if bound else "does not fit",
             f"{seconds:.0f}",
             f"[{rung.run.source}]({rung.run.url}): {rung.run.outcome}" if rung.run and rung.run.url else "",
         )

@@ -241,8 +241,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_has_arguments() -> None:
-    """RUNS has every command."""
-    assert set(RUNS) == set(COMMANDS)
+    """RUNS has every command but `fit`, whose output needs a Python with JAX: tests/fit has it."""
+    assert set(RUNS) == set(COMMANDS) - {"fit"}
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

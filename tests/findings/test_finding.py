@@ -25,7 +25,9 @@ def test_the_level_is_the_rules_own_unless_given() -> None:
 
 def test_an_allowed_finding_is_a_note_with_the_reason() -> None:
     """An allowed finding keeps its message and details, and has no help."""
-    allowed = Finding.of("TPU021", "x", Location("a"), help="move", details=("a list",)).allowed("quota granted")
+    allowed = Finding.of("TPU021", "x", Location("a"), help="move", details=("a list",)).allowed_by(
+        {"TPU021": "quota granted"}
+    )
     assert (allowed.level, allowed.message, allowed.help) == ("note", "x", "")
     assert allowed.details == ("a list", "allowed by the spec: quota granted")
 

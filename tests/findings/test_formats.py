@@ -326,7 +326,7 @@ def test_every_format_prints_the_whole_corpus(name: str) -> None:
 
 def test_counts_are_summarized_in_words() -> None:
     """The summary counts each level, and has a word for none."""
-    note = SIZE.allowed("quota granted")
+    note = SIZE.allowed_by({SIZE.id: "quota granted"})
     assert format_counts([]) == "no findings"
     assert format_counts([SIZE]) == "1 error"
     assert format_counts([SIZE, NAME, STEPS]) == "2 errors and 1 warning"

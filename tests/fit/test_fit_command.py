@@ -2,11 +2,13 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from false_python import SPEC, Folder
+from process import COMMAND, ENVIRONMENT
 from tpucfg.cli.app import run
 
 ENDS = 'answer(phase="trace"); answer(result=known(RESULT))'
@@ -279,3 +281,22 @@ def test_a_spec_in_another_folder(folder: Folder, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert run(["fit", "--spec", "../tpucfg.yaml"]) == 0
     assert len(folder.file()) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_output_is_one_error_line_and_loses_no_result(folder: Folder) -> None:
+    """The table cannot be written, which is an error; the results are kept all the same."""
+    folder.python(ENDS)
+    with Path("/dev/full").open("w") as full:
+        completed = subprocess.run(
+            [*COMMAND, "fit"],
+            cwd=folder.path,
+            env=ENVIRONMENT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1] == "tpucfg: the output: No space left on device"
+    assert [row["size"] for row in folder.file()] == ["v5litepod-16", "v5litepod-64"]

@@ -38,7 +38,7 @@ def edit(excess: Fraction, **changes: Any) -> str:
         (
             Fraction(3, 2),
             {"trainer__args": {"mesh": "${data_parallel},${model_parallel}"}},
-            f"{GRAD_ACCUM.format(2)} or {MODEL_PARALLEL}",
+            f"{GRAD_ACCUM.format(2)}, or {MODEL_PARALLEL}",
         ),
         (Fraction(3, 2), {"trainer__args": {"mesh": "$${model_parallel}"}}, GRAD_ACCUM.format(2)),
         (Fraction(3, 2), {"training": NO_FLAG}, NEITHER),

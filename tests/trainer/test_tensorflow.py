@@ -102,7 +102,7 @@ import sys
 import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from trainer import data
+from trainer import data, order
 from trainer.replicas import Replicas
 examples, held_out = data.load(sys.argv[1])
 alone, both = (
@@ -110,7 +110,7 @@ alone, both = (
 )
 for replicas in (alone, both):
     for step in range(20):
-        replicas.step(examples, data.rows(step * 256, 256, len(examples.labels)), 0.1)
+        replicas.step(examples, order.rows(step * 256, 256, len(examples.labels)), 0.1)
     print(replicas.count, replicas.loss(), replicas.accuracy(held_out))
 """
 

@@ -78,8 +78,11 @@ class Finding(NamedTuple):
         """The message, the details and the help as lines of text, for formats that show a single text."""
         return (self.message, *self.details, *((f"help: {self.help}",) if self.help else ()))
 
-    def allowed(self, reason: str) -> Self:
-        """Return the finding as a note that carries the spec's reason for allowing it."""
+    def allowed_by(self, allow: Mapping[str, str]) -> Self:
+        """Return the finding; if `allow` of the spec has its id, as a note that carries the reason."""
+        if self.id not in allow:
+            return self
+        reason = allow[self.id]
         return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED_PREFIX}{reason}")))
 
 

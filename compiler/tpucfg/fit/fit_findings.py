@@ -58,9 +58,7 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
             findings.append(_does_not_fit(project, amount, environments, level))
         elif has_little_headroom(amount.memory):
             findings.append(_little_headroom(project, amount, environments))
-    return tuple(
-        finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
-    )
+    return tuple(finding.allowed_by(project.allow) for finding in findings)
 
 
 def has_little_headroom(memory: Memory) -> bool:

@@ -30,7 +30,7 @@ def resource_findings(declared: EnvironmentResources, project: Project) -> tuple
     """Return the findings about an environment's resources, located at the environment's key in the spec."""
     key = project.document.key_location(declared.environment.path)
     findings = (
-        finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding
+        finding.allowed_by(project.allow)
         for rule in RULES
         for resource in declared.resources
         for finding in _shown(rule(resource, declared.environment, key), resource)

@@ -214,9 +214,7 @@ def _allowed(project: Project, findings: Iterable[Finding]) -> tuple[Finding, ..
     if "allow" in project.broken:
         # The allowed ids are unknown, so every finding that could be allowed is left out.
         findings = [finding for finding in findings if not RULES[finding.id].allowable]
-    return collect(
-        finding.allowed(project.allow[finding.id]) if finding.id in project.allow else finding for finding in findings
-    )
+    return collect(finding.allowed_by(project.allow) for finding in findings)
 
 
 def render_configs(compiled: CompiledSpec) -> Iterator[Config]:

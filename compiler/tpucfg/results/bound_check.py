@@ -26,9 +26,8 @@ def records_beyond_bound(
     for evaluation in status.evaluations:
         if (sizes is None or evaluation.size in sizes) and evaluation.size not in status.outdated:
             finding = _beyond_bound(status, evaluation)
-            if finding and finding.id in project.allow:
-                finding = finding.allowed(project.allow[finding.id])
-            yield from [finding] if finding else ()
+            if finding:
+                yield finding.allowed_by(project.allow)
 
 
 def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding | None:
