@@ -8,6 +8,7 @@ from access import grant_access
 from apis import enable_api
 from bucket import create_bucket
 from identity import agent_names, create_account, create_agent
+from log_access import grant_log_writing
 from resource_options import ResourceOptionsFactory
 from secret_access import grant_secrets
 from settings import Settings
@@ -41,6 +42,7 @@ class Environment(pulumi.ComponentResource):
         created = [account] if account else []
         grant_secrets(settings, options, created)
         grant_deletion(settings, options, [*apis, *created])
+        grant_log_writing(settings, options, [*apis, *created])
         self.bucket: Output[str] = bucket.name
         self.bucket_url: Output[str] = Output.concat("gs://", bucket.name)
         self.tpu_agent: Output[str] = agent.email

@@ -10,7 +10,6 @@ from typing import Final
 import org_policy
 from api_error import ApiError
 from settings import Settings
-from tpucfg.plan.identities import DELETION_PERMISSIONS
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
@@ -154,7 +153,7 @@ def _role_exists(error: ApiError, settings: Settings) -> str:
 
 def _role_reserved(error: ApiError, settings: Settings) -> str:
     project, stack = settings.project, settings.environment
-    permissions = ",".join(DELETION_PERMISSIONS.get(settings.target, ()))
+    permissions = ",".join(settings.deletion_permissions)
     # A role that was just deleted is undeleted by the provider; this one can no longer be.
     return (
         f"the custom role {settings.deletion_role_id} of {project} was deleted more than 7 days ago: Google reserves "

@@ -80,6 +80,8 @@ def _account_description(settings: Settings) -> str:
         more.append("read the spec's secrets")
     if any(identity.deletes_slices for identity in own):
         more.append("delete TPU slices")
+    if TARGET_FACTS[settings.target].writes_logs:
+        more.append("write logs")
     verbs = ["use the environment's bucket", *more]
     return f"May {', '.join(verbs)} and nothing else. Made by tpucfg."
 

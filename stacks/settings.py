@@ -16,8 +16,8 @@ from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
 from tpucfg.infra.pulumi_project import project_file, pulumi_project
-from tpucfg.plan import Selection
-from tpucfg.plan.identities import Identity, identities
+from tpucfg.plan import Job, Selection
+from tpucfg.plan.identities import Identity, deletes_its_slice, deletion_permissions, identities
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
@@ -66,6 +66,8 @@ class Settings:
     """Id of the account that the stack creates, if an identity is that account."""
     deletion_role_id: str
     """Id of the custom role with which jobs delete their own slices."""
+    deletion_permissions: tuple[str, ...]
+    """The permissions of that role; empty if no job deletes its slice."""
     config: StackConfig
 
     @property
@@ -107,7 +109,8 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         )
     environment = project.environments[stack]
     owned = identities(project, environment)
-    _check_spec(project, environment, creates_account=any(identity.is_created for identity in owned))
+    jobs = _checked_jobs(project, environment, creates_account=any(identity.is_created for identity in owned))
+    hosts = [job.slice.hosts for job in jobs if deletes_its_slice(job.target, job.settings)]
     _check_members(stack, owned, config)
     return Settings(
         environment=stack,
@@ -122,6 +125,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         identities=owned,
         account_id=account_id(name=project.name, environment=stack),
         deletion_role_id=deletion_role_id(name=project.name, environment=stack),
+        deletion_permissions=deletion_permissions(environment.target, hosts),
         config=config,
     )
 
@@ -133,13 +137,14 @@ def _soft_delete_days(environment: Environment) -> int:
     return SOFT_DELETE_DAYS if environment.keep_data else 0
 
 
-def _check_spec(project: Project, environment: Environment, *, creates_account: bool) -> None:
+def _checked_jobs(project: Project, environment: Environment, *, creates_account: bool) -> list[Job]:
     """Check only the stack's own environment: another team's error must not block this one's update."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
     account_findings = long_account_id(project, environment, environment.target) if creates_account else ()
     # Without duplicates: on some targets, compiling reports the account's id too.
     problems = dict.fromkeys(errors([*compiled.findings, *account_findings]))
     _raise_errors(list(problems), {project.document.file: project.document.text})
+    return [job for job, _ in compiled.request_bodies]
 
 
 def _check_members(stack: str, owned: Sequence[Identity], config: StackConfig) -> None:

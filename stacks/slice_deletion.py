@@ -8,13 +8,13 @@ from pulumi import Resource
 from access import account_labels
 from resource_options import ResourceOptionsFactory
 from settings import Settings
-from tpucfg.plan.identities import DELETION_PERMISSIONS
 
 
 def grant_deletion(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
     """Declare the role and its grants, for the accounts whose jobs delete their slices.
 
-    The grants are on the project, as the service has no policy on less: a job could delete any TPU of the project.
+    The grants are on the project, as the service has no policy on less: a job could delete any TPU of the project, on
+    Compute Engine any managed instance group, or with sizes of one host any instance.
     """
     accounts = dict.fromkeys(identity.email for identity in settings.identities if identity.deletes_slices)
     if not accounts:
@@ -50,7 +50,7 @@ def _create_role(
         role_id=settings.deletion_role_id,
         title=f"Delete TPU slices: {name} in {settings.environment}",
         description="Jobs delete their own slice at the end of a run. Made by tpucfg.",
-        permissions=list(DELETION_PERMISSIONS[settings.target]),
+        permissions=list(settings.deletion_permissions),
         stage="GA",
         opts=options.create(depends_on, protect=False),
     )

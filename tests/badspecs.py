@@ -24,9 +24,8 @@ from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.render.pipeline import compile_project
+from tpucfg.render.pipeline import compile_project, findings_beside
 from tpucfg.render.validate import config_findings
-from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project, parse_project
 from tpucfg.yamldoc.document import Document
 
@@ -101,5 +100,5 @@ def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
     project, spec_findings = parse_project(document)
     if project is None:
         return spec_findings
-    beside = [*spec_findings, *package_findings(project, file.parent)]
+    beside = [*spec_findings, *findings_beside(project, file.parent, CATALOG)]
     return compile_project(project, CATALOG, earlier_findings=beside).findings

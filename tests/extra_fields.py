@@ -34,7 +34,15 @@ _KEYS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Keys of open mappings, by the mapping's name."""
 _TEXTS: Final[Mapping[str, Sequence[str]]] = {
-    "key": ("cloud.google.com/gke-spot", "cloud.google.com/gke-nodepool", "google.com/tpu", "mine", ""),
+    "key": (
+        "startup-script-url",
+        "user-data",
+        "cloud.google.com/gke-spot",
+        "cloud.google.com/gke-nodepool",
+        "google.com/tpu",
+        "mine",
+        "",
+    ),
     "name": (
         "trainer",
         "slice",
@@ -54,6 +62,8 @@ _TEXTS: Final[Mapping[str, Sequence[str]]] = {
     "operator": ("Exists", "Equal", "In"),
     "parent": ("projects/other/locations/us-central1-a",),
 }
+_BY_POSITION: Final = ("disks", "networkInterfaces", "serviceAccounts", "versions")
+"""Lists of Compute Engine whose items have no identity."""
 _SINGLE: Final = {"integer": (0, 1, 2, 8, 512), "boolean": (True, False), "number": (0.5, 2)}
 
 
@@ -161,11 +171,13 @@ class _Fields:
             return
         for path, value in self.below(schema, None, f"{name}[+]", parents):
             # Items of these lists have no identity, so empty ones stand for the target's own.
-            by_position = name.endswith(("workerPoolSpecs", "nodeSpec"))
+            by_position = name.endswith(("workerPoolSpecs", "nodeSpec", *_BY_POSITION))
             yield path, [*({} for _ in own or () if by_position), value]
         for item in (own or ())[:1]:
             for path, value in self.below(schema, item, f"{name}[=]", parents):
-                identity = {"volumeMounts": "mountPath", "dataDisks": "sourceDisk"}.get(name.rpartition(".")[2], "name")
+                identity = {"volumeMounts": "mountPath", "dataDisks": "sourceDisk", "items": "key"}.get(
+                    name.rpartition(".")[2], "name"
+                )
                 if not path.endswith(f"[=].{identity}") and not name.endswith("tolerations"):
                     yield path, [{**value, **({identity: item[identity]} if identity in item else {})}]
 

@@ -91,6 +91,45 @@ def _cloud_tpu(body: Body, planned: Body) -> dict[str, Any]:
     }
 
 
+def _compute_engine(body: Body, planned: Body) -> dict[str, Any]:
+    facts: dict[str, Any] = {"objects": [(key, value["kind"], value["name"]) for key, value in body.items()]}
+    for key, own in planned.items():
+        host, own_host = (value.get("properties", value) for value in (body[key], own))
+        if "machineType" in own_host:
+            facts |= _instance_facts(host, own_host)
+    facts["protected"] = body.get("instance", {}).get("deletionProtection", False)
+    facts["wait"] = body.get("instance", {}).get("params", {}).get("requestValidForDuration")
+    facts["policy"] = {key: value for key, value in body.get("resourcePolicy", {}).items() if key.endswith("Policy")}
+    sources = ("sourceInstance", "sourceInstanceParams")
+    facts["template"] = [body.get("instanceTemplate", {}).get(key) for key in sources]
+    free = ("description", "listManagedInstancesResults", "namedPorts", "targetPools")
+    facts["group"] = {key: value for key, value in body.get("instanceGroupManager", {}).items() if key not in free}
+    return facts
+
+
+def _instance_facts(host: Body, own: Body) -> dict[str, Any]:
+    """Return the facts of an instance, or of the properties of a template."""
+    disk, own_disk = host["disks"][0], own["disks"][0]
+    parameters = disk["initializeParams"]
+    own_interface = own["networkInterfaces"][0]
+    interface = host["networkInterfaces"][0]
+    return {
+        "machine": [host.get(key) for key in ("machineType", "guestAccelerators", "sourceMachineImage")],
+        "policies": host.get("resourcePolicies"),
+        "boot disk": [disk.get(key) for key in ("source", "boot", "autoDelete")]
+        + [parameters.get(key) for key in (*own_disk["initializeParams"], "sourceSnapshot")],
+        "other boot disks": [other for other in host["disks"][1:] if other.get("boot")],
+        "network": {key: interface.get(key) for key in (*own_interface, "accessConfigs") if key != "accessConfigs"},
+        "addresses": len(interface.get("accessConfigs", ())),
+        "accounts": host["serviceAccounts"],
+        "capacity": [host.get("scheduling"), host.get("reservationAffinity")],
+        "labels": {key: host["labels"].get(key) for key in own.get("labels", {})},
+        "run by the hosts": [
+            item for item in host["metadata"]["items"] if _RUN_BY_HOSTS.fullmatch(item.get("key", ""))
+        ],
+    }
+
+
 def _gke(body: Body, planned: Body) -> dict[str, Any]:
     jobs = body["spec"]["replicatedJobs"]
     job = jobs[0]["template"]["spec"]
@@ -131,6 +170,7 @@ _READERS: Final[Mapping[str, Callable[[Body, Body], dict[str, Any]]]] = {
     "vertex-ai": _vertex_ai,
     "ai-platform": _ai_platform,
     "cloud-tpu": _cloud_tpu,
+    "compute-engine": _compute_engine,
     "gke": _gke,
 }
 

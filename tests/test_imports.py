@@ -110,16 +110,17 @@ def test_readers_of_fits_do_not_import_what_compiles(tmp_path: Path) -> None:
         assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_texts"}
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
+@pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"])
 def test_no_target_imports_unneeded_packages(tmp_path: Path, target: str) -> None:
     """For every target, the commands import no package that none of them needs."""
+    size = "v6e-4" if target == "compute-engine" else "v3-8"
     data = spec(
         target=target,
-        sizes=["v3-8"],
-        environments__dev__region="europe-west4",
+        sizes=[size],
+        environments__dev__region="us-east5" if size == "v6e-4" else "europe-west4",
         environments__dev__kube_context="c",
         trainer__runtime="2.2" if target == "ai-platform" else WITHOUT,
-        training__tuned_on="v3-8",
+        training__tuned_on=size,
     )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
     for command in ("render", "check", "submit"):

@@ -1,9 +1,10 @@
-"""A simulated slice of Cloud TPU, on whose hosts the real start-up script runs in bash: see `slice_clock`.
+"""A simulated slice, on whose hosts the real start-up script runs in bash: see `slice_clock`.
 
-The metadata server, Cloud Storage and the Cloud TPU API are stand-ins in this module, and behave as documented:
+The metadata server, Cloud Storage and the API of the service are stand-ins in this module, which behave as documented:
 
 - A file of Cloud Storage appears at once when its upload is complete (cloud.google.com/storage/docs/consistency).
-- DELETE of a queued resource stops its hosts (cloud.google.com/tpu/docs/queued-resources).
+- DELETE of a queued resource stops its hosts (cloud.google.com/tpu/docs/queued-resources), and so does that of a
+  managed instance group (cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete).
 - The metadata has the number of the host in its slice and, for several slices, that of the slice
   (github.com/jax-ml/jax, jax/_src/clusters/cloud_tpu_cluster.py).
 """
@@ -16,6 +17,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from slice_machines import Machines
 from slice_scenario import Call, Host, Scenario
+
+DELETIONS = {
+    "tpu.googleapis.com": (("/queuedResources/", "/queuedResources/"), "force=true"),
+    "compute.googleapis.com": (("/instances/", "/instanceGroupManagers/"), ""),
+}
+"""By host of the API: the collection of what is deleted, for one host and for several, and the request's query."""
 
 
 class World(Machines):
@@ -46,8 +53,10 @@ class World(Machines):
             return 401, "{}"
         url, options = urlsplit(arguments[-1]), dict(pairwise(arguments))
         method = options["--request"]
-        if url.hostname == "tpu.googleapis.com":
-            assert (method, url.query) == ("DELETE", "force=true")
+        if url.hostname in DELETIONS:
+            path, query = DELETIONS[url.hostname]
+            assert (method, url.query) == ("DELETE", query)
+            assert path[len(self.hosts) > 1] in url.path
             return self._delete(host), "{}"
         return self._storage(method, url.path, parse_qs(url.query), options.get("--data-binary", ""))
 

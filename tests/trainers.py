@@ -30,9 +30,15 @@ _ARGS: Final[Mapping[str, Callable[[Any], list[str]]]] = {
     "gke": lambda config: config["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0][
         "args"
     ],
+    "compute-engine": lambda config: _container_args(_host(config)["metadata"]["items"][0]["value"]),
     "cloud-tpu": lambda config: _container_args(config["tpu"]["nodeSpec"][0]["node"]["metadata"]["startup-script"]),
 }
 """Functions that return the trainer's flags in a config, by target."""
+
+
+def _host(config: Any) -> Any:
+    """Return the fields of a host of Compute Engine."""
+    return config["instance"] if "instance" in config else config["instanceTemplate"]["properties"]
 
 
 def _container_args(script: str) -> list[str]:

@@ -25,6 +25,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def schemas() -> dict[str, Schema]:
     """Return the schema of every target by the target's name, and of the objects beside its request body by theirs."""
     bodies = {root.target: discovery.message_schema(root) for root in discovery.ROOTS}
+    bodies[discovery.COMPUTE_ENGINE.target] = discovery.documents_schema(discovery.COMPUTE_ENGINE)
     bodies |= {"gke": jobset.schema(), **secrets.schemas()}
     return {
         name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.with_messages(body)}

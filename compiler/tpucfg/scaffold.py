@@ -12,11 +12,18 @@ IGNORE_FILE: Final = Path(".gitignore")
 """The file that keeps virtual environments and bytecode out of commits; a folder may have one already."""
 _TWO_RUNGS: Final = FirstLadder("us-central1", ("v2-8", "v2-32"))
 _TWO_RUNGS_ON_GKE: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16"))
+_SINGLE_HOST_OF_V6E: Final = FirstLadder("us-central1", ("v6e-4", "v6e-8"))
+"""No page settles if Compute Engine takes several hosts on demand."""
 _SINGLE_HOST: Final = FirstLadder("us-central1", ("v5litepod-4", "v5litepod-8"))
 """TensorFlow on several hosts needs a server process on each of them: https://cloud.google.com/tpu/docs/runtimes."""
 
 TRAINERS: Final[Mapping[str, Mapping[str, FirstLadder]]] = {
-    "jax": {"vertex-ai": _TWO_RUNGS, "cloud-tpu": _TWO_RUNGS, "gke": _TWO_RUNGS_ON_GKE},
+    "jax": {
+        "vertex-ai": _TWO_RUNGS,
+        "cloud-tpu": _TWO_RUNGS,
+        "compute-engine": _SINGLE_HOST_OF_V6E,
+        "gke": _TWO_RUNGS_ON_GKE,
+    },
     "tensorflow": {
         "vertex-ai": _SINGLE_HOST,
         "cloud-tpu": _SINGLE_HOST,

@@ -140,6 +140,6 @@ def test_the_readme_names_the_generations_that_each_target_supports() -> None:
     rows = re.findall(r"^\| \[`([a-z-]+)`\].*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
     expected = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", cell.lower())} for target, cell in rows}
 
-    assert len(expected) == 4
+    assert len(expected) == 5
     for target, generations in expected.items():
         assert generations == {slice_.generation for slice_ in CATALOG.all() if target in slice_.targets}, target

@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tpucfg.catalog.catalog import DATA
-from tpucfg.catalog.slices import OLD_GENERATION, ONE_SLICE, SINGLE_HOST
+from tpucfg.catalog.slices import OLD_GENERATION, ONE_SLICE, ONE_SLICE_OF_A_GROUP, SINGLE_HOST
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())
@@ -77,7 +77,11 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
     """The sources in `sources.yaml` are exactly those that the data files and the rules of several slices cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
-    cited |= {source for refusal in (ONE_SLICE, OLD_GENERATION, SINGLE_HOST) for source in refusal.sources}
+    cited |= {
+        source
+        for refusal in (ONE_SLICE, ONE_SLICE_OF_A_GROUP, OLD_GENERATION, SINGLE_HOST)
+        for source in refusal.sources
+    }
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))
 
 

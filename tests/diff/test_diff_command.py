@@ -169,7 +169,10 @@ def test_repository_without_commits_is_an_empty_base(
 
 
 @pytest.mark.parametrize(
-    "repository", [("--target", target) for target in ("cloud-tpu", "gke", "ai-platform")], indirect=True, ids=" ".join
+    "repository",
+    [("--target", target) for target in ("cloud-tpu", "compute-engine", "gke", "ai-platform")],
+    indirect=True,
+    ids=" ".join,
 )
 def test_flags_are_compared_by_name_on_every_target(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Flags are found in lists and in start-up scripts."""

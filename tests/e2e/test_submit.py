@@ -13,7 +13,6 @@ import pytest
 from jobs import program
 from process import COMMAND, ENVIRONMENT
 from spec_factory import spec
-from tpucfg.targets import TARGETS
 
 HOSTILE: Final = (
     *("$(touch pwned)", "`touch pwned`", "; touch pwned", "| touch pwned", "&& touch pwned", "> pwned", "$HOME", "~"),
@@ -33,6 +32,7 @@ HOSTILE: Final = (
 )
 NOTES: Final = 'printf "%s\\0" "$@" > "$NOTES/$(basename "$0").argv"; cat > "$NOTES/$(basename "$0").stdin"'
 SIZES: Final = {"vertex-ai": "v3-8", "cloud-tpu": "v3-8", "gke": "v5litepod-4", "ai-platform": "v3-8"}
+"""The targets whose jobs are started by one command; tests/targets/test_creations.py is about the others."""
 REGIONS: Final = {"gke": "us-central1"}
 
 
@@ -85,7 +85,7 @@ def recorded_call(notes: Path) -> tuple[str, list[str], str]:
     return argv.stem, words, (notes / f"{argv.stem}.stdin").read_text()
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SIZES)
 @pytest.mark.parametrize("name", ["tpucfg.yaml", "it's $(touch pwned).yaml", "-rf.yaml"])
 def test_the_pasted_command_equals_execute(tmp_path: Path, notes: Path, target: str, name: str) -> None:
     """With hostile values and file names, bash passes on each argument unchanged, and starts no other program."""
@@ -120,7 +120,7 @@ def without_descriptor(words: list[str]) -> list[str]:
     return ["@/dev/fd/N" if word.startswith("@/dev/fd/") else word for word in words]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SIZES)
 def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> None:
     """No shell on the PATH is started, and the printed command can be pasted."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec(target)))

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ import pytest
 from spec_changes import impact
 from tpucfg.catalog import Catalog
 from tpucfg.fit.known_fits import KnownFits, read_known_fits
-from tpucfg.plan import Job, plan
+from tpucfg.plan import Job, Selection, plan
 from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
 from tpucfg.spec.package_rules import package_findings
 from tpucfg.spec.parse import load_project
 from tpucfg.spec.settings import Capacity, Secret
-from tpucfg.targets import target_named
+from tpucfg.targets import cloud_tpu, compute_engine, target_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECS = sorted(path for path in EXAMPLES.rglob("tpucfg.yaml") if path.parent.name != "mistakes")
@@ -82,7 +83,7 @@ def test_an_example_checks_clean(path: Path) -> None:
 def test_there_are_specs_for_every_target() -> None:
     """Each target has an example."""
     targets = {job.target for path in SPECS for job in planned(path)}
-    assert targets == {"ai-platform", "vertex-ai", "cloud-tpu", "gke"}
+    assert targets == {"ai-platform", "vertex-ai", "cloud-tpu", "compute-engine", "gke"}
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,28 @@ def test_more_slices_keep_the_batch() -> None:
     assert len({(job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) for job in jobs}) == 1
     assert [job.rung.grad_accum for job in jobs] == [8, 4, 1]
     assert [job.capacity.kind for job in jobs] == ["spot", "reservation", "reservation"]
+
+
+def test_a_job_moves_to_compute_engine_unchanged() -> None:
+    """The example renders for Cloud TPU too, and only what differs between the services differs in its job."""
+    path = EXAMPLES / "compute-engine-v6e" / "tpucfg.yaml"
+    project, _ = load_project(path)
+    assert project
+    moved, before = (plan(project, Catalog(), Selection(target=target)).jobs for target in (None, "cloud-tpu"))
+    assert [job._replace(target="") for job in moved] == [job._replace(target="") for job in before]
+    for one, other in zip(moved, before, strict=True):
+        scripts = [compute_engine.startup_script(one).splitlines(), cloud_tpu.startup_script(other).splitlines()]
+        changes = [line for line in unified_diff(*reversed(scripts), lineterm="", n=0) if line[:1] in "+-"][2:]
+        removed = [line[1:].strip() for line in changes if line.startswith("-")]
+        # The other API, its permission and its noun; a host without Docker has no program.
+        assert [line.partition(" ")[0].partition("=")[0] for line in removed] == [
+            *("elif", "resource", "#", "answer", "403)"),
+        ]
+        added = {line[1:].strip() for line in changes if line.startswith("+")} - {""}
+        assert {line for line in added if "docker" in line and "install" in line}
+        assert {line for line in added if line.startswith("--")} == {
+            f"--log-driver=gcplogs --log-opt=labels=tpucfg-job --label=tpucfg-job={one.name} \\"
+        }
 
 
 def test_cores_of_tpu7x_are_devices() -> None:

@@ -50,7 +50,17 @@ TEXTS: Final = ("0", "x", "a" * 300, "a" * 5000, "a b", "null", "1e-3", "NaN", "
 PLAUSIBLE: Final = (
     *("v2-8", "v3-32", "us-central1", "europe-west4-a", "${bucket}", "${", "$${", "gs://", "gs:///", "gs://b/../x"),
     *("9" * 5000, "v2-" + "9" * 5000, "9" * 400 + "s", "-1", "0x10"),
-    *("vertex-ai", "cloud-tpu", "gke", "ai-platform", "allUsers", "a@b.iam.gserviceaccount.com", "1", "TPU021"),
+    *(
+        "vertex-ai",
+        "cloud-tpu",
+        "compute-engine",
+        "gke",
+        "ai-platform",
+        "allUsers",
+        "a@b.iam.gserviceaccount.com",
+        "1",
+        "TPU021",
+    ),
 )
 OTHERS: Final[tuple[Any, ...]] = (
     ["v2-8"],

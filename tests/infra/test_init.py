@@ -12,7 +12,7 @@ from tpucfg.cli.app import run
 from tpucfg.yamldoc.reader import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ("vertex-ai", "cloud-tpu", "gke", "ai-platform")
+TARGETS = ("vertex-ai", "cloud-tpu", "compute-engine", "gke", "ai-platform")
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -12,7 +12,10 @@ from typing import Any, TypeAlias
 Message: TypeAlias = Mapping[str, Any]
 """A config as data."""
 
-MODULES = {name: f"official.{name.replace('-', '_')}" for name in ("ai-platform", "vertex-ai", "cloud-tpu", "gke")}
+MODULES = {
+    name: f"official.{name.replace('-', '_')}"
+    for name in ("ai-platform", "vertex-ai", "cloud-tpu", "compute-engine", "gke")
+}
 
 
 def refusals(target: str, config: str | Message) -> list[str]:

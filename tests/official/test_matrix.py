@@ -39,6 +39,14 @@ TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], 
         "container": ({"image": IMAGE, "env": {"MODE": "on"}}, {"network": "train"}, {"capacity": "spot"}),
         "reserved": ({"image": IMAGE}, {}, RESERVED),
     },
+    "compute-engine": {
+        "container": (
+            {"image": IMAGE, "env": {"MODE": "on"}, "max_run_duration": "12h"},
+            {"subnetwork": "train", "external_ips": False},
+            {"capacity": "flex-start", "allow": {"TPU064": "a Cloud NAT"}},
+        ),
+        "reserved": ({"image": IMAGE}, {}, RESERVED),
+    },
     "gke": {
         "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "priority": "high"}, RESERVED),
         "plain": ({"image": IMAGE}, {}, {}),

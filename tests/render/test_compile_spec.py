@@ -1,5 +1,6 @@
 """Compiling one spec: its configs, or its findings."""
 
+import re
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def test_no_spec_raises_an_exception(case: tuple[str, Any]) -> None:
         findings = (*findings, *result.findings)
         for config in [] if errors(findings) else render_configs(result):
             # The text of an object is indented wherever it contains the line that separates objects.
-            objects = zip(config.text.split("\n---\n"), (*config.companions, config.request_body), strict=True)
+            objects = zip(re.split(r"(?<=\n)---\n", config.text), config.documents, strict=True)
             for text, data in objects:
                 assert {canonical(read(text)) for read in READERS.values()} == {canonical(data)}
     assert project is not None or errors(findings)

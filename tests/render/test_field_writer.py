@@ -12,7 +12,13 @@ from tpucfg.render.pipeline import build_request_body, render_config, round_trip
 from tpucfg.targets import TARGETS, target_named
 from tpucfg.targets.interface import pattern_steps
 
-SIZES: Final = {"vertex-ai": "v2-32", "cloud-tpu": "v2-32", "gke": "v6e-16", "ai-platform": "v2-8"}
+SIZES: Final = {
+    "vertex-ai": "v2-32",
+    "cloud-tpu": "v2-32",
+    "gke": "v6e-16",
+    "ai-platform": "v2-8",
+    "compute-engine": "v6e-16",
+}
 
 
 def test_the_template_indents_only_the_first_field() -> None:
@@ -53,6 +59,7 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
             "cloud-tpu",
             {"tpu": {"a": 1, "nodeSpec": [{"node": {}, "parent": "p"}]}, "queueingPolicy": {}},
         ),
+        ("compute-engine", {"instanceGroupManager": {"listManagedInstancesResults": "PAGINATED", "description": "d"}}),
         ("gke", {"spec": {"suspend": True, "replicatedJobs": [{"groupName": "g", "name": "n", "template": {}}]}}),
         ("ai-platform", {"labels": {"a": "b"}, "trainingInput": {"masterConfig": {"imageUri": "i"}, "a": [1]}}),
     ],

@@ -148,7 +148,7 @@ def test_a_config_that_is_no_mapping_is_one_finding(text: str, id_: str) -> None
     assert ids(config_findings(read_text(text, "config.yaml"), "vertex-ai", CATALOG)) == [id_]
 
 
-@given(mutated(("vertex-ai", "ai-platform", "cloud-tpu", "gke")))
+@given(mutated(("vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke")))
 def test_no_config_raises_an_exception(case: tuple[str, Any]) -> None:
     """A randomly changed config has printable findings at lines of its text, or none."""
     target, data = case

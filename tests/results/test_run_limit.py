@@ -12,7 +12,13 @@ from tpucfg.spec.project import Number, Prices
 from tpucfg.targets import RequestBody, target_named
 
 PRICES: Prices = {"v6e": {"on-demand": Number(Fraction(27, 10), "2.7"), "spot": Number(Fraction(7, 5), "1.4")}}
-SIZES = {"vertex-ai": "v6e-16", "cloud-tpu": "v6e-16", "gke": "v6e-16", "ai-platform": "v2-8"}
+SIZES = {
+    "vertex-ai": "v6e-16",
+    "cloud-tpu": "v6e-16",
+    "gke": "v6e-16",
+    "ai-platform": "v2-8",
+    "compute-engine": "v6e-16",
+}
 FREE_RESTARTS = "a restart after a disruption is not counted"
 NO_DURATION = "set trainer.max_run_duration"
 
@@ -47,7 +53,7 @@ def test_a_run_duration_bounds_every_target(target: str) -> None:
     assert limit_of(target).hours is None
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu", "gke"])
+@pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu", "compute-engine", "gke"])
 def test_no_restart_changes_nothing(target: str) -> None:
     """Zero restarts are one attempt."""
     assert limit_of(target, max_run_duration="1h", restarts=0).hours == 1
@@ -87,6 +93,7 @@ def test_a_jobset_whose_restarts_all_count_is_bounded() -> None:
         ("gke", {"max_run_duration": "12h"}, "at most $518.40: 12h × 16 chips × $2.7"),
         ("vertex-ai", {"max_run_duration": "2d"}, "at most $2,073.60: 2d × 16 chips × $2.7"),
         ("cloud-tpu", {"max_run_duration": "90m", "capacity": "spot"}, "at most $33.60: 90m × 16 chips × $1.4"),
+        ("compute-engine", {"max_run_duration": "90m", "restarts": 2}, "at most $64.80: 90m × 16 chips × $2.7"),
         (
             "gke",
             {"max_run_duration": "12h", "restarts": 1},

@@ -17,7 +17,7 @@ from tpucfg.schemas.error_context import resolve_references, strict_validator
 
 Schema = Mapping[str, Any]
 SCHEMA: Schema = schemas.load_schema("tpucfg")
-NAMES = ["tpucfg", "vertex-ai", "ai-platform", "cloud-tpu", "gke"]
+NAMES = ["tpucfg", "vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"]
 
 
 def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:

@@ -17,6 +17,11 @@ V5E: dict[str, Any] = {
     "training": {"tuned_on": "v5litepod-4", "batch_size": 8, "train_steps": 9},
 }
 """Top-level keys of a spec on v5e, which gke and cloud-tpu support."""
+V6E: dict[str, Any] = {
+    "sizes": ["v6e-4"],
+    "training": {"tuned_on": "v6e-4", "batch_size": 8, "train_steps": 9},
+}
+"""Top-level keys of a spec on v6e, which compute-engine supports, in us-central1."""
 
 
 def project_at(path: Path) -> Project:

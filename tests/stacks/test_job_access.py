@@ -182,6 +182,30 @@ def test_other_jobs_may_delete_nothing(tmp_path: Path, target: str, duration: st
     assert not [resource for resource in environment.resources if resource.kind == "projects.IAMCustomRole"]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "permissions"),
+    [
+        (["v6e-4"], ["compute.instances.delete"]),
+        (["v6e-16"], ["compute.instanceGroupManagers.delete"]),
+        (["v6e-4", "v6e-16"], ["compute.instances.delete", "compute.instanceGroupManagers.delete"]),
+    ],
+)
+def test_hosts_of_compute_engine_delete_what_they_are_created_by(
+    tmp_path: Path, sizes: list[str], permissions: list[str]
+) -> None:
+    """The role has the permission for groups only with sizes of several hosts, and for instances with one host."""
+    training = {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}
+    top = of_trainer("compute-engine", max_run_duration="12h") | {"sizes": sizes, "training": training}
+    path = specs.write(tmp_path, specs.spec(**top))
+
+    environment = declared(path)
+
+    assert only(environment, "projects.IAMCustomRole").inputs["permissions"] == permissions
+    roles = {(grant.inputs["role"], grant.inputs["member"], grant.protect) for grant in deleters(environment)}
+    assert roles == {(DELETE, OWN, False), ("roles/logging.logWriter", OWN, False)}
+    assert not resource_findings(environment, project_at(path))
+
+
 def test_only_the_accounts_of_bounded_sizes_may_delete(tmp_path: Path) -> None:
     """An account whose sizes have no longest run gets no role on the project."""
     top = of_trainer()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from mocked import ROOT, V5E, declared, declared_by_minimal_spec, grants, only, project_at
+from mocked import ROOT, V5E, V6E, declared, declared_by_minimal_spec, grants, only, project_at
 
 from tpucfg.catalog import Catalog
 from tpucfg.infra.mock_runner import ProgramError, run_under_mocks
@@ -116,6 +116,7 @@ def test_protection_covers_everything_but_extra_members(tmp_path: Path) -> None:
     [
         ("vertex-ai", {}, {"storage", "iam", "tpu", "aiplatform"}),
         ("cloud-tpu", {}, {"storage", "iam", "tpu"}),
+        ("compute-engine", V6E, {"storage", "iam", "tpu", "compute", "logging"}),
         ("gke", V5E, {"storage", "iam", "tpu", "container", "iamcredentials"}),
         ("ai-platform", {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}, {"storage", "iam", "ml"}),
     ],

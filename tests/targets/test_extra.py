@@ -191,7 +191,9 @@ def test_one_field_is_one_finding_for_all_environments() -> None:
 def test_the_names_in_reserved_are_those_of_the_target(target: str) -> None:
     """A pattern of RESERVED that names an item means an item of the request body, and every setting is in the spec."""
     _, body = planned(
-        target, "v2-8" if target != "gke" else "v6e-8", trainer=ENV if target != "ai-platform" else {"runtime": "2.2"}
+        target,
+        "v6e-8" if target in ("gke", "compute-engine") else "v2-8",
+        trainer=ENV if target != "ai-platform" else {"runtime": "2.2"},
     )
     if target == "gke":
         assert body["spec"]["replicatedJobs"][0]["name"] == "slice"

@@ -38,6 +38,23 @@ DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
         r"tpu\.nodeSpec\[=\]\.node\.metadata\.\[(startup-script|startup-script-url|shutdown-script|user-data|tpu-env)\]",
         r"tpu\.nodeSpec\[=\]\.node\.labels\.\[a\]",
     ),
+    "compute-engine": (
+        r"(resourcePolicy|instanceTemplate|instanceGroupManager|instance)\.(kind|name)",
+        r"(resourcePolicy|instanceTemplate)\.description",
+        r"resourcePolicy\.\w+Policy\..*",
+        r"instanceTemplate\.sourceInstance.*",
+        r"(instanceTemplate\.properties|instance)\.(machineType|guestAccelerators.*|resourcePolicies)",
+        r"instance\.(deletionProtection|sourceMachineImage|params\.requestValidForDuration\..*)",
+        r"(instanceTemplate\.properties|instance)\.(scheduling|reservationAffinity|serviceAccounts\[.\])\..*",
+        r"(instanceTemplate\.properties|instance)\.disks\[=\]\.(autoDelete|boot|source)",
+        r"(instanceTemplate\.properties|instance)\.disks\[\+\]\.boot",
+        r"(instanceTemplate\.properties|instance)\.disks\[=\]\.initializeParams\.(disk(SizeGb|Type)|source(Image|Snapshot))",
+        r"(instanceTemplate\.properties|instance)\.networkInterfaces\[.\]\.(ipv6AccessConfigs.*|accessConfigs.*|network|nicType|subnetwork)",
+        r"(instanceTemplate\.properties|instance)\.metadata\.items\[=\]\.value",
+        r"(instanceTemplate\.properties|instance)\.labels\.\[a\]",
+        r"instanceGroupManager\.(allInstancesConfig|auto|base|distribution|instance(Flex|Life|Temp)|resource|standby).*",
+        r"instanceGroupManager\.(stateful|target(Size|Stopped|Suspended)|update|versions).*",
+    ),
     "ai-platform": (
         r"jobId|trainingInput\.(args|hyperparameters.*|jobDir|packageUris|python.*|region|runtimeVersion|scaleTier)",
         r"trainingInput\.scheduling\.maxRunningTime",
@@ -73,6 +90,11 @@ def kept(result: Merged, body: RequestBody) -> bool:
     return all(value_at(result.body, path) == value_at(body, path) for path in leaves(body))
 
 
+def is_further_object(target: str, body: RequestBody, name: str) -> bool:
+    """Return True for a field of an object that the job does not create; `extra` can add none."""
+    return target == "compute-engine" and name.partition(".")[0] not in body
+
+
 @EVERY_JOB
 def test_no_extra_changes_what_the_plan_decided(target: str, size: str, changes: dict[str, Any]) -> None:
     """Machines, chips, program, figures, place, account, capacity, deadline and secrets follow from the plan alone."""
@@ -105,7 +127,7 @@ def test_every_other_field_of_the_message_is_reached(target: str, size: str, cha
             assert plan_facts(target, result.body, body) == facts, field.name
             reached.add(field.name)
         else:
-            assert decided.fullmatch(field.name), field.name
+            assert decided.fullmatch(field.name) or is_further_object(target, body, field.name), field.name
     assert reached
 
 
@@ -152,7 +174,7 @@ def test_settings_of_targets_are_free_until_they_are_set() -> None:
 @pytest.mark.parametrize("target", DECIDED)
 def test_the_rules_of_the_service_blame_only_extra(target: str) -> None:
     """A problem that the target's rules find in a merged body is at a field of `extra`, never at one of the plan."""
-    size = {"gke": "v6e-16"}.get(target, "v2-8")
+    size = {"gke": "v6e-16", "compute-engine": "v6e-16"}.get(target, "v2-8")
     job_, body = planned(target, size, **({"trainer": {"runtime": "2.2"}} if target == "ai-platform" else {}))
     assert list(target_named(target).rules(body, CATALOG)) == []
     for field in fields(target, body):

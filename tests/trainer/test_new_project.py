@@ -169,7 +169,7 @@ def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys
     assert run(["init", str(tmp_path / "a"), "--target", "ai-platform", "--trainer", "jax"]) == 2
     message = capsys.readouterr().err
     assert "ai-platform cannot run the trainer for jax, only that for tensorflow" in message
-    assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, gke" in message
+    assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, compute-engine, gke" in message
 
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2
     assert "there is no trainer for torch; there are: jax, tensorflow" in capsys.readouterr().err

@@ -88,6 +88,7 @@ class Refusal(NamedTuple):
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
 ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
+ONE_SLICE_OF_A_GROUP: Final = Refusal("a group of hosts there is exactly one slice", ("compute-groups",))
 OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
 SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
 
@@ -202,7 +203,11 @@ class Slice(NamedTuple):
 
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
-        refused = {target: ONE_SLICE for target in self.targets if not TARGET_FACTS[target].takes_several_slices}
+        refused = {
+            target: ONE_SLICE_OF_A_GROUP if target == "compute-engine" else ONE_SLICE
+            for target in self.targets
+            if not TARGET_FACTS[target].takes_several_slices
+        }
         if self.generation in WITHOUT_MULTISLICE:
             refused = dict.fromkeys(self.targets, OLD_GENERATION)
         elif self.hosts == 1:

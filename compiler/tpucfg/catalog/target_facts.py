@@ -42,6 +42,13 @@ class TargetFacts(NamedTuple):
     """The keys of an environment that no other target reads."""
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
+    one_host_deletion_permissions: tuple[str, ...] = ()
+    """Those for a slice of one host, if it is deleted by another request."""
+    oldest_jax: tuple[int, int] | None = None
+    """The oldest JAX whose processes find each other on several hosts of the service; None if the age does not matter.
+    """
+    writes_logs: bool = False
+    """True if the hosts send the program's output to Cloud Logging as the jobs' account."""
 
 
 TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
@@ -59,6 +66,18 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # Queued resources have no permissions of their own:
         # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
         deletion_permissions=("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
+    ),
+    "compute-engine": TargetFacts(
+        # The program's output goes to Cloud Logging: https://docs.docker.com/engine/logging/drivers/gcplogs/.
+        apis=(*_COMMON_APIS, TPU_API, "compute.googleapis.com", "logging.googleapis.com"),
+        first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
+        # A group deletes its instances itself, as Google's own agent:
+        # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
+        deletion_permissions=("compute.instanceGroupManagers.delete",),
+        one_host_deletion_permissions=("compute.instances.delete",),
+        # https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py
+        oldest_jax=(0, 10),
+        writes_logs=True,
     ),
     "gke": TargetFacts(
         # Pods act as the account by Workload Identity, which requests its tokens from iamcredentials:

@@ -160,7 +160,9 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
     from tpucfg.cli.progress import progress
     from tpucfg.render.validate import config_findings
+    from tpucfg.targets import target_named
     from tpucfg.targets.companions import companion_schemas
+    from tpucfg.targets.documents import document_keys
     from tpucfg.yamldoc.config_files import files_of
     from tpucfg.yamldoc.reader import read_file
 
@@ -168,7 +170,7 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
         raise CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
     files, folder_findings = files_of(paths)
     catalog, findings, sources = Catalog(), [*folder_findings], dict[str, str]()
-    several = bool(companion_schemas(target))
+    several = bool(companion_schemas(target) or document_keys(target_named(target)))
     with progress("checking", len(files)) as advance:
         for file in files:
             document = read_file(Path(file), several=several)

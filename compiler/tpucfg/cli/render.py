@@ -1,5 +1,6 @@
 """The command `tpucfg render`."""
 
+import json
 import shlex
 import sys
 from collections import Counter
@@ -29,7 +30,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import errors
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
-from tpucfg.text_format import format_count, listed, printable
+from tpucfg.text_format import format_count, json_text, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.output_dir import FileChange
@@ -62,6 +63,10 @@ def render(
     format: Annotated[
         str, format_option("yaml|json", "The format of the configs; as JSON, each job is a document.")
     ] = "yaml",
+    document: Annotated[
+        str | None,
+        typer.Option("--document", metavar="KEY", help="With --format json: print only this object of the configs."),
+    ] = None,
 ) -> None:
     """Print or write the configs of the selected jobs; all of them are validated before anything is written.
 
@@ -71,11 +76,23 @@ def render(
     if out is None and (check or prune):
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
     specs = _render_specs(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
-    if out is None:
+    if document and (format != "json" or out):
+        raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
+    if document:
+        sys.stdout.writelines(_document_text(text, document) for rendered in specs for _, text in rendered.configs)
+    elif out is None:
         start = "---\n" if format == "yaml" else ""
         sys.stdout.write(start.join(text for rendered in specs for _, text in rendered.configs))
     else:
         _write(specs, out, check=check, prune=prune)
+
+
+def _document_text(config: str, key: str) -> str:
+    """Return one object of a config in JSON, such as the instanceTemplate of a slice on Compute Engine."""
+    objects = json.loads(config)
+    if key not in objects:
+        raise CommandExit(USAGE, f"a config has no object {key}", f"choose one of: {listed(list(objects))}")
+    return json_text(objects[key])
 
 
 def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:

@@ -1,9 +1,7 @@
 """The command `tpucfg submit`."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -15,18 +13,19 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.run_command import run_command
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
 from tpucfg.spec.project import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.targets.companions import json_value
-from tpucfg.targets.interface import AUTHORIZATION, TOKEN
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
     from tpucfg.fit.known_fits import KnownFits
     from tpucfg.results.ladder_status import LadderStatus
+    from tpucfg.targets.creations import Creations
 
 
 def submit(
@@ -174,43 +173,30 @@ def _render_command(job: Job, submission: Submission, spec: Path, target: str | 
 def _execute(submission: Submission, config: Config, render_command: list[str]) -> None:
     """Run the start command without a shell, with the output of the render command on its standard input."""
     command = submission.start
-    program = command.argv[0]
+    program = command.argv[0] if isinstance(command, Command) else command.steps[0].create.argv[0]
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
         raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
-    value = json_value(config.request_body, config.companions)
-    text = config.text if command.config_format == "yaml" else json.dumps(value)
-    print(f"running: {command.bash(render_command)}", file=sys.stderr)
     try:
-        status = _run(command, text)
+        _start(command, config, render_command)
     except OSError as error:
         message = f"{program} cannot be started: {error.strerror or error}"
         raise CommandExit(ERRORS, message, f"reinstall {program}, or put another one first on the PATH") from None
-    if status:
-        raise CommandExit(ERRORS, f"{program} exited with status {status}; its own output is above")
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if submission.log:
         print(f"read its log with: {submission.log.bash()}", file=sys.stderr)
     print(f"delete it with: {submission.delete.bash()}", file=sys.stderr)
 
 
-def _run(command: Command, text: str) -> int:
-    sys.stdout.flush()  # before the program writes to the same output
-    if not command.token:
-        return subprocess.run(command.argv, input=text.encode(), check=False).returncode
-    # The token goes through a pipe, because every process of the machine can read an argument list.
-    read_end, write_end = os.pipe()
-    os.write(write_end, (AUTHORIZATION % _token()).encode())
-    os.close(write_end)
-    argv = command.with_token(f"/dev/fd/{read_end}")
-    return subprocess.run(argv, input=text.encode(), check=False, pass_fds=(read_end,)).returncode
+def _start(command: "Command | Creations", config: Config, render_command: list[str]) -> None:
+    """Start the job by one command, or by the creation of its objects."""
+    if not isinstance(command, Command):
+        from tpucfg.cli.create_objects import create_objects
 
-
-def _token() -> str:
-    try:
-        return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = getattr(error, "stderr", None) or str(error)
-        raise CommandExit(
-            ERRORS, f"no access token, and nothing was started: {reason.strip()}", "run: gcloud auth login"
-        ) from None
+        create_objects(command, config.request_body)
+        return
+    value = json_value(config.request_body, config.companions)
+    text = config.text if command.config_format == "yaml" else json.dumps(value)
+    print(f"running: {command.bash(render_command)}", file=sys.stderr)
+    if status := run_command(command, text):
+        raise CommandExit(ERRORS, f"{command.argv[0]} exited with status {status}; its own output is above")

@@ -58,6 +58,7 @@ _ROWS: Final = (
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
     Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
     Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
+    Rule("TPU049", "warning", "a JAX whose processes do not find each other", allowable=True),
     # These rules are about the trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
@@ -75,6 +76,7 @@ _ROWS: Final = (
     Rule("TPU061", "warning", "a setting that no job reads", allowable=True),
     Rule("TPU062", "error", "no training step to compile"),
     Rule("TPU063", "error", "a slice that the compiler has no topology for"),
+    Rule("TPU064", "warning", "hosts that cannot install what their image lacks", allowable=True),
     # These rules are about `extra`, which cannot undo what the plan decided.
     Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),

@@ -4,7 +4,7 @@ The stack program grants exactly this. Every rung counts, as the layers of a spe
 and a longest run of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
@@ -18,8 +18,16 @@ DELETION_PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """The permissions with which a job deletes its own slice, by target; the other services end the slice themselves.
 
 Cloud TPU has no policy on a single node or queued resource, so a role with these permissions reaches every TPU of its
-project: https://cloud.google.com/tpu/docs/iam.
+project: https://cloud.google.com/tpu/docs/iam. On Compute Engine it reaches every group, or every instance.
 """
+
+
+def deletion_permissions(target: str, hosts: Iterable[int]) -> tuple[str, ...]:
+    """Return the permissions with which jobs on slices of these numbers of hosts delete their own slice."""
+    facts = TARGET_FACTS[target]
+    one_host = facts.one_host_deletion_permissions or facts.deletion_permissions
+    needed = (one_host if count == 1 else facts.deletion_permissions for count in hosts)
+    return tuple(dict.fromkeys(permission for permissions in needed for permission in permissions))
 
 
 class SecretName(NamedTuple):

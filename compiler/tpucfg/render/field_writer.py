@@ -33,6 +33,10 @@ class FieldWriter:
         """Yield a writer for each mapping in the list of a key that the template writes itself."""
         return (FieldWriter(item, self._indent + 2) for item in self._take(key))
 
+    def documents(self) -> "Iterator[tuple[str, FieldWriter]]":
+        """Yield each key with a writer for its mapping, which the template writes as a document of its own."""
+        return ((key, FieldWriter(self._take(key))) for key in self._unwritten.copy())
+
     def field(self, key: str) -> str:
         """Return the lines of the field if it is the next one, and nothing otherwise.
 
@@ -60,6 +64,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "value": FieldWriter.value,
     "nested": FieldWriter.nested,
     "entries": FieldWriter.entries,
+    "documents": FieldWriter.documents,
     "field": FieldWriter.field,
     "others": FieldWriter.others,
 }

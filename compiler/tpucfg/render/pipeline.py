@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg import __version__
 from tpucfg.catalog import Catalog
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
@@ -23,6 +24,7 @@ from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import companions_of, json_value
+from tpucfg.targets.documents import documents
 from tpucfg.targets.extra import Merged
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
@@ -57,6 +59,11 @@ class Config(NamedTuple):
     """The objects that are created before the request body; most jobs have none."""
     text: str
     """All of them as YAML documents, below a header comment, the request body last."""
+
+    @property
+    def documents(self) -> tuple[RequestBody, ...]:
+        """The values of the text's documents, in order."""
+        return (*self.companions, *documents(target_named(self.job.target), self.request_body))
 
 
 class RenderedSpec(NamedTuple):
@@ -102,13 +109,24 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     project, findings = parse_project(document)
     if project is None:
         return CompiledSpec(None, (), findings, hidden_text(document))
+    beside = findings_beside(project, path.parent, catalog, selection.target)
+    compiled = compile_project(project, catalog, selection, (*findings, *beside))
+    # A broken project was compiled with stand-ins, only to collect findings.
+    return compiled._replace(project=None) if project.broken else compiled
+
+
+def findings_beside(project: Project, folder: Path, catalog: Catalog, target: str | None = None) -> Iterator[Finding]:
+    """Yield the findings about files beside the spec: its package, and its trainer's lock file."""
+    # Most specs have no package, and most targets need no version of JAX.
     if any(settings.trainer.package for settings in project.distinct_settings()):
         from tpucfg.spec.package_rules import package_findings
 
-        findings = (*findings, *package_findings(project, path.parent))
-    compiled = compile_project(project, catalog, selection, findings)
-    # A broken project was compiled with stand-ins, only to collect findings.
-    return compiled._replace(project=None) if project.broken else compiled
+        yield from package_findings(project, folder)
+    targets = {target} if target else {environment.target for environment in project.environments.values()}
+    if any(TARGET_FACTS[name].oldest_jax for name in targets if name in TARGET_FACTS):
+        from tpucfg.spec.lock_rules import lock_findings
+
+        yield from lock_findings(project, folder, catalog, target)
 
 
 def compile_project(
@@ -251,9 +269,9 @@ def round_trip_finding(config: Config) -> Finding | None:
     from tpucfg.yamldoc.writer import round_trips
 
     name = f"{config.job.name}.yaml"
-    if round_trips(config.text, *config.companions, config.request_body):
+    if round_trips(config.text, *config.documents):
         return None
-    if syntax_errors := read_text(config.text, name, several=bool(config.companions)).findings:
+    if syntax_errors := read_text(config.text, name, several=len(config.documents) > 1).findings:
         return syntax_errors[0]
     message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))

@@ -21,6 +21,8 @@ _FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnor
 _EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """The label by which Kueue limits the time of a job with all of its restarts:
 https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
+_HOST_LIMIT: Final = ("scheduling", "maxRunDuration", "seconds")
+"""https://cloud.google.com/compute/docs/instances/limit-vm-runtime."""
 _FREE_RESTARTS: Final = "a restart after a disruption is not counted"
 
 
@@ -101,6 +103,13 @@ def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
     return _limited(Fraction(job.max_run_duration.seconds) if job.max_run_duration else None)
 
 
+def _host_limit(_: Job, body: RequestBody) -> RunLimit:
+    """Return the limit after which Compute Engine deletes an instance, or the instances of a group."""
+    hosts = (_value(body, ("instance",)), _value(body, ("instanceTemplate", "properties")))
+    seconds = next((value for host in hosts if (value := _value(host, _HOST_LIMIT))), None)
+    return _limited(Fraction(seconds) if seconds else None)
+
+
 def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
     """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
     total = str(_value(body, ("metadata", "labels", _EXECUTION_LIMIT)))
@@ -136,6 +145,7 @@ _READERS: Final[Mapping[str, Callable[[Job, RequestBody], RunLimit]]] = {
     # https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#Scheduling
     "ai-platform": _field_limit("trainingInput", "scheduling", "maxRunningTime"),
     "cloud-tpu": _start_script_limit,
+    "compute-engine": _host_limit,
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-termination-and-cleanup
     "gke": _jobset_limit,
 }

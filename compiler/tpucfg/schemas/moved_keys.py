@@ -17,10 +17,11 @@ _ZONE: Final = re.compile(r"([a-z]+(?:-[a-z]+)+[0-9]{1,2})-[a-z][a-z0-9]{0,4}")
 _TOPOLOGY: Final = re.compile(r"[1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3}){1,2}")
 _SIZE: Final = re.compile(r"[a-z0-9]+-([0-9]{1,6})(?:x[0-9]{1,3})?")
 _OPPOSITES: Final = {"internal_ips": "external_ips", "no_external_ips": "external_ips", "private_ips": "external_ips"}
-"""Names of a switch for internal addresses, the opposite of the key of `cloud-tpu`.
+"""Names of a switch for internal addresses, the opposite of the key of `cloud-tpu` and `compute-engine`.
 
 https://cloud.google.com/sdk/gcloud/reference/compute/tpus/tpu-vm/create (--internal-ips)
 """
+_WITH_ADDRESSES: Final = (("targets", "cloud-tpu"), ("targets", "compute-engine"))
 _PLAN_RULES: Final = {"batch_rule": ("keep", "batch_size"), "learning_rate_rule": ("keep", "learning_rate")}
 """Rules of `training`: the value that keeps a figure on every rung, and the figure."""
 _FOR_ALL: Final = ("sequence_length", "batch_rule", "learning_rate_rule", "flags", "tuned_on")
@@ -85,7 +86,7 @@ def _zone_of_sizes(data: Any, environment: str, sizes: list[str], key: str, zone
 
 
 def _opposite(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
-    meant = _OPPOSITES.get(key.lower().replace("-", "_")) if section == ("targets", "cloud-tpu") else None
+    meant = _OPPOSITES.get(key.lower().replace("-", "_")) if section in _WITH_ADDRESSES else None
     if not meant:
         return None
     place = (*layer, *section)

@@ -22,6 +22,7 @@ _CAPACITY_NAMES: Final = {
 TARGET_NAMES: Final = {
     "vertex-ai": ("vertex", "agentplatform", "gemini", "geminienterprise", "geminienterpriseagentplatform"),
     "cloud-tpu": ("tpu", "tpuvm", "cloudtpuvm", "queuedresource", "queuedresources"),
+    "compute-engine": ("gce", "googlecomputeengine", "compute", "mig", "managedinstancegroup", "instancegroupmanager"),
     "gke": ("kubernetes", "k8s", "googlekubernetesengine", "kueue", "jobset", "xpk"),
 }
 """Other names of each target, in lower-case letters; Vertex AI has a new name: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/overview."""
@@ -100,6 +101,10 @@ SYNONYMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "targets": TARGET_NAMES,
     "targets.cloud-tpu": {
         "runtime_version": ("version", "runtime", "software_version", "tpu_software_version", "tpu_vm_image"),
+        "external_ips": ("public_ip", "public_ips", "enable_external_ips"),
+    },
+    "targets.compute-engine": {
+        "disk_gb": ("disk_size", "disk_size_gb", "boot_disk_size", "boot_disk_size_gb", "boot_disk_gb"),
         "external_ips": ("public_ip", "public_ips", "enable_external_ips"),
     },
     "targets.gke": {

@@ -17,6 +17,7 @@ TARGETS: Final[Mapping[str, str]] = {
     "ai-platform": "tpucfg.targets.ai_platform",
     "vertex-ai": "tpucfg.targets.vertex_ai",
     "cloud-tpu": "tpucfg.targets.cloud_tpu",
+    "compute-engine": "tpucfg.targets.compute_engine",
     "gke": "tpucfg.targets.gke",
 }
 """Module names instead of modules, so that a target is imported only when a job uses it."""

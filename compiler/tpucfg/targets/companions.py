@@ -11,6 +11,7 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.documents import by_kind
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -70,7 +71,10 @@ def documents_of(document: Document) -> tuple[Document, ...]:
 
 def combined_data(document: Document) -> Any:
     """Return the data of a config file as the compiler returns it for a job; the last object is the request body."""
-    *companions, request_body = [part.data for part in documents_of(document)]
+    objects = [part.data for part in documents_of(document)]
+    if (request_body := by_kind(objects)) is not None:
+        return request_body
+    *companions, request_body = objects
     return combined(request_body, companions)
 
 

@@ -60,6 +60,8 @@ class Merged(NamedTuple):
         return next((source for field, source in self.sources.items() if field[: len(path)] == path), None)
 
 
+_NAMES: Final = {"items": "key"}
+"""The field whose value patterns of RESERVED have instead of an item's index, by the list's name; else `name`."""
 _ENDS: Final = ((), ("**",))
 """The rests of patterns that match at the current position."""
 _Row = TypeVar("_Row", Origin, Reserved)
@@ -84,7 +86,7 @@ class _Position(NamedTuple):
         return _Position(origins, reserved, (*self.path, key), (*self.source, key))
 
     def item(self, index: int, source: int, value: Any, *, is_new: bool) -> "_Position":
-        name = value.get("name") if isinstance(value, dict) else None
+        name = value.get(_NAMES.get(str(self.path[-1]), "name")) if isinstance(value, dict) else None
         origins = () if is_new else _after(self.origins, str(index))
         reserved = _after(self.reserved, name if isinstance(name, str) else str(index))
         return _Position(origins, reserved, (*self.path, index), (*self.source, source))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -12,6 +12,9 @@ from tpucfg.schemas import Problem
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Project
 from tpucfg.yamldoc.document import KeyPath
+
+if TYPE_CHECKING:
+    from tpucfg.targets.creations import Creations
 
 RequestBody = dict[str, Any]
 """The body of a request to the target's API: plain data, in the order in which it is written."""
@@ -89,7 +92,7 @@ class Command(NamedTuple):
 class Submission(NamedTuple):
     """The commands that start, watch and delete a job."""
 
-    start: Command
+    start: "Command | Creations"
     watch: Command
     delete: Command
     notes: tuple[str, ...] = ()
@@ -112,7 +115,8 @@ class Target(Protocol):
 
     A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
     created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
-    `tpucfg.targets.companions`.
+    `tpucfg.targets.companions`. A target whose request body is several objects has `DOCUMENTS`, their keys in the order
+    of creation: see `tpucfg.targets.documents`.
     """
 
     @property

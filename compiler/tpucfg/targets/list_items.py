@@ -10,6 +10,7 @@ IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "dataDisks": ("sourceDisk",),
     "envFrom": WHOLE,
     "hostAliases": ("ip",),
+    "items": ("key",),
     "lustreMounts": ("mountPoint",),
     "nfsMounts": ("mountPoint",),
     "params": ("parameterName",),
@@ -19,7 +20,7 @@ IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "volumeDevices": ("devicePath",),
     "volumeMounts": ("mountPath",),
 }
-"""The fields that identify an item of a list, by the list's name, where it is not `name`.
+"""The fields that identify an item of a list, by the list's name, where it is not `name`; `items` is metadata.
 
 For a pod they are the keys by which Kubernetes merges, except that tolerations and sources of variables, which it
 replaces, are added: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.

@@ -8,7 +8,9 @@ from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
+    CAPACITY_TABLE,
     CLUSTER_AUTOSCALER,
+    COMPUTE_FLEX,
     FLEX_START_ZONES,
     GKE_FLEX,
     CapacityRow,
@@ -27,6 +29,12 @@ _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 _JOB_DIR: Final = "${job_dir}"
+_OPEN_DEFAULT: Final = {row.target for row in CAPACITY_TABLE if (row.kind, row.level) == ("on-demand", "warning")}
+"""The targets on which even on-demand capacity is left open for some sizes."""
+_FLEX_START_PAGES: Final = {
+    "gke": (f"the maximum: {GKE_FLEX}", f"both limits: {CLUSTER_AUTOSCALER}"),
+    "compute-engine": (f"both limits: {COMPUTE_FLEX}",),
+}
 
 
 class _Choice(NamedTuple):
@@ -67,8 +75,8 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target
         name = target or environment.target
         for size in sizes:
             settings = project.settings[environment.name, size]
-            # No rule is about the default, on-demand without a class; most specs have no other capacity.
-            if settings.capacity.kind == "on-demand" and not _class_of(name, settings):
+            # Hardly a rule is about the default, on-demand without a class; most specs have no other capacity.
+            if settings.capacity.kind == "on-demand" and not _class_of(name, settings) and name not in _OPEN_DEFAULT:
                 continue
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
@@ -102,9 +110,16 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
     for group in _grouped(open_, lambda choice: choice.row):
         row, kind = group[0].row, group[0].kind
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
-        edit_path = _edit_path(project, choices, group)
-        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with what you know"
-        yield _finding(project, "TPU056", message, group[0].path, hint, _sources(row))
+        other = "flex-start" if group[0].target in _OPEN_DEFAULT else "on-demand"
+        hint = f"set {dotted(_edit_path(project, choices, group))} to {other}, or allow TPU056 with what you know"
+        yield _finding(project, "TPU056", message, _shown_path(project, group[0]), hint, _sources(row))
+
+
+def _shown_path(project: Project, choice: _Choice) -> KeyPath:
+    """Return the path of the capacity, or of the size in its ladder if the spec sets no capacity."""
+    environment = choice.environment
+    is_set = project.document.node(choice.path) is not None
+    return choice.path if is_set else (*environment.sizes_path, environment.sizes.index(choice.slice.size))
 
 
 def _refused(choices: Sequence[_Choice]) -> list[_Choice]:
@@ -195,9 +210,9 @@ def _is_in(choice: _Choice, zones: Sequence[str]) -> bool:
 
 def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield an error for flex-start without a run duration, or with one that it does not accept."""
-    details = (f"the maximum: {GKE_FLEX}", f"both limits: {CLUSTER_AUTOSCALER}")
     refused_paths = _refused_paths(choices)
     for choice in choices:
+        details = _FLEX_START_PAGES.get(choice.target, ())
         duration = choice.settings.trainer.max_run_duration
         if choice.kind != "flex-start" or choice.path in refused_paths:
             continue

@@ -44,6 +44,13 @@ _VERTEX_RESERVATIONS: Final = "https://cloud.google.com/vertex-ai/docs/training/
 _ML: Final = "https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs"
 _TPU: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
 _TPU_FLEX: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2alpha1/projects.locations.queuedResources"
+_INSTANCES: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
+_PROVISIONING: Final = "https://cloud.google.com/compute/docs/instances/provisioning-models"
+_BULK: Final = "https://cloud.google.com/compute/docs/instance-groups/about-bulk-mode"
+_SEVERAL_HOSTS: Final = "https://docs.cloud.google.com/tpu/docs/tpus-and-migs"
+_GROUPS_OF_SPOT: Final = "https://docs.cloud.google.com/tpu/docs/spot-compute"
+COMPUTE_FLEX: Final = "https://cloud.google.com/compute/docs/instances/about-flex-start-vms"
+_RESERVED: Final = "https://docs.cloud.google.com/tpu/docs/consume-reservation-compute"
 _GKE: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
 _GKE_SPOT: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
 GKE_FLEX: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/dws"
@@ -54,6 +61,12 @@ CLUSTER_AUTOSCALER: Final = "https://github.com/GoogleCloudPlatform/cluster-auto
 
 _NO_FIELD_IN_ML: Final = "its API has no field for it, so a job runs on on-demand TPUs only"
 _NO_FLEX_IN_V2: Final = "version 2 of the Cloud TPU API has no field for it, only v2alpha1 has"
+
+_NO_BULK: Final = (
+    'Google states that bulk mode, which slices of several hosts need, "is only supported with instance templates that '
+    'specify either a reservation-bound or flex-start provisioning model", while its pages on TPUs in groups speak of '
+    '"on-demand or Spot VMs"'
+)
 
 CAPACITY_TABLE: Final = (
     CapacityRow("vertex-ai", "on-demand", "allowed", "no field", (_VERTEX,)),
@@ -81,6 +94,18 @@ CAPACITY_TABLE: Final = (
     CapacityRow("cloud-tpu", "spot", "allowed", "`spot: {}`", (_TPU,)),
     CapacityRow("cloud-tpu", "flex-start", "error", _NO_FLEX_IN_V2, (_TPU, _TPU_FLEX)),
     CapacityRow("cloud-tpu", "reservation", "allowed", "`reservationName` and `schedulingConfig.reserved`", (_TPU,)),
+    CapacityRow("compute-engine", "on-demand", "warning", _NO_BULK, (_BULK, _SEVERAL_HOSTS), (), "several"),
+    CapacityRow("compute-engine", "on-demand", "allowed", "`provisioningModel: STANDARD`", (_INSTANCES,)),
+    CapacityRow("compute-engine", "spot", "warning", _NO_BULK, (_BULK, _GROUPS_OF_SPOT), (), "several"),
+    CapacityRow("compute-engine", "spot", "allowed", "`provisioningModel: SPOT`", (_GROUPS_OF_SPOT,)),
+    CapacityRow("compute-engine", "flex-start", "allowed", "`provisioningModel: FLEX_START`", (COMPUTE_FLEX,)),
+    CapacityRow(
+        "compute-engine",
+        "reservation",
+        "allowed",
+        "`provisioningModel: RESERVATION_BOUND` and `reservationAffinity`",
+        (_RESERVED, _PROVISIONING),
+    ),
     CapacityRow("gke", "on-demand", "allowed", "no selector", (_GKE,)),
     CapacityRow("gke", "spot", "allowed", "the selector `cloud.google.com/gke-spot`", (_GKE_SPOT,)),
     CapacityRow(

@@ -1,14 +1,14 @@
 """Cloud TPU VMs: the config is a queued resource, whose hosts start the trainer's container when they boot.
 
-`request` makes the request body, `startup` the script of a host, `rules` and `secret_variables` the findings,
-`submission` the commands.
+`request` makes the request body, `startup` the script of a host, `rules` the findings, `submission` the commands.
 """
 
 from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, request_body
 from tpucfg.targets.cloud_tpu.reserved import RESERVED
 from tpucfg.targets.cloud_tpu.rules import rules, spec_findings
-from tpucfg.targets.cloud_tpu.startup import CONTAINER, startup_script
+from tpucfg.targets.cloud_tpu.startup import startup_script
 from tpucfg.targets.cloud_tpu.submission import submission
+from tpucfg.targets.hosts.startup import CONTAINER
 
 __all__ = [
     "CONTAINER",

@@ -1,7 +1,6 @@
 """The rules of the Cloud TPU API: values of a spec, and request bodies, that it refuses.
 
-Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the request body),
-https://cloud.google.com/compute/docs/reference/rest/v1/instances (metadata).
+Source: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the request body).
 """
 
 import re
@@ -10,11 +9,9 @@ from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.naming import zone_of
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
-from tpucfg.targets.cloud_tpu.secret_variables import secret_findings
 from tpucfg.targets.common import (
     distinct_settings,
     long_account_id,
@@ -25,17 +22,15 @@ from tpucfg.targets.common import (
     unsupported_sizes,
     uses_own_account,
 )
+from tpucfg.targets.hosts.metadata import metadata_problems
+from tpucfg.targets.hosts.secret_variables import secret_findings
+from tpucfg.targets.hosts.zones import missing_zones
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
 _MAX_NAME_LENGTH: Final = 63
 """Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
-_METADATA: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
-_MAX_METADATA_VALUE: Final = 256 * 1024
-"""Bytes of one metadata value (_METADATA); the start-up script is one."""
-_MAX_METADATA: Final = 512 * 1024
-"""Bytes of all keys and values together."""
 _MAX_DESCRIPTION_LENGTH: Final = 512
 _DISKS: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
 _ZONAL: Final = "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
@@ -51,8 +46,8 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_sizes(project, environment, slices, NAME)
     yield from unsupported_machines(project, slices, NAME, chooses=False)
     yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
-    yield from secret_findings(project, environment, slices)
-    yield from _missing_zones(project, environment, slices)
+    yield from secret_findings(project, environment, slices, NAME)
+    yield from missing_zones(project, environment, slices, NAME)
     yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
     if not uses_own_account(project, environment, slices, NAME):
         yield from long_account_id(project, environment, NAME)
@@ -60,19 +55,6 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 
 def _max_job_name_length(slice_: Slice) -> int:
     return _MAX_NAME_LENGTH - len(node_suffix(slice_.slices))
-
-
-def _missing_zones(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield an error for each size without a known zone: a queued resource is requested in a zone, not in a region."""
-    for slice_ in slices:
-        if NAME not in slice_.targets or zone_of(environment, slice_):
-            continue
-        if slice_.zones and "TPU021" not in project.allow:
-            continue  # TPU021 reports that the region does not offer the size
-        path = (*environment.path, "zones")
-        message = f"{environment.name} has no zone for {slice_.size}: no list has one in {environment.region}"
-        hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
-        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -133,7 +115,7 @@ def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Ite
         excess = len(node["description"]) - _MAX_DESCRIPTION_LENGTH
         message = f"it has more than {_MAX_DESCRIPTION_LENGTH} characters"
         yield service_problem((*path, "description"), message, f"shorten it by {excess}")
-    yield from _metadata_rules((*path, "metadata"), node.get("metadata", {}))
+    yield from metadata_problems((*path, "metadata"), node.get("metadata", {}))
 
 
 def _disk_rules(path: KeyPath, disks: Sequence[Mapping[str, Any]], hosts: int) -> Iterator[Problem]:
@@ -169,18 +151,6 @@ def _topology_rules(path: KeyPath, config: Mapping[str, Any], catalog: Catalog) 
         topologies = listed([str(shape) for shape in topologies_of_type], 14)
         fix = f"set topology to one of: {topologies}"
         yield service_problem((*path, "topology"), f"{kind} has no topology {topology}", fix)
-
-
-def _metadata_rules(path: KeyPath, metadata: Mapping[str, str]) -> Iterator[Problem]:
-    # surrogatepass, because strict UTF-8 raises an error for a lone surrogate, and only the size matters here.
-    sizes = {key: len(value.encode("utf-8", "surrogatepass")) for key, value in metadata.items()}
-    for key, size in sizes.items():
-        if size > _MAX_METADATA_VALUE:
-            message = f"it has {size:,} bytes, and {_MAX_METADATA_VALUE:,} are allowed for a metadata value"
-            yield service_problem((*path, key), message, "move the flags to a file in the bucket, and pass its path")
-    if sum(sizes.values()) + sum(map(len, sizes)) >= _MAX_METADATA:
-        message = f"all metadata together must be below {_MAX_METADATA:,} bytes"
-        yield service_problem(path, message, "move long values to a file in the bucket, and pass its path")
 
 
 def _exclusive(path: KeyPath, mapping: Mapping[str, Any], fields: Sequence[str] = ()) -> Iterator[Problem]:

@@ -1,136 +1,24 @@
-"""The start-up script of a host: it runs the trainer's container, and ends the slice when the program has ended.
+"""The start-up script of a host of a queued resource, and the request that deletes the resource.
 
-Sources: https://cloud.google.com/tpu/docs/run-in-container (docker on a TPU VM),
-https://cloud.google.com/storage/docs/cloud-storage-fuse/install (mounts),
-https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/access (secrets),
-https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources/delete (the end of the slice).
+Source: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources/delete.
 """
 
-import re
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
-
 from tpucfg.plan.job import Job
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-CONTAINER: Final = "trainer"
-"""The name of the container on every host."""
-WATCHDOG: Final = "tpucfg-watchdog"
-"""The systemd unit that restarts the program and deletes the slice."""
-GRACE_SECONDS: Final = 60
-"""The wait for the other hosts, after the program's end on the first host, or on one where it failed."""
-
-_GOOGLE_REGISTRY: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev|([a-z0-9-]+\.)?gcr\.io")
-"""Registries that accept the token of a Google account:
-https://cloud.google.com/artifact-registry/docs/docker/authentication#token."""
-_MAX_STOP_SECONDS: Final = 300
-"""The time for a last checkpoint before the deadline; a fifth of a run shorter than 25 minutes."""
-_MAX_KILL_SECONDS: Final = 60
-"""The time between SIGKILL and the deadline, by which the clocks and boots of two hosts may differ."""
-_STORAGE: Final = "https://storage.googleapis.com"
-
-
-class HostMount(NamedTuple):
-    """A bucket, or a folder of one, on a host."""
-
-    folder: str
-    """The mount point on the host, which the container shows as `path`."""
-    path: str
-    bucket: str
-    directory: str
-    """The folder in the bucket; empty for all of it."""
-
-
-class Run(NamedTuple):
-    """The values of the script that are not in the job."""
-
-    mounts: tuple[HostMount, ...]
-    workers: int
-    """Hosts of all slices."""
-    account: str
-    watched: bool
-    """True if a watchdog restarts the program or deletes the slice."""
-    deletes: bool
-    """True if the watchdog deletes the slice."""
-    stop_seconds: int
-    """The seconds before the deadline at which the program receives SIGTERM."""
-    kill_seconds: int
-    """The seconds before the deadline at which it receives SIGKILL."""
-    resource: str
-    """The URL of the queued resource."""
-    objects: str
-    """The URL of the bucket's objects."""
-    uploads: str
-    """The URL of uploads to the bucket."""
-    folder: str
-    """The folder of the end marks and the logs in the bucket, encoded for a URL."""
-    container: str = CONTAINER
-    unit: str = WATCHDOG
-    state: str = "/var/lib/tpucfg"
-    boot: str = "/run/tpucfg"
-    secrets_folder: str = "/run/tpucfg/secrets"
-    gcsfuse: str = "gcsfuse=3.*"
-    """The package and its version: https://github.com/GoogleCloudPlatform/gcsfuse/releases."""
-    grace_seconds: int = GRACE_SECONDS
-    poll_seconds: int = 5
-    retry_seconds: int = 30
-    log_lines: int = 100_000
-    """The last lines of the program's output that are saved before the slice is deleted."""
-
-    @property
-    def purpose(self) -> str:
-        """The work of the watchdog."""
-        return "restarts it, and deletes the slice at its end" if self.deletes else "restarts it after a failure"
+from tpucfg.targets.hosts import startup
 
 
 def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
-    host = (job.image or "").partition("/")[0]
-    registry = host if _GOOGLE_REGISTRY.fullmatch(host) else None
-    return str(_template().render(job=job, registry=registry, run=_run(job)))
+    service = startup.Service(
+        slice_url=f"{collection_url(job)}/{job.name}",
+        slice_name="queued resource with its nodes; this host is one of them",
+        permission="tpu.nodes.delete",
+        # Without it, a request whose nodes exist is refused.
+        query="?force=true",
+    )
+    return startup.startup_script(job, service)
 
 
 def collection_url(job: Job) -> str:
     """Return the URL of the queued resources in a job's zone."""
     return f"https://tpu.googleapis.com/v2/projects/{job.environment.project}/locations/{job.zone}/queuedResources"
-
-
-def end_folder(job: Job) -> str:
-    """Return the URL of the folder with the end marks and the logs of a job's hosts."""
-    return f"{job.job_dir}/.tpucfg"
-
-
-def _run(job: Job) -> Run:
-    duration = job.max_run_duration
-    stop_seconds = min(_MAX_STOP_SECONDS, duration.seconds // 5) if duration else _MAX_STOP_SECONDS
-    return Run(
-        mounts=tuple(
-            HostMount(f"/mnt/tpucfg/{number}", mount.path, *_bucket_and_folder(mount.source))
-            for number, mount in enumerate(job.mounts)
-        ),
-        workers=job.slice.hosts,
-        account=job.options.get("service_account") or job.account,
-        watched=bool(duration) or job.restarts is not None,
-        deletes=bool(duration),
-        stop_seconds=stop_seconds,
-        kill_seconds=min(_MAX_KILL_SECONDS, stop_seconds // 2),
-        resource=f"{collection_url(job)}/{job.name}",
-        objects=f"{_STORAGE}/storage/v1/b/{job.bucket}/o",
-        uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o",
-        folder=end_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F"),
-    )
-
-
-def _bucket_and_folder(source: str) -> tuple[str, str]:
-    bucket, _, folder = source.removeprefix("gs://").partition("/")
-    return bucket, folder
-
-
-@cache
-def _template() -> "Template":
-    # jinja2 is imported here, because only a command that renders this target needs it.
-    from tpucfg.templating import template_engine
-
-    return template_engine().get_template("cloud-tpu/startup.sh.j2")

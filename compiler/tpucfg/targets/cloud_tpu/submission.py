@@ -6,7 +6,8 @@ See https://cloud.google.com/tpu/docs/queued-resources.
 from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.cloud_tpu.startup import CONTAINER, collection_url, end_folder
+from tpucfg.targets.cloud_tpu.startup import collection_url
+from tpucfg.targets.hosts.startup import CONTAINER, end_folder
 from tpucfg.targets.interface import Command, Submission
 
 

@@ -48,11 +48,11 @@ def test_what_other_statements_explain_is_not_repeated() -> None:
     assert not {"--dir", "--data", "--batch_size", "service account", "output folder"} & {*text.split()}
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu", "gke", "ai-platform"])
+@pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu", "compute-engine", "gke", "ai-platform"])
 def test_every_target_names_its_arguments(target: str) -> None:
     """The program's flags have names wherever a target stores them, even in a script and with several lines."""
     others: dict[str, Any] = {"target": target, "environments": _LOCATIONS, "sizes": ["v2-8"]}
-    if target == "gke":
+    if target in ("gke", "compute-engine"):
         others |= {"sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
     if target == "ai-platform":
         others["trainer__runtime"] = "2.2"

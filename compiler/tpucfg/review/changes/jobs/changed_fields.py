@@ -38,6 +38,8 @@ _ENV_OPTION: Final = "--env."
 _OUTER_STEPS: Final = (
     ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec"),
     ("tpu", "nodeSpec", 0, "node"),
+    ("instanceTemplate", "properties"),
+    ("instance",),
     ("workerPoolSpecs", 0),
     ("trainingInput",),
 )

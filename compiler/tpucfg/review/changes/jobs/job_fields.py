@@ -126,22 +126,33 @@ RULES: Final = (
     FieldRule("**.serviceAccountName", ACCOUNT, ""),
     FieldRule("**.serviceAccount", ACCOUNT, ""),
     FieldRule("**.serviceAccount.email", ACCOUNT, ""),
+    FieldRule("**.serviceAccounts.*.email", ACCOUNT, ""),
     _grants("**.serviceAccount.scope.**", "the account's tokens open more services"),
+    _grants("**.serviceAccounts.*.scopes.**", "the account's tokens open more services"),
     _worsens("metadata.namespace", "other accounts, quotas and policies apply", _leaves_default),
     # Networks and machines of Google
     _grants("**.enableWebAccess", "people can open a shell in the running job", _TRUE),
     _grants("**.enableDashboardAccess", "people can open the dashboard of the running job", _TRUE),
     _grants("**.enableExternalIps", "hosts get addresses on the internet", _TRUE),
+    _grants("**.accessConfigs.**", "hosts get addresses on the internet", _appears),
     _grants("**.canIpForward", "hosts may send packets under other addresses", _TRUE),
-    _grants("**.metadata.*ssh*", "people can log in to the hosts"),
-    _grants("**.metadata.enable-oslogin", "keys in the metadata can log in to the hosts", _becomes("false")),
-    _grants("**.metadata.serial-port-enable", "people can log in over the serial port", _becomes("true", "1")),
-    _worsens("**.metadata.*-script*.**", "it runs as root on every host", subject=SCRIPT)._replace(label=""),
-    _worsens("**.metadata.*", "programs on the hosts read it"),
+    # Compute Engine has the metadata of an instance as items.
+    *(
+        rule
+        for metadata in ("**.metadata", "**.metadata.items")
+        for rule in (
+            _grants(f"{metadata}.*ssh*", "people can log in to the hosts"),
+            _grants(f"{metadata}.enable-oslogin", "keys in the metadata can log in to the hosts", _becomes("false")),
+            _grants(f"{metadata}.serial-port-enable", "people can log in over the serial port", _becomes("true", "1")),
+            _worsens(f"{metadata}.*-script*.**", "it runs as root on every host", subject=SCRIPT)._replace(label=""),
+            _worsens(f"{metadata}.*", "programs on the hosts read it"),
+        )
+    ),
     _worsens("tpu.nodeSpec.*.parent", "the slice is created in another project or zone"),
     _worsens("**.tags.**", "other firewall rules apply to the hosts"),
     _worsens("**.shieldedInstanceConfig.**", "hosts start without a check of their software", _ends),
     _worsens("**.dataDisks.**", "the program gets another disk"),
+    _worsens("**.disks.*.source", "the program gets another disk"),
     _worsens("**.network", _NETWORK),
     _worsens("**.subnetwork", _NETWORK),
     _worsens("**.networkConfigs.**", _NETWORK),

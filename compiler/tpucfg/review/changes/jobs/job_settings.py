@@ -127,6 +127,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "external_ips": "external addresses",
     "tags": "network tag",
     "data_disks": "data disk",
+    "disk_gb": "boot disk (GB)",
 }
 """The settings of targets that are compared here, with their subjects; the others are fields of the config."""
 _COMPARED: Final = frozenset(

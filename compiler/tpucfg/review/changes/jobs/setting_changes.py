@@ -163,5 +163,6 @@ _JUDGES: Final[Mapping[str, _Judge]] = {
     "external addresses": _judge_addresses,
     "network tag": _caution("other firewall rules apply to the hosts"),
     "data disk": _judge_disk,
+    "boot disk (GB)": lambda _: Verdict(),
 }
 """By subject, the function that judges a change of it."""

@@ -1,6 +1,6 @@
-"""The end of a Cloud TPU slice: the real start-up script runs on simulated hosts while things go wrong."""
+"""The end of a slice that deletes itself: the real start-up script runs on simulated hosts while things go wrong."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from jobs import job
 from slice_faults import scenario
 from slice_scenario import Event, Host, Scenario, Trainer
 from tpu_hosts import World
-from tpucfg.targets import cloud_tpu
+from tpucfg.targets import cloud_tpu, compute_engine
 
 DURATION = 240
 """max_run_duration in seconds; the program receives SIGTERM 48 seconds before, and SIGKILL 24 seconds before."""
@@ -22,13 +22,22 @@ RUNS = 200
 BATCHES = 20
 
 
+SIZES = {
+    cloud_tpu: ("v4-16", "us-central2"),
+    compute_engine: ("v6e-16", "us-east5"),
+}
+"""A size of each target whose hosts delete their slice, and its region."""
+
+
 @cache
-def script_of(hosts: int, restarts: int | None, slices: int = 1) -> str:
+def script_of(hosts: int, restarts: int | None, slices: int = 1, target: Any = cloud_tpu) -> str:
     """Return the start-up script of a job on this number of hosts."""
     trainer = {"image": "python:3.12", "max_run_duration": f"{DURATION}s", "restarts": restarts}
-    planned_job = job("cloud-tpu", "v4-16", environment={"region": "us-central2"}, trainer=trainer)
+    size, region = SIZES[target]
+    planned_job = job(target.NAME, size, environment={"region": region}, trainer=trainer)
     slice_ = planned_job.slice._replace(hosts=hosts, slices=slices)
-    return cloud_tpu.startup_script(planned_job._replace(rung=planned_job.rung._replace(slice=slice_)))
+    script: str = target.startup_script(planned_job._replace(rung=planned_job.rung._replace(slice=slice_)))
+    return script
 
 
 def latest(world: World) -> float:
@@ -68,10 +77,11 @@ def _has_left_its_mark(world: World, host: Host) -> bool:
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, batch: int) -> None:
+@pytest.mark.parametrize("target", SIZES, ids=lambda target: target.NAME)
+def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, target: Any, batch: int) -> None:
     """In 200 runs of one to four hosts a call deletes the slice in time, and none cuts off a checkpoint or a host."""
     for seed in range(batch, RUNS, BATCHES):
-        world = World(tmp_path / str(seed), scenario(seed, script_of))
+        world = World(tmp_path / str(seed), scenario(seed, partial(script_of, target=target)))
         world.run()
         check(world)
 

@@ -51,7 +51,9 @@ _READERS: Final[Mapping[str, _Reader]] = {
 """Variables by name; a final `*` stands for any rest."""
 
 
-def secret_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def secret_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice], target: str
+) -> Iterator[Finding]:
     """Yield an error for each secret in a variable of the host, once for each layer that names it."""
     paths = {}
     for slice_ in slices:
@@ -62,7 +64,7 @@ def secret_findings(project: Project, environment: Environment, slices: Sequence
     for path, (variable, reader) in paths.items():
         yield Finding.of(
             "TPU059",
-            f"cloud-tpu cannot set {variable} from Secret Manager: {reader.effect}",
+            f"{target} cannot set {variable} from Secret Manager: {reader.effect}",
             project.document.key_location(path),
             help=f"rename {dotted(path)}, for example to TRAINER_{variable}, and read that in the program",
             details=(f"see {reader.source}",),

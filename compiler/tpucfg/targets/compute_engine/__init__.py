@@ -1,0 +1,25 @@
+"""Compute Engine: the config is a managed instance group of TPU VMs with its template and policy, or one instance.
+
+`request` makes the objects, `machine` what describes a host in them, `startup` the script of a host, `rules` and
+`findings` the findings, `submission` the commands.
+"""
+
+from tpucfg.targets.compute_engine.findings import spec_findings
+from tpucfg.targets.compute_engine.origins import ORIGINS
+from tpucfg.targets.compute_engine.request import DOCUMENTS, NAME, request_body
+from tpucfg.targets.compute_engine.reserved import RESERVED
+from tpucfg.targets.compute_engine.rules import rules
+from tpucfg.targets.compute_engine.startup import startup_script
+from tpucfg.targets.compute_engine.submission import submission
+
+__all__ = [
+    "DOCUMENTS",
+    "NAME",
+    "ORIGINS",
+    "RESERVED",
+    "request_body",
+    "rules",
+    "spec_findings",
+    "startup_script",
+    "submission",
+]

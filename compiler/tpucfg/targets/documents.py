@@ -1,0 +1,85 @@
+"""Configs of several documents: on Compute Engine, one for each object that a slice is made of.
+
+The request body of such a target has a key for each object. In a YAML file, each object is a document, in the order in
+which they are created, and `kind` identifies it: `compute#instance` is the object under the key `instance`. A JSON
+file has the request body itself. `extra`, `tpucfg why`, comparisons and rules thus work on one mapping, while every
+document of a file is a message that the API takes as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tpucfg.findings import Finding
+from tpucfg.schemas import Problem
+from tpucfg.targets.interface import RequestBody
+from tpucfg.text_format import format_value, listed, nearest
+from tpucfg.yamldoc.document import Document, Node
+
+_API: Final = "compute#"
+"""The start of every kind: https://cloud.google.com/compute/docs/reference/rest/v1/instances."""
+
+
+def document_keys(target: Any) -> tuple[str, ...]:
+    """Return the keys of a target's request body that are documents of their own; most targets have none."""
+    keys: tuple[str, ...] = getattr(target, "DOCUMENTS", ())
+    return keys
+
+
+def documents(target: Any, request_body: RequestBody) -> tuple[RequestBody, ...]:
+    """Return the documents of a file in order: the objects of a request body, or the request body itself."""
+    return tuple(request_body.values()) if document_keys(target) else (request_body,)
+
+
+def key_of_kind(kind: Any) -> str:
+    """Return the key of an object by its `kind`, such as `instance` of `compute#instance`; empty if it has none."""
+    return kind.removeprefix(_API) if isinstance(kind, str) and kind.startswith(_API) else ""
+
+
+def by_kind(objects: Sequence[Any]) -> RequestBody | None:
+    """Return objects by the key of their kind; None unless each has a kind of its own."""
+    keys = [key_of_kind(item.get("kind")) if isinstance(item, dict) else "" for item in objects]
+    if not all(keys) or len({*keys}) < len(keys):
+        return None
+    return dict(zip(keys, objects, strict=True))
+
+
+def joined(document: Document, keys: Sequence[str]) -> tuple[Document, list[Finding]]:
+    """Return a file's documents as one that has the key of each, and the findings about those that have no such key.
+
+    A file without any `kind` is returned as it is: it has the keys already, as a JSON file has.
+    """
+    parts = document.parts()
+    if len(parts) == 1 and not (isinstance(document.data, dict) and "kind" in document.data):
+        return document, []
+    nodes: dict[str, Node] = {}
+    findings = []
+    for part in parts:
+        kind = part.data.get("kind") if isinstance(part.data, dict) else None
+        key = key_of_kind(kind)
+        if part.root is not None and key in keys and key not in nodes:
+            nodes[key] = part.root
+        else:
+            findings.append(_unknown(kind, keys, repeated=key in nodes).finding_in(part))
+    roots = [part.root for part in parts if part.root]
+    whole = Node(roots[0].start, roots[-1].end, {key: node.value for key, node in nodes.items()})
+    whole.children, whole.keys = nodes, {key: _kind_node(node) for key, node in nodes.items()}
+    return document._replace(root=whole, further_roots=()), findings
+
+
+def _unknown(kind: Any, keys: Sequence[str], *, repeated: bool) -> Problem:
+    """Return the problem of a document that is no object of a slice, or the second one of its kind."""
+    kinds = [f"{_API}{key}" for key in keys]
+    if kind is None:
+        message = "a document of the config has no kind, which states what object it is"
+        return Problem("TPU071", message, (), f"add kind: {listed(kinds, last=' or ')}")
+    if repeated:
+        return Problem("TPU074", f"two documents have the kind {format_value(kind)}", ("kind",), "delete one of them")
+    near = nearest(str(kind), kinds)
+    message = f"a document has the kind {format_value(kind)}; a config takes {listed(kinds)}"
+    return Problem("TPU073", message, ("kind",), f"did you mean {near}?" if near else "move it to a file of its own")
+
+
+def _kind_node(node: Node) -> Node:
+    """Return the node of an object's kind, which stands for its key in locations."""
+    children = node.children
+    return children["kind"] if isinstance(children, Mapping) else node

@@ -1,0 +1,110 @@
+"""A stand-in of Compute Engine's REST API, which creates and deletes objects, for the real curl.
+
+It behaves as documented: https://cloud.google.com/compute/docs/reference/rest/v1. A request that changes something
+returns an operation, whose `wait` returns it when it has ended; an object is there when its operation has ended without
+an error; a second object of a name is refused with 409.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from jobs import program
+from loopback import address, serving
+
+HOST: Final = "https://compute.googleapis.com"
+TOKEN: Final = "ya29.token-of-the-test"  # noqa: S105 - a dummy
+
+
+@dataclass
+class ComputeApi:
+    """The objects by path, and what goes wrong."""
+
+    url: str = ""
+    objects: dict[str, Any] = field(default_factory=dict)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    """The method and the path of each request but those that wait."""
+    refused: str = ""
+    """The collection in which nothing can be created: the request is refused."""
+    failing: str = ""
+    """The collection in which nothing can be created: the operation fails."""
+    slow: str = ""
+    """The collection in which nothing is created in time."""
+    _operations: dict[str, tuple[str, str, Any]] = field(default_factory=dict)
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+        """Return the status and the body of the answer to a request."""
+        if path.endswith("/wait"):
+            return 200, self._wait(path.removesuffix("/wait"))
+        self.requests.append((method, path))
+        collection = path.rpartition("/")[2]
+        if method == "GET":
+            return (200, self.objects[path]) if path in self.objects else (404, _error("was not found"))
+        if method == "DELETE":
+            return (200, self._operation(method, path, None)) if path in self.objects else (404, _error("not found"))
+        if collection == self.refused:
+            return 403, _error("Quota exceeded")
+        name = f"{path}/{body['name']}"
+        return (409, _error("already exists")) if name in self.objects else (200, self._operation(method, name, body))
+
+    def _operation(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        name = f"/compute/v1/operations/operation-{len(self._operations)}"
+        self._operations[name] = method, path, body
+        return {"kind": "compute#operation", "name": name.rpartition("/")[2], "status": "RUNNING", **self._link(name)}
+
+    def _link(self, name: str) -> dict[str, str]:
+        return {"selfLink": f"{self.url}{name}"}
+
+    def _wait(self, name: str) -> dict[str, Any]:
+        method, path, body = self._operations[name]
+        collection = path.split("/")[-2]
+        operation = {"kind": "compute#operation", "status": "DONE", **self._link(name)}
+        if method == "DELETE":
+            self.objects.pop(path, None)
+        elif collection == self.failing:
+            return operation | {"error": {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "no TPUs"}]}}
+        elif collection == self.slow:
+            return operation | {"status": "RUNNING"}
+        else:
+            self.objects[path] = body
+        return operation
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"code": 400, "message": message, "errors": [{"message": message}]}}
+
+
+@contextlib.contextmanager
+def serving_compute(programs: Path) -> Iterator[ComputeApi]:
+    """Serve the API until the block ends, with a curl in a folder that reaches it instead of Google's.
+
+    The curl refuses a token among its arguments, and gcloud prints the token.
+    """
+    api = ComputeApi()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _respond(self) -> None:
+            text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            assert self.headers["Authorization"] == f"Bearer {TOKEN}"
+            status, data = api.answer(self.command, self.path, json.loads(text) if text else None)
+            content = json.dumps(data, indent=2).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_DELETE = _respond  # noqa: N815 - the names of the base class
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        api.url = address(server)
+        rest = f'exec /usr/bin/curl --noproxy "*" "${{@//{HOST.replace("/", chr(92) + "/")}/{api.url}}}"'
+        program(programs, "curl", f'[[ "$*" != *{TOKEN}* ]] || exit 77\n{rest}')
+        program(programs, "gcloud", f'[ "$*" = "auth print-access-token" ] && echo {TOKEN}')
+        yield api

@@ -1,0 +1,448 @@
+"""Compute Engine: the objects of a slice, the rules about them, their documents, and the commands of a job."""
+
+import json
+import shlex
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jobs import CATALOG, compiled, gcloud_refusal, job, leaves
+from spec_factory import document
+from tpucfg import schemas
+from tpucfg.render.pipeline import render_configs
+from tpucfg.render.validate import config_findings
+from tpucfg.targets import RequestBody, compute_engine, target_named
+from tpucfg.targets.companions import combined_data
+from tpucfg.targets.compute_engine.machine import HOST_IMAGES
+from tpucfg.targets.creations import Creations
+from tpucfg.targets.interface import origin_of
+from tpucfg.yamldoc.reader import read_text
+
+EAST = {"region": "us-east5"}
+IMAGES = "projects/ubuntu-os-accelerator-images/global/images/family"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+PATH = "projects/my-project/regions/us-east5"
+BOUNDED = {"max_run_duration": "12h"}
+
+
+def body_of(size: str, **changes: Any) -> RequestBody:
+    """Return the request body of a job in us-east5, without the start-up script and the digests of its content."""
+    environment = EAST | changes.pop("environment", {})
+    body = deepcopy(compute_engine.request_body(job("compute-engine", size, environment=environment, **changes)))
+    for value in body.values():
+        value.pop("description", None)
+        host = value.get("properties", value)
+        if "metadata" in host:
+            (item,) = host["metadata"]["items"]
+            assert item["key"] == "startup-script"
+            assert item.pop("value").startswith("#!/bin/bash\n")
+    return body
+
+
+def host_of(body: RequestBody) -> dict[str, Any]:
+    """Return the fields of a host."""
+    host: dict[str, Any] = body["instance"] if "instance" in body else body["instanceTemplate"]["properties"]
+    return host
+
+
+def test_a_slice_of_several_hosts_is_a_group() -> None:
+    """v6e-16 is a policy with its topology, a template of 4-chip machines, and a group of four in the mode BULK."""
+    assert body_of("v6e-16", trainer=BOUNDED) == {
+        "resourcePolicy": {
+            "kind": "compute#resourcePolicy",
+            "name": "mnist-dev-v6e-16",
+            "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "4x4"},
+        },
+        "instanceTemplate": {
+            "kind": "compute#instanceTemplate",
+            "name": "mnist-dev-v6e-16",
+            "properties": {
+                "machineType": "ct6e-standard-4t",
+                "disks": [
+                    {
+                        "boot": True,
+                        "autoDelete": True,
+                        "initializeParams": {
+                            "sourceImage": f"{IMAGES}/ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e",
+                            "diskSizeGb": "200",
+                            "diskType": "hyperdisk-balanced",
+                        },
+                    }
+                ],
+                "networkInterfaces": [
+                    {
+                        "network": "global/networks/default",
+                        "nicType": "GVNIC",
+                        "accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}],
+                    }
+                ],
+                "serviceAccounts": [{"email": "tpu-mnist-dev@my-project.iam.gserviceaccount.com", "scopes": [SCOPE]}],
+                "scheduling": {
+                    "provisioningModel": "STANDARD",
+                    "onHostMaintenance": "TERMINATE",
+                    "instanceTerminationAction": "DELETE",
+                    "maxRunDuration": {"seconds": "43200"},
+                },
+                "metadata": {"items": [{"key": "startup-script"}]},
+            },
+        },
+        "instanceGroupManager": {
+            "kind": "compute#instanceGroupManager",
+            "name": "mnist-dev-v6e-16",
+            "baseInstanceName": "mnist-dev-v6e-16",
+            "targetSize": 4,
+            "versions": [{"instanceTemplate": f"{PATH}/instanceTemplates/mnist-dev-v6e-16"}],
+            "targetSizePolicy": {"mode": "BULK"},
+            "resourcePolicies": {"workloadPolicy": f"{PATH}/resourcePolicies/mnist-dev-v6e-16"},
+            "instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"},
+        },
+    }
+
+
+def test_one_host_is_an_instance() -> None:
+    """v5p-8 is one instance, which names its zone in the paths of types, and takes another type of disk."""
+    body = body_of("v5p-8")
+    assert list(body) == ["instance"]
+    instance = body["instance"]
+    assert instance["machineType"] == "zones/us-east5-a/machineTypes/ct5p-hightpu-4t"
+    assert instance["disks"][0]["initializeParams"]["diskType"] == "zones/us-east5-a/diskTypes/pd-balanced"
+    assert instance["scheduling"] == {"provisioningModel": "STANDARD", "onHostMaintenance": "TERMINATE"}
+
+
+def test_another_machine_makes_a_group() -> None:
+    """v6e-8 is one 8-chip machine, and with the 4-chip machine a group of two."""
+    assert host_of(body_of("v6e-8"))["machineType"].endswith("/ct6e-standard-8t")
+    body = body_of("v6e-8", overrides={"v6e-8": {"machine": "ct6e-standard-4t"}})
+    assert body["resourcePolicy"]["workloadPolicy"]["acceleratorTopology"] == "2x4"
+    assert body["instanceGroupManager"]["targetSize"] == 2
+
+
+def test_tpu7x_has_an_image_of_its_own() -> None:
+    """TPU7x boots Ubuntu 24.04, and a rung may have another topology."""
+    environment = {"region": "us-central1"}
+    body = body_of("tpu7x-128", environment=environment)
+    image = host_of(body)["disks"][0]["initializeParams"]["sourceImage"]
+    assert image == f"{IMAGES}/ubuntu-accel-2404-amd64-tpu-tpu7x"
+    assert body["instanceGroupManager"]["targetSize"] == 16
+
+
+@pytest.mark.parametrize(
+    ("capacity", "scheduling", "wait"),
+    [
+        ("spot", {"provisioningModel": "SPOT", "automaticRestart": False}, None),
+        ("flex-start", {"provisioningModel": "FLEX_START", "automaticRestart": False}, {"seconds": "7200"}),
+        ({"reservation": "mine"}, {"provisioningModel": "RESERVATION_BOUND"}, None),
+    ],
+)
+def test_each_capacity_has_its_fields(capacity: Any, scheduling: dict[str, Any], wait: Any) -> None:
+    """Spot and flex-start are never restarted, flex-start waits up to two hours, and a reservation is named."""
+    instance = body_of("v6e-4", capacity=capacity, trainer=BOUNDED)["instance"]
+    ends = {"instanceTerminationAction": "DELETE", "maxRunDuration": {"seconds": "43200"}}
+    assert instance["scheduling"] == {"onHostMaintenance": "TERMINATE", **scheduling, **ends}
+    assert instance.get("params", {}).get("requestValidForDuration") == wait
+    assert ("reservationAffinity" in instance) == (scheduling["provisioningModel"] == "RESERVATION_BOUND")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mine", "mine"),
+        ("projects/my-project/reservations/mine", "mine"),
+        ("projects/acme-shared/reservations/mine", "projects/acme-shared/reservations/mine"),
+    ],
+)
+def test_a_shared_reservation_has_its_project(name: str, value: str) -> None:
+    """A reservation of another project is named with that project."""
+    affinity = host_of(body_of("v6e-16", capacity={"reservation": name}))["reservationAffinity"]
+    key = "compute.googleapis.com/reservation-name"
+    assert affinity == {"consumeReservationType": "SPECIFIC_RESERVATION", "key": key, "values": [value]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "action"),
+    [
+        ({}, None),
+        ({"capacity": {"reservation": "r"}}, None),
+        ({"trainer": BOUNDED}, "DO_NOTHING"),
+        ({"capacity": "spot"}, "DO_NOTHING"),
+        ({"capacity": "flex-start", "trainer": BOUNDED}, "DO_NOTHING"),
+    ],
+)
+def test_a_host_that_has_ended_is_not_created_again(changes: dict[str, Any], action: str | None) -> None:
+    """A group whose instances end by themselves creates none again, which could cost more than the limit of the run."""
+    policy = body_of("v6e-16", **changes)["instanceGroupManager"].get("instanceLifecyclePolicy", {})
+    assert policy.get("defaultActionOnFailure") == action
+
+
+def test_every_option_is_a_field() -> None:
+    """Account, network, addresses, disk and labels are in the fields of the API; names become paths."""
+    options = {
+        "service_account": "trainer@my-project.iam.gserviceaccount.com",
+        "network": "tpus",
+        "subnetwork": "tpus-east",
+        "external_ips": False,
+        "disk_gb": 500,
+    }
+    host = host_of(body_of("v6e-16", options=options, environment={"labels": {"team": "vision"}}))
+    assert host["networkInterfaces"] == [
+        {
+            "network": "global/networks/tpus",
+            "subnetwork": "regions/us-east5/subnetworks/tpus-east",
+            "nicType": "GVNIC",
+        }
+    ]
+    assert host["serviceAccounts"][0]["email"] == options["service_account"]
+    assert host["disks"][0]["initializeParams"]["diskSizeGb"] == "500"
+    assert host["labels"] == {"team": "vision"}
+    shared = {"subnetwork": "projects/acme-net/regions/us-east5/subnetworks/s"}
+    (interface,) = host_of(body_of("v6e-16", options=shared))["networkInterfaces"]
+    assert (interface["subnetwork"], "network" in interface) == (shared["subnetwork"], False)
+
+
+@pytest.mark.parametrize("size", ["v2-8", "v3-32", "v4-16", "v5litepod-16", "v6e-16x2"])
+def test_other_generations_and_several_slices_are_refused(size: str) -> None:
+    """Compute Engine offers v5p, v6e and TPU7x, and a group is one slice."""
+    findings = [finding for finding in compiled("compute-engine", size).findings if finding.id == "TPU024"]
+    assert len(findings) == 1
+    assert findings[0].details
+
+
+EVERYTHING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("v6e-4", {}),
+    ("v6e-16", {"capacity": "spot", "environment": EAST}),
+    ("v5p-32", {"trainer": BOUNDED, "capacity": "flex-start", "environment": EAST}),
+    ("tpu7x-128", {"capacity": {"reservation": "r"}, "options": {"external_ips": False, "subnetwork": "s"}}),
+)
+
+
+@pytest.mark.parametrize(("size", "changes"), EVERYTHING, ids=[size for size, _ in EVERYTHING])
+def test_every_config_fits_schema_rules_and_origins(size: str, changes: dict[str, Any]) -> None:
+    """Each object fits its closed schema, no rule refuses it, and each field has an origin."""
+    body = compute_engine.request_body(job("compute-engine", size, **deepcopy(changes)))
+    assert schemas.is_valid("compute-engine", body)
+    assert list(compute_engine.rules(body, CATALOG)) == []
+    for path in leaves(body):
+        assert origin_of(compute_engine.ORIGINS, path), path
+    for key, value in body.items():
+        assert not schemas.is_valid("compute-engine", {key: value | {"nonsense": 1}})
+
+
+def test_each_generation_has_an_image_and_machines() -> None:
+    """A generation that the catalog gives to this target can be rendered, and its machines pass the rules."""
+    offered = {slice_.generation for slice_ in CATALOG.all() if compute_engine.NAME in slice_.targets}
+    assert offered == {*HOST_IMAGES}
+    for slice_ in CATALOG.all():
+        if slice_.generation in offered and slice_.machine:
+            body = hand_written(instanceTemplate__properties__machineType=slice_.machine.name)
+            paths = [problem.path[-1] for problem in compute_engine.rules(body, CATALOG)]
+            assert "machineType" not in paths, slice_.size
+
+
+# The file
+
+
+def text_of(size: str, **changes: Any) -> str:
+    """Return the rendered file of a job."""
+    (config,) = render_configs(compiled("compute-engine", size, environment=EAST, **changes))
+    return config.text
+
+
+def test_each_object_is_a_document() -> None:
+    """The file has the objects in the order in which they are created, each a message of the API."""
+    result = compiled("compute-engine", "v6e-16", environment=EAST)
+    ((_, body),) = result.request_bodies
+    documents = list(yaml.safe_load_all(text_of("v6e-16")))
+    assert documents == list(body.values())
+    assert [each["kind"].removeprefix("compute#") for each in documents] == list(body)
+
+
+@pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
+def test_the_file_is_read_as_its_request_body(size: str) -> None:
+    """Comparisons and checks read the documents of YAML, and the object of JSON, as the compiler's request body."""
+    ((_, body),) = compiled("compute-engine", size, environment=EAST).request_bodies
+    for text in (text_of(size), json.dumps(body)):
+        file = read_text(text, "config.yaml", several=True)
+        assert combined_data(file) == body
+        assert config_findings(file, "compute-engine", CATALOG) == ()
+
+
+@pytest.mark.parametrize(
+    ("replacement", "id_", "line"),
+    [
+        (("targetSize:", "targetsize:"), "TPU070", "targetsize: 4"),
+        (("mode: BULK", "mode: BULKY"), "TPU073", "mode: BULKY"),
+        (("targetSize: 4", "targetSize: 5"), "TPU074", "targetSize: 5"),
+        (("compute#instanceGroupManager", "compute#instanceGroup"), "TPU073", 'kind: "compute#instanceGroup"'),
+        (("compute#resourcePolicy", "compute#instanceTemplate"), "TPU074", 'kind: "compute#instanceTemplate"'),
+        (("onHostMaintenance: TERMINATE", "onHostMaintenance: MIGRATE"), "TPU074", "onHostMaintenance: MIGRATE"),
+        (("  workloadPolicy: projects", "  workloadPolicy: x #"), "TPU074", "workloadPolicy: x"),
+        (("instanceTemplates/mnist", "instanceTemplates/other"), "TPU074", "instanceTemplate: projects/my"),
+    ],
+)
+def test_a_mistake_is_found_at_its_line(replacement: tuple[str, str], id_: str, line: str) -> None:
+    """A finding about a file of several documents is at the line of its document."""
+    text = text_of("v6e-16").replace(*replacement)
+    findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    lines = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings]
+    assert any(each_id == id_ and line in row for each_id, row in lines), lines
+
+
+def test_a_document_without_a_kind_is_named() -> None:
+    """A document that does not state what it is cannot be checked."""
+    text = text_of("v6e-16").replace('kind: "compute#instanceTemplate"\n', "")
+    findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    assert [(each.id, "has no kind" in each.message) for each in findings if each.id == "TPU071"] == [("TPU071", True)]
+
+
+# Rules of configs that are written by hand
+
+
+def hand_written(size: str = "v6e-16", **changes: Any) -> RequestBody:
+    """Return a request body with changes by path: `instanceTemplate__properties__machineType`."""
+    body = body_of(size)
+    host_of(body)["metadata"] = {"items": [{"key": "startup-script", "value": "x"}]}
+    for path, value in changes.items():
+        *steps, last = path.split("__")
+        target: Any = body
+        for step in steps:
+            target = target[int(step) if step.isdecimal() else step]
+        if value is None:
+            del target[last]
+        else:
+            target[last] = value
+    return body
+
+
+HOST = "instanceTemplate__properties"
+SCHEDULING = f"{HOST}__scheduling"
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "words"),
+    [
+        ({f"{HOST}__machineType": "ct5lp-hightpu-4t"}, "machineType", "v5p, v6e and tpu7x"),
+        ({f"{HOST}__machineType": "n2-standard-4"}, "machineType", "has no TPUs"),
+        ({f"{HOST}__machineType": ""}, "machineType", "it is missing"),
+        (
+            {SCHEDULING: {"provisioningModel": "FLEX_START", "maxRunDuration": {"seconds": "9" * 5000}}},
+            "seconds",
+            "600 to 604800",
+        ),
+        ({SCHEDULING: {"onHostMaintenance": "MIGRATE"}}, "onHostMaintenance", "cannot be moved"),
+        (
+            {f"{SCHEDULING}__maxRunDuration": {"seconds": "60"}},
+            "maxRunDuration",
+            "needs instanceTerminationAction",
+        ),
+        ({f"{SCHEDULING}__provisioningModel": "FLEX_START"}, "scheduling", "600 to 604800 seconds"),
+        ({f"{SCHEDULING}__provisioningModel": "SPOT"}, "automaticRestart", "not restarted"),
+        ({f"{SCHEDULING}__provisioningModel": "RESERVATION_BOUND"}, "provisioningModel", "needs a reservation"),
+        ({f"{HOST}__disks": [{"source": "zones/z/disks/d"}]}, "source", "4 hosts cannot attach one disk"),
+        (
+            {f"{HOST}__metadata": {"items": [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}]}},
+            "key",
+            "second item",
+        ),
+        ({f"{HOST}__metadata": {"items": [{"key": "a", "value": "x" * 300_000}]}}, "a", "bytes"),
+        ({"instanceGroupManager__targetSizePolicy": None}, "mode", "in the mode BULK"),
+        ({"instanceGroupManager__targetSize": 3}, "targetSize", "4x4 has 16 chips"),
+        ({"instanceGroupManager__resourcePolicies": {"workloadPolicy": "p"}}, "workloadPolicy", "not the path"),
+        ({"resourcePolicy__name": "other"}, "workloadPolicy", "names another object"),
+    ],
+)
+def test_the_service_refuses_it(changes: dict[str, Any], path: str, words: str) -> None:
+    """Each rule names the field, and has a fix."""
+    problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
+    assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
+    assert all(problem.help for problem in problems)
+
+
+def test_a_config_creates_hosts_once() -> None:
+    """A config without hosts and one with an instance beside a group are refused."""
+    group = hand_written()
+    policy = {"resourcePolicy": group["resourcePolicy"]}
+    assert [problem.id for problem in compute_engine.rules(policy, CATALOG)] == ["TPU071"]
+    both = group | body_of("v6e-4")
+    assert "one more host" in " ".join(problem.message for problem in compute_engine.rules(both, CATALOG))
+
+
+def test_long_names_are_refused() -> None:
+    """A group adds an ending to the names of its hosts, so that its own name is shorter."""
+    environments = {"a" * 28: {"project": "my-project", "region": "us-east5", "bucket": "my-bucket"}}
+    account = {"service_account": "trainer@my-project.iam.gserviceaccount.com"}
+    names = {"environments": environments, "name": "m" * 25, "options": account}
+    for size, run, limits in (("v6e-16", None, [58]), ("v6e-4", None, []), ("v6e-4", "r" * 20, [63])):
+        findings = [each for each in compiled("compute-engine", size, run=run, **names).findings if each.id == "TPU030"]
+        assert [f"{limit} are allowed" in each.message for each, limit in zip(findings, limits, strict=True)] == [
+            True for _ in limits
+        ]
+
+
+# Commands
+
+
+def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
+    """The commands that watch, read the log and delete are valid for gcloud's own parser."""
+    for size in ("v6e-4", "v6e-16"):
+        submission = compute_engine.submission(job("compute-engine", size, environment=EAST))
+        assert submission.log
+        for command in (submission.watch, submission.log, submission.delete):
+            assert gcloud_refusal(command.argv, tmp_path) is None, command
+    (leftovers,) = [note for note in submission.notes if "resource-policies" in note]
+    for command_line in leftovers.partition(": ")[2].split(" && "):
+        assert gcloud_refusal(shlex.split(command_line), tmp_path) is None, command_line
+
+
+def test_the_objects_are_created_in_order() -> None:
+    """Policy and template precede the group, each in its own collection."""
+    submission = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST))
+    assert isinstance(submission.start, Creations)
+    api = "https://compute.googleapis.com/compute/v1/projects/my-project"
+    assert [(step.document, step.collection_url) for step in submission.start.steps] == [
+        ("resourcePolicy", f"{api}/regions/us-east5/resourcePolicies"),
+        ("instanceTemplate", f"{api}/regions/us-east5/instanceTemplates"),
+        ("instanceGroupManager", f"{api}/zones/us-east5-a/instanceGroupManagers"),
+    ]
+
+
+def test_a_reused_object_has_equal_content() -> None:
+    """The description of policy and template changes with their content and with `extra`, and with nothing else."""
+
+    def contents(**changes: Any) -> list[str]:
+        start = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST, **changes)).start
+        assert isinstance(start, Creations)
+        return [step.content for step in start.steps]
+
+    policy, template, group = contents()
+    assert group == ""
+    assert contents(trainer={"image": "r/i:2"})[0] == policy
+    assert contents(trainer={"image": "r/i:2"})[1] != template
+    extra = {"instanceTemplate": {"properties": {"tags": {"items": ["train"]}}}}
+    assert contents(options={"extra": extra})[1] != template
+    assert contents(options={"extra": extra})[0] == policy
+
+
+def test_metadata_is_merged_by_its_key() -> None:
+    """`extra` adds an item of metadata, and can neither replace the start-up script nor add a second one."""
+    items = [{"key": "enable-oslogin", "value": "TRUE"}]
+    extra = {"instanceTemplate": {"properties": {"metadata": {"items": items}}}}
+    ((_, body),) = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).request_bodies
+    assert [item["key"] for item in host_of(body)["metadata"]["items"]] == ["startup-script", "enable-oslogin"]
+    for key, id_ in (("startup-script", "TPU066"), ("startup-script-url", "TPU067")):
+        items[0]["key"] = key
+        findings = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).findings
+        assert id_ in [finding.id for finding in findings]
+
+
+def test_findings_about_extra_are_at_its_line() -> None:
+    """A field of an object that the API does not have is reported where the spec sets it."""
+    extra = {"instanceTemplate": {"properties": {"tags": {"nonsense": 1}}}}
+    result = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra})
+    (finding,) = [finding for finding in result.findings if finding.id == "TPU070"]
+    assert result.project
+    path = ("targets", "compute-engine", "extra", "instanceTemplate", "properties", "tags", "nonsense")
+    assert finding.location == document(result.project.document.text).key_location(path)
+    assert target_named("compute-engine") is compute_engine

@@ -1,0 +1,87 @@
+"""The start-up script of Compute Engine, run by a real bash: what differs from that of Cloud TPU."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import job, program
+from script_host import Host
+from tpucfg.targets import compute_engine
+
+INSTALL = """
+printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).apt-get"
+[[ $* == *install* ]] || exit 0
+[ "$(ls "$CALLS"/*.apt-get | wc -l)" -gt "${APT_FAILING:-0}" ] || exit 100
+cp "$STATE/docker" "${0%/*}/docker"
+"""
+"""The package installs docker, unless too few calls precede."""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """Return a machine without Docker, which has never booted."""
+    host = Host(tmp_path)
+    (host.programs / "docker").replace(host.state / "docker")
+    program(host.programs, "apt-get", INSTALL)
+    # The script must not find a Docker of the machine that runs the test.
+    (host.state / "tools").mkdir()
+    for tool in {path.name: path for folder in ("/bin", "/usr/bin") for path in Path(folder).iterdir()}.values():
+        if tool.name != "docker":
+            (host.state / "tools" / tool.name).symlink_to(tool)
+    return host
+
+
+def boot(host: Host, trainer: dict[str, Any] | None = None, size: str = "v6e-4", **variables: str) -> int:
+    """Run the script of a job, and return its status."""
+    planned = job("compute-engine", size, environment={"region": "us-east5"}, trainer=trainer or {})
+    path = f"{host.programs}:{host.state / 'tools'}"
+    completed = host.boot(compute_engine.startup_script(planned), PATH=path, **variables)
+    return completed.returncode
+
+
+def test_docker_is_installed_once(host: Host) -> None:
+    """The first boot installs Ubuntu's package, and the next one does not."""
+    assert boot(host) == 0
+    assert [call[-1] for call in host.calls("apt-get") if "install" in call] == ["docker.io"]
+    assert len(host.calls("docker", "run")) == 1
+    assert boot(host) == 0
+    assert len(host.calls("apt-get")) == 2
+    assert len(host.calls("docker", "run")) == 1
+
+
+def test_an_installation_that_fails_is_repeated(host: Host) -> None:
+    """A server of packages that fails once delays the start by 10 seconds."""
+    assert boot(host, APT_FAILING="2") == 0
+    assert host.calls("sleep") == [["10"]]
+    assert len(host.calls("docker", "run")) == 1
+
+
+def test_without_docker_the_script_fails(host: Host) -> None:
+    """If it cannot be installed, no program is started, and the next boot tries again."""
+    assert boot(host, APT_FAILING="99") != 0
+    assert boot(host) == 0
+    assert len(host.calls("docker", "run")) == 1
+
+
+def test_the_output_goes_to_cloud_logging(host: Host) -> None:
+    """Docker sends the output with the job's name as a label, by which the printed command finds it."""
+    assert boot(host, {"args": {"a": "1"}}) == 0
+    (call,) = host.calls("docker", "run")
+    assert {"--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", "--label=tpucfg-job=mnist-dev-v6e-4"} <= {*call}
+    log = compute_engine.submission(job("compute-engine", "v6e-4", environment={"region": "us-east5"})).log
+    assert log
+    assert 'metadata."tpucfg-job"="mnist-dev-v6e-4"' in log.argv[3]
+
+
+@pytest.mark.parametrize(("size", "path"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")])
+def test_a_bounded_host_deletes_what_it_was_created_by(size: str, path: str) -> None:
+    """The URL is that of the group, or of the only instance, and a refusal names the permission that is missing."""
+    trainer = {"max_run_duration": "12h"}
+    script = compute_engine.startup_script(
+        job("compute-engine", size, environment={"region": "us-east5"}, trainer=trainer)
+    )
+    url = f"https://compute.googleapis.com/compute/v1/projects/my-project/zones/us-east5-a/{path}/mnist-dev-{size}"
+    assert f"resource={url}\n" in script
+    assert 'request DELETE "$resource")' in script
+    assert f"needs the permission compute.{path}.delete" in script
