@@ -204,7 +204,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("render", "--env", ""), ["dev", "prod"]),
         (("render", "--env", "p"), ["prod"]),
         (("check", "--size", "v3"), ["v3-8", "v3-32"]),
-        (("render", "--target", "c"), ["cloud-tpu"]),
+        (("render", "--target", "c"), ["cloud-tpu", "compute-engine"]),
         (("render", "--format", ""), ["yaml", "json"]),
         (("check", "--format", "s"), ["sarif"]),
         (("ladder", "--format", "m"), ["markdown"]),

@@ -9,10 +9,11 @@ import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.plan import Selection, SelectionError
+from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
 
-SPEC: Final = Path("tpucfg.yaml")
+SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
 

@@ -11,14 +11,13 @@ from tpucfg.fit.result import Compiler, Memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount
 from tpucfg.number_format import format_percent
+from tpucfg.spec import SPEC_NAME
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
 MIN_HEADROOM: Final = Fraction(1, 10)
 """The share of a device's memory that should stay free: prefetched batches and an evaluation need some as well."""
-_DEFAULT_SPEC: Final = "tpucfg.yaml"
-"""The spec that commands read without --spec."""
 
 
 class _Amount(NamedTuple):
@@ -74,7 +73,7 @@ def memory_excess(memory: Memory) -> Fraction:
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
     """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
     spec = project.document.file
-    words = ["tpucfg", "fit", *(() if spec == _DEFAULT_SPEC else ("--spec", spec))]
+    words = ["tpucfg", "fit", *(() if spec == SPEC_NAME else ("--spec", spec))]
     wanted = {*sizes}
     compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
     if {*environments} != compiled:

@@ -9,11 +9,10 @@ from tpucfg.git.export import list_entries, read_contents
 from tpucfg.git.repository import Repository
 from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of
+from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_bytes, read_file
 
-SPEC_NAME: Final = "tpucfg.yaml"
-"""A file of this name is a spec; another name has to be given with --spec."""
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
 

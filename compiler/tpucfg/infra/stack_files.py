@@ -19,6 +19,7 @@ from tpucfg.infra.stack_config import (
     stack_config,
 )
 from tpucfg.schemas import RuleIds
+from tpucfg.spec import SPEC_NAME
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_value, nearest, printable
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -187,7 +188,7 @@ def _spec_findings(
     """Yield a finding for a stack whose spec is missing, or whose spec has no such environment."""
     config = config_of(document)
     key = next((key for key in (f"{pulumi.name}:spec", "spec") if isinstance(config.get(key), str)), None)
-    default = stack_config(pulumi, document).get(f"{pulumi.name}:spec", ConfigValue("")).text or "tpucfg.yaml"
+    default = stack_config(pulumi, document).get(f"{pulumi.name}:spec", ConfigValue("")).text or SPEC_NAME
     configured = pulumi.folder / (config[key] if key else default)
     if not is_file(configured):
         yield Finding.of(

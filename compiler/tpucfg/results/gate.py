@@ -10,10 +10,9 @@ from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.spec import SPEC_NAME
 from tpucfg.spec.project import Project
 
-_DEFAULT_SPEC: Final = Path("tpucfg.yaml")
-"""The spec that commands read without --spec."""
 _MAX_RUN_LENGTH: Final = 20
 """Characters of a run's id in the schema of a record."""
 _MAX_RUN_DIGITS: Final = 9
@@ -75,7 +74,7 @@ def next_run(status: LadderStatus, size: str) -> str:
 
 def command_line(name: str, environment: str, size: str, spec: Path, *more: str) -> str:
     """Return a tpucfg command line about one rung, quoted for a shell."""
-    spec_option = [] if spec == _DEFAULT_SPEC else ["--spec", str(spec)]
+    spec_option = [] if spec == Path(SPEC_NAME) else ["--spec", str(spec)]
     return shlex.join(["tpucfg", name, *spec_option, "--env", environment, "--size", size, *more])
 
 

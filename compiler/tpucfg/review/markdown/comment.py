@@ -25,9 +25,9 @@ from tpucfg.review.markdown.size_limit import fit_sections
 from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import counts_table, headline
 from tpucfg.review.review import EarlierReview, Review
+from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_value
 
-_DEFAULT_SPEC: Final = "tpucfg.yaml"
 _MAX_STATEMENTS: Final = 40
 _MAX_BLOCK_BYTES: Final = 20_000
 """Limit for the cautions, and for the statements without risk: both and the other blocks fit into a comment."""
@@ -117,7 +117,7 @@ def marker(spec: str) -> str:
 
 def has_own_marker(spec: str) -> bool:
     """Return True for a spec whose comment is not that of the default spec."""
-    return spec not in {"", _DEFAULT_SPEC}
+    return spec not in {"", SPEC_NAME}
 
 
 def caution_block(listed: Sequence[Caution]) -> str:
