@@ -6,7 +6,7 @@
 
 from tpucfg.targets.compute_engine.findings import spec_findings
 from tpucfg.targets.compute_engine.origins import ORIGINS
-from tpucfg.targets.compute_engine.request import DOCUMENTS, NAME, request_body
+from tpucfg.targets.compute_engine.request import DOCUMENTS, KIND_PREFIX, NAME, request_body
 from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
 from tpucfg.targets.compute_engine.startup import startup_script
@@ -14,6 +14,7 @@ from tpucfg.targets.compute_engine.submission import submission
 
 __all__ = [
     "DOCUMENTS",
+    "KIND_PREFIX",
     "NAME",
     "ORIGINS",
     "RESERVED",

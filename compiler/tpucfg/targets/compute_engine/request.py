@@ -9,6 +9,7 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.targets.common import without_empty
 from tpucfg.targets.compute_engine.machine import host_fields, is_ended_by_service, region_of, wait_parameters
+from tpucfg.targets.documents import digest
 from tpucfg.targets.interface import RequestBody
 
 NAME: Final = "compute-engine"
@@ -16,6 +17,8 @@ POLICY: Final = "resourcePolicy"
 TEMPLATE: Final = "instanceTemplate"
 GROUP: Final = "instanceGroupManager"
 INSTANCE: Final = "instance"
+KIND_PREFIX: Final = "compute#"
+"""The start of an object's `kind`: https://cloud.google.com/compute/docs/reference/rest/v1/instances."""
 DOCUMENTS: Final = (POLICY, TEMPLATE, GROUP, INSTANCE)
 """The keys of the request body, each a document of the config, in the order in which they are created."""
 
@@ -31,12 +34,6 @@ def request_body(job: Job) -> RequestBody:
         GROUP: _group(job),
     }
     return {key: {**_head(job, key), **_description(job, key, fields), **fields} for key, fields in objects.items()}
-
-
-def content_of(job: Job, key: str) -> str:
-    """Return the description of an object that a later job may reuse if it is equal; empty for all others."""
-    description: str = request_body(job).get(key, {}).get("description", "")
-    return description
 
 
 def object_path(job: Job, key: str) -> str:
@@ -62,18 +59,14 @@ _COLLECTIONS: Final = {
 
 
 def _head(job: Job, key: str) -> dict[str, str]:
-    return {"kind": f"compute#{key}", "name": job.name}
+    return {"kind": f"{KIND_PREFIX}{key}", "name": job.name}
 
 
 def _description(job: Job, key: str, fields: dict[str, Any]) -> dict[str, str]:
-    """Return a description that differs if an object's content does: the answers of the API have added fields."""
+    """Return the description by which an equal object is found."""
     if key not in _REUSED:
         return {}
-    import hashlib
-    import json
-
-    content = json.dumps([fields, (job.options.get("extra") or {}).get(key)], sort_keys=True)
-    return {"description": f"Made by tpucfg, content {hashlib.sha256(content.encode()).hexdigest()[:16]}"}
+    return {"description": digest([fields, (job.options.get("extra") or {}).get(key)])}
 
 
 def _instance(job: Job) -> dict[str, Any]:

@@ -6,9 +6,9 @@ See https://docs.cloud.google.com/tpu/docs/tpus-and-migs.
 from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.compute_engine.request import DOCUMENTS, GROUP, collection_path, content_of, request_body
-from tpucfg.targets.compute_engine.startup import API, LOG_LABEL
-from tpucfg.targets.creations import Creation, Creations
+from tpucfg.targets.compute_engine.creations import creations, delete_command
+from tpucfg.targets.compute_engine.request import GROUP, INSTANCE, POLICY, TEMPLATE, request_body
+from tpucfg.targets.compute_engine.startup import LOG_LABEL
 from tpucfg.targets.hosts.startup import end_folder
 from tpucfg.targets.interface import Command, Submission
 
@@ -19,25 +19,34 @@ def submission(job: Job) -> Submission:
     gcloud = ("gcloud", "compute", *(("instance-groups", "managed") if GROUP in body else ("instances",)))
     location = (f"--project={job.environment.project}", f"--zone={job.zone}")
     return Submission(
-        start=Creations(tuple(_creation(job, key) for key in DOCUMENTS if key in body)),
+        start=creations(job, body),
         watch=Command((*gcloud, "list-instances" if GROUP in body else "describe", job.name, *location)),
-        delete=Command((*gcloud, "delete", job.name, *location)),
-        notes=(*_end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job)),
-        log=_log(job),
+        delete=delete_command(job, GROUP if GROUP in body else INSTANCE),
+        notes=(*_end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job), _log_note()),
+        log=_log(job, "--freshness=30d"),
+        log_since=lambda time: _log(job, since=time),
     )
 
 
-def _creation(job: Job, key: str) -> Creation:
-    return Creation(key, f"{API}/{collection_path(job, key)}", job.name, content_of(job, key))
+def _log(job: Job, *options: str, since: str = "") -> Command:
+    """Return the command that prints the program's output: `tpucfg record --from` reads it.
 
-
-def _log(job: Job) -> Command:
-    """Return the command that prints the program's output: `tpucfg record --from` reads it."""
+    The hosts of a start have nothing in common that is known before it, so a time separates it from earlier ones.
+    gcloud's default is the last day, and a run may take longer; it ignores `--freshness` beside a time in the query:
+    https://cloud.google.com/sdk/gcloud/reference/logging/read.
+    """
     project = job.environment.project
     entries = f'logName="projects/{project}/logs/gcplogs-docker-driver"'
     query = f'{entries} AND jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
-    # The default is one day, and a run may take longer.
-    return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", "--freshness=30d"))
+    query += f' AND timestamp>="{since}"' if since else ""
+    return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options))
+
+
+def _log_note() -> str:
+    return (
+        "the log has every run of this name in the last 30 days: before `tpucfg record`, add to its query "
+        'AND timestamp>="YYYY-MM-DDThh:mm:ssZ", the time of this start, or give each run its own name with --run'
+    )
 
 
 def _end_notes(job: Job) -> Iterator[str]:
@@ -54,14 +63,8 @@ def _end_notes(job: Job) -> Iterator[str]:
 
 def _leftover_notes(job: Job) -> Iterator[str]:
     """Yield a note about the objects that outlive the group: a later start reuses them if they are equal."""
-    from shlex import join
-
-    location = (f"--project={job.environment.project}", f"--region={(job.zone or '').rpartition('-')[0]}")
-    commands = [
-        join(("gcloud", "compute", group, "delete", job.name, *location))
-        for group in ("instance-templates", "resource-policies")
-    ]
-    yield f"template and policy cost nothing and stay; to start a changed job of this name: {' && '.join(commands)}"
+    commands = " && ".join(delete_command(job, key).bash() for key in (TEMPLATE, POLICY))
+    yield f"template and policy cost nothing and stay; to start a changed job of this name: {commands}"
 
 
 def _network_notes(job: Job) -> Iterator[str]:
