@@ -68,10 +68,16 @@ def paste(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[st
     return run(folder, "bash", "-c", printed.stdout)
 
 
+def paste_strictly(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[str]":
+    """Paste it into a bash that ends at any failure or unset variable, with history expansion as in a terminal."""
+    printed = run(folder, *COMMAND, "submit", "--size", size)
+    return run(folder, "bash", "-euHo", "pipefail", "-c", f"set -o history\n{printed.stdout}")
+
+
 STARTS = pytest.mark.parametrize("start", [submit, paste])
 
 
-@STARTS
+@pytest.mark.parametrize("start", [submit, paste, paste_strictly])
 def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, start: Any) -> None:
     """Each object is created in order, with exactly its document as the request."""
     completed = start(tmp_path)
@@ -80,6 +86,7 @@ def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, st
     assert list(api.objects.items()) == list(zip(ALL, rendered.values(), strict=True))
     completed = start(tmp_path, "v6e-4")
     assert completed.returncode == 0, completed.stderr
+    assert re.search(r'timestamp>="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"|Z is the start', completed.stderr)
     rendered = json.loads(run(tmp_path, *COMMAND, "render", "--size", "v6e-4", "--format", "json").stdout)
     assert api.objects[INSTANCE] == rendered["instance"]
 

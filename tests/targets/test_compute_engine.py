@@ -1,7 +1,6 @@
 """Compute Engine: the objects of a slice, the rules about them, their documents, and the commands of a job."""
 
 import json
-import shlex
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -389,11 +388,24 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
     for size in ("v6e-4", "v6e-16"):
         submission = compute_engine.submission(job("compute-engine", size, environment=EAST))
         assert submission.log
-        for command in (submission.watch, submission.log, submission.delete):
+        assert submission.log_since
+        assert isinstance(submission.start, Creations)
+        deletions = [step.delete for step in submission.start.steps]
+        assert submission.delete == deletions[-1]
+        logs = (submission.log, submission.log_since("2026-01-01T00:00:00Z"))
+        for command in (submission.watch, *logs, *deletions):
             assert gcloud_refusal(command.argv, tmp_path) is None, command
-    (leftovers,) = [note for note in submission.notes if "resource-policies" in note]
-    for command_line in leftovers.partition(": ")[2].split(" && "):
-        assert gcloud_refusal(shlex.split(command_line), tmp_path) is None, command_line
+
+
+def test_the_log_of_a_start_begins_with_it() -> None:
+    """The hosts of two starts have nothing else that differs and is known before."""
+    submission = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST))
+    assert submission.log
+    assert submission.log_since
+    since = submission.log_since("2026-01-01T00:00:00Z")
+    assert since.argv[3] == f'{submission.log.argv[3]} AND timestamp>="2026-01-01T00:00:00Z"'
+    assert "--freshness=30d" in submission.log.argv
+    assert "--freshness=30d" not in since.argv
 
 
 def test_the_objects_are_created_in_order() -> None:
@@ -401,7 +413,7 @@ def test_the_objects_are_created_in_order() -> None:
     submission = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST))
     assert isinstance(submission.start, Creations)
     api = "https://compute.googleapis.com/compute/v1/projects/my-project"
-    assert [(step.document, step.collection_url) for step in submission.start.steps] == [
+    assert [(step.document, step.create.argv[-1]) for step in submission.start.steps] == [
         ("resourcePolicy", f"{api}/regions/us-east5/resourcePolicies"),
         ("instanceTemplate", f"{api}/regions/us-east5/instanceTemplates"),
         ("instanceGroupManager", f"{api}/zones/us-east5-a/instanceGroupManagers"),

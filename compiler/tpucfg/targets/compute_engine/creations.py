@@ -33,10 +33,10 @@ create() {{
   operation=$(sed -n 's|^ *"selfLink": "\\(.*\\)".*|\\1|p' <<< "$answer")
   for try in {tries}; do
     if next=$(request --data '' "$operation/wait"); then answer=$next; else sleep 2; continue; fi
-    [[ $answer == *'"error"'* || $answer == *"\\"status\\": \\"$3"* ]] && break
+    [[ $answer == *'"error"'* || $answer == *"\\"status\\": \\"${{3-}}"* ]] && break
   done
   echo "$answer" >&2
-  [[ $answer == *"\\"status\\": \\"$3"* && $answer != *'"error"'* ]]
+  [[ $answer == *"\\"status\\": \\"${{3-}}"* && $answer != *'"error"'* ]]
 }}"""
 _EXISTS: Final = """\
 # exists OBJECT CONTENT: an equal one of an earlier run is reused.

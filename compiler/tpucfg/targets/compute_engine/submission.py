@@ -44,8 +44,8 @@ def _log(job: Job, *options: str, since: str = "") -> Command:
 
 def _log_note() -> str:
     return (
-        "the log has every run of this name in the last 30 days: before `tpucfg record`, add to its query "
-        'AND timestamp>="YYYY-MM-DDThh:mm:ssZ", the time of this start, or give each run its own name with --run'
+        'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START" to its query, with the time'
+        " of this start, or give each run its own name with --run"
     )
 
 
