@@ -254,6 +254,13 @@ def test_a_killed_start_has_named_all(tmp_path: Path, api: ComputeApi) -> None:
     assert commands_in(completed.stderr) == {DELETIONS[path] for path in ALL}
 
 
+def test_without_a_reader_nothing_is_created(tmp_path: Path, api: ComputeApi) -> None:
+    """If the commands that delete everything cannot be printed, there is nothing to delete."""
+    submit_command = shlex.join([*COMMAND, "submit", "--size", "v6e-16", "--execute"])
+    run(tmp_path, "bash", "-c", f"{submit_command} 2>&1 | head -n 1")
+    assert not any(method == "POST" for method, _ in api.requests)
+
+
 def test_an_unfinished_deletion_is_named(tmp_path: Path, api: ComputeApi) -> None:
     """An object whose deletion does not end in time is not called deleted."""
     api.failing, api.is_deletion_slow = "instanceTemplates", True

@@ -40,11 +40,6 @@ class _Answer(NamedTuple):
         """True for an operation, even a failed one; False for an error on the way, or a page of a proxy."""
         return self.status in _OK and bool(self.operation.url)
 
-    @property
-    def is_gone(self) -> bool:
-        """True if a deletion has ended, or there is nothing to delete."""
-        return self.status == _NOT_FOUND or (self.operation.is_done and not self.error)
-
 
 class _Client:
     """Runs the commands of a job's creations with one access token."""
@@ -167,7 +162,9 @@ def _undo(client: _Client, created: Sequence[Creation]) -> None:
         _print(_deletions("deleting what was created; if this is interrupted, run:", created))
     for step in reversed(created):
         answer = client.delete(step)
-        if answer.is_gone:
+        if answer.status == _NOT_FOUND:
+            result = "not there"
+        elif answer.operation.is_done and not answer.error:
             result = "deleted again"
         elif answer.error:
             result = f"not deleted ({answer.error}); delete it: {step.delete.bash()}"

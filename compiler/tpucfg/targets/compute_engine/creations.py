@@ -14,9 +14,11 @@ from tpucfg.targets.compute_engine.startup import API
 from tpucfg.targets.creations import Creation, Creations, Operation
 from tpucfg.targets.interface import Command, RequestBody
 
-_CURL: Final = ("curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "180")
+_CURL: Final = ("curl", "--silent", "--show-error", "--max-time", "180")
 """Prints the answer, of a refused request too; a wait takes two minutes."""
-_WITH_STATUS: Final = ("--write-out", "\\n%{http_code}\\n")
+_WITH_STATUS: Final = (*_CURL, "--write-out", "\\n%{http_code}\\n")
+_FAILING: Final = (*_CURL, "--fail-with-body")
+"""Fails if a request is refused, for bash."""
 _JSON: Final = ("--header", "Content-Type: application/json")
 _MAX_WAITS: Final = 5
 _COMMAND_GROUPS: Final = {
@@ -65,20 +67,20 @@ def _place(job: Job, key: str) -> tuple[str, str]:
 def _creation(job: Job, key: str, body: RequestBody) -> Creation:
     collection = f"{API}/{collection_path(job, key)}"
     url = f"{collection}/{job.name}"
-    post = (*_CURL, *_WITH_STATUS, *_JSON, "--data-binary", "@-", collection)
+    post = (*_WITH_STATUS, *_JSON, "--data-binary", "@-", collection)
     return Creation(
         document=key,
         name=job.name,
-        find=Command((*_CURL, *_WITH_STATUS, url), token=True),
+        find=Command((*_WITH_STATUS, url), token=True),
         create=Command(post, reads_config=True, config_format="json", token=True),
-        undo=Command((*_CURL, *_WITH_STATUS, "--request", "DELETE", url), token=True),
+        undo=Command((*_WITH_STATUS, "--request", "DELETE", url), token=True),
         delete=delete_command(job, key),
         content=body[key].get("description", ""),
     )
 
 
 def _wait(operation_url: str) -> Command:
-    return Command((*_CURL, *_WITH_STATUS, "--data", "", f"{operation_url}/wait"), token=True)
+    return Command((*_WITH_STATUS, "--data", "", f"{operation_url}/wait"), token=True)
 
 
 def _operation(answer: Mapping[str, Any]) -> Operation:
@@ -106,7 +108,7 @@ def _lines(job: Job, steps: Sequence[Creation], config: Sequence[str]) -> str:
     """
     from shlex import join, quote
 
-    request = Command((*_CURL, *_JSON), token=True).bash().replace(" --header @", " \\\n    --header @")
+    request = Command((*_FAILING, *_JSON), token=True).bash().replace(" --header @", " \\\n    --header @")
     tries = " ".join(str(number + 1) for number in range(_MAX_WAITS))
     *first, last = steps
     deletion = f"is the start. To delete it, also after a failure: {last.delete.bash()}"
