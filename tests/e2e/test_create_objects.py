@@ -281,10 +281,19 @@ def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
     assert f"not deleted (resourceInUseByAnotherResource); delete it: {DELETIONS[POLICY]}" in completed.stderr
 
 
-@pytest.mark.parametrize("answer", ['{"error": "blocked"}', '{"error": {"errors": ["a"]}}', "[1]", "<html>"])
-def test_the_answer_of_a_proxy_is_an_error(tmp_path: Path, api: ComputeApi, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (403, '{"error": "blocked"}'),
+        (403, '{"error": {"errors": ["a"]}}'),
+        (403, "[1]"),
+        (403, "<html>"),
+        (200, "<html>"),
+    ],
+)
+def test_the_answer_of_a_proxy_is_an_error(tmp_path: Path, api: ComputeApi, status: int, answer: str) -> None:
     """An answer of any form is an error, and no traceback."""
-    program(tmp_path / "bin", "curl", f"printf '%s\\n403\\n' {shlex.quote(answer)}")
+    program(tmp_path / "bin", "curl", f"printf '%s\\n{status}\\n' {shlex.quote(answer)}")
     completed = submit(tmp_path)
     assert completed.returncode == 1
     assert "resourcePolicy mnist-dev-v6e-16 cannot be looked up, nothing started: " in completed.stderr

@@ -26,6 +26,8 @@ class _Answer(NamedTuple):
     status: int
     """The HTTP status; 0 if there was no answer."""
     text: str
+    is_object: bool
+    """True for JSON as the API sends it; False for a page of a proxy."""
     operation: Operation
 
     @property
@@ -58,6 +60,7 @@ class _Client:
         return _Answer(
             int(status) if status.isascii() and status.isdecimal() else 0,
             body,
+            isinstance(data, dict),
             self._creations.operation(data) if isinstance(data, dict) else Operation(),
         )
 
@@ -124,8 +127,9 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     answer = client.send(step.find)
     if answer.status == _NOT_FOUND:
         return False
-    if answer.status not in _OK:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {answer.error}")
+    if answer.status not in _OK or not answer.is_object:
+        reason = answer.error or "the answer is no object"
+        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
     if step.content and step.content in answer.text:
         _print(f"{step.document} {step.name}: an equal one exists, and is reused")
         return True
