@@ -18,6 +18,15 @@ class FirstLadder(NamedTuple):
     sizes: tuple[str, ...]
 
 
+class NamedResource(NamedTuple):
+    """A type of resource by whose name a condition of IAM can limit a grant on the project."""
+
+    type: str
+    """The value of `resource.type`."""
+    template: str
+    """The template with which `extract` takes the name from `resource.name`."""
+
+
 class TargetFacts(NamedTuple):
     """One target."""
 
@@ -44,6 +53,8 @@ class TargetFacts(NamedTuple):
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
     one_host_deletion_permissions: tuple[str, ...] = ()
     """Those for a slice of one host, if it is deleted by another request."""
+    one_host_resource: NamedResource | None = None
+    """The resource of a slice of one host; None if no condition can limit its deletion to the environment's own."""
     oldest_jax: tuple[int, int] | None = None
     """The oldest JAX whose processes find each other on several hosts of the service; None if the age does not matter.
     """
@@ -75,6 +86,9 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
         deletion_permissions=("compute.instanceGroupManagers.delete",),
         one_host_deletion_permissions=("compute.instances.delete",),
+        # Instances, but not managed instance groups, are among the types with a name:
+        # https://cloud.google.com/iam/docs/conditions-resource-attributes.
+        one_host_resource=NamedResource("compute.googleapis.com/Instance", "/instances/{name}"),
         # https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py
         oldest_jax=(0, 10),
         writes_logs=True,
