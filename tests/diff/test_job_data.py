@@ -25,7 +25,7 @@ def moved(repository: Repository) -> Repository:
 
 
 def test_the_example_is_the_same_job_on_both_targets(capsys: Captured) -> None:
-    """Before anything is edited, the exit status says that the jobs are equal; settings of one target are listed."""
+    """Before anything is edited, the exit status is that of equal jobs; settings of one target are listed."""
     assert run(["diff", "--spec", str(EXAMPLE), *TARGETS, "--exit-code"]) == 0
     output, log = capsys.readouterr()
     assert output == "3 jobs stay as they are\n"
