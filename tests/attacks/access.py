@@ -236,6 +236,24 @@ ATTACKS: Final = (
         base=_ONE_HOST,
     ),
     Attack(
+        "condition-of-the-deletion-kept-secret",
+        edit(
+            "stacks/slice_deletion.py",
+            ("from pulumi import Resource", "from pulumi import Output, Resource"),
+            ("expression=settings.deletion_condition", 'expression=Output.secret("true")'),
+        ),
+        ("under another condition than before, if `true`: `compute.instances.delete`",),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
+        "condition-of-the-deletion-not-a-text",
+        edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")),
+        ("under another condition than before, under a condition that is not known: `compute.instances.delete`",),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
         "condition-of-the-deletion-undone-at-its-end",
         edit(
             "stacks/slice_deletion.py",
