@@ -115,9 +115,21 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
     for group in _grouped(open_, lambda choice: choice.row):
         row, kind = group[0].row, group[0].kind
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
-        other = "flex-start" if group[0].target in _UNCERTAIN_ON_DEMAND else "on-demand"
-        hint = f"set {dotted(_edit_path(project, choices, group))} to {other}, or allow TPU056 with what you know"
+        hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, _shown_path(project, group[0]), hint, _sources(row))
+
+
+def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> str:
+    """Return the edit that sets a capacity without doubt: flex-start with its duration, or on-demand."""
+    path = _edit_path(project, choices, group)
+    if group[0].target not in _UNCERTAIN_ON_DEMAND:
+        return f"set {dotted(path)} to on-demand"
+    durations = [choice.settings.trainer.max_run_duration for choice in group]
+    # In the layer of the capacity, so that it limits no other run.
+    duration_path = dotted((*path[:-1], "trainer", "max_run_duration"))
+    is_valid = all(each and each.seconds in FLEX_START_SECONDS for each in durations)
+    duration = "" if is_valid else f" and {duration_path} to 12h"
+    return f"set {dotted(path)} to flex-start{duration}"
 
 
 def _shown_path(project: Project, choice: _Choice) -> KeyPath:

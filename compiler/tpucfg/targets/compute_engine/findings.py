@@ -69,12 +69,14 @@ def _remote_disks(project: Project, environment: Environment, slices: Sequence[S
             if not parts or not zone or parts[:2] == place or (path, place) in reported:
                 continue
             reported.add((path, place))
+            zone_path = dotted((*environment.path, "zones", slice_.size))
+            other_zone = f", or set {zone_path} to {parts[1]}" if parts[0] == environment.project else ""
             yield Finding.of(
                 "TPU074",
                 f"{dotted(path)}: the disk is in {parts[1]} of {parts[0]}, and the group of {slice_.size} in {zone} "
                 f"of {environment.project}, where it looks for a disk by its name",
                 project.document.value_location(path),
-                help=f"set it to a disk of projects/{environment.project}/zones/{zone}/disks/",
+                help=f"name a disk in {zone} of {environment.project}{other_zone}",
                 details=(f"see {TEMPLATES}",),
             )
 
