@@ -12,6 +12,8 @@ _CAPACITY: Final = Reserved("capacity", "get the machines, or end them, in anoth
 _MACHINE: Final = Reserved("sizes", "create the hosts from another machine or image", pages.INSTANCES)
 _MORE: Final = Reserved("sizes", "create more hosts, or others, than the slice has", pages.GROUPS, adds_machines=True)
 _SECOND: Final = Reserved("sizes", "create an object beside the slice", pages.GROUPS_OF_TPUS, adds_machines=True)
+_COUNTERPARTS: Final = {TEMPLATE: INSTANCE, INSTANCE: TEMPLATE}
+"""The object that has the fields of a host in jobs of one host, or of several."""
 _PLACE: Final = Reserved("sizes", "place the hosts by another policy than that of the slice", pages.GROUPS_OF_TPUS)
 _ADDRESS: Final = Reserved(
     "targets.compute-engine.external_ips", "give the hosts another external address", pages.ADDRESSES
@@ -44,7 +46,7 @@ _HOST: Final[Mapping[str, Reserved]] = {
 
 def _reserved() -> Iterator[tuple[str, Reserved]]:
     # A key that the request body has is merged, and only a new one is a further object.
-    yield from ((key, _SECOND) for key in DOCUMENTS)
+    yield from ((key, _SECOND._replace(counterpart=_COUNTERPARTS.get(key, ""))) for key in DOCUMENTS)
     for policy in ("groupPlacementPolicy", "snapshotSchedulePolicy", "instanceSchedulePolicy"):
         yield f"{POLICY}.{policy}.**", _PLACE._replace(source=pages.POLICIES)
     yield f"{POLICY}.diskConsistencyGroupPolicy.**", _PLACE._replace(source=pages.POLICIES)
