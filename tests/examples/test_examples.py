@@ -149,7 +149,7 @@ def test_a_job_moves_to_compute_engine_unchanged() -> None:
         removed = [line[1:].strip() for line in changes if line.startswith("-")]
         # The other API, its permission and its noun; a host without Docker has no program.
         assert [line.partition(" ")[0].partition("=")[0] for line in removed] == [
-            *("elif", "resource", "#", "answer", "403)"),
+            *("elif", "resource", "#", "403)"),
         ]
         added = {line[1:].strip() for line in changes if line.startswith("+")} - {""}
         assert {line for line in added if "docker" in line and "install" in line}

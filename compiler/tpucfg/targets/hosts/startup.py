@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tpucfg.plan.job import Job
+from tpucfg.targets.hosts.accounts import host_account
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -45,14 +46,12 @@ class HostMount(NamedTuple):
 class Service(NamedTuple):
     """The differences between the services whose hosts run the script."""
 
-    slice_url: str
-    """The URL that a DELETE request deletes the slice by, without its query."""
-    slice_name: str
-    """The phrase that follows `delete the`: what is deleted, and its relation to the host."""
+    delete_url: str
+    """The URL that a DELETE request deletes the slice by, with its query."""
+    slice_noun: str
+    """What that request deletes."""
     permission: str
     """The permission that the request needs."""
-    query: str = ""
-    """The query of the request, with its question mark."""
     installs_docker: bool = False
     """True if the image of the hosts has no Docker."""
     log_label: str = ""
@@ -122,7 +121,7 @@ def _run(job: Job, service: Service) -> Run:
             for number, mount in enumerate(job.mounts)
         ),
         workers=job.slice.hosts,
-        account=job.options.get("service_account") or job.account,
+        account=host_account(job) or "",
         watched=bool(duration) or job.restarts is not None,
         deletes=bool(duration),
         stop_seconds=stop_seconds,
