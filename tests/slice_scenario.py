@@ -50,6 +50,10 @@ class Scenario:
     broken_bucket: bool = False
     hosts_per_slice: int = 0
     """0 if there is only one slice."""
+    worker_attribute: str = "agent-worker-number"
+    """The attribute of the metadata with the number of a host; `tpu-env` for a line of that one."""
+    service_limit: float = 0
+    """Seconds from the start of a VM until the service deletes it; 0 if it has no limit."""
     limit: float = 3000
     title: str = ""
 
@@ -82,7 +86,9 @@ class Host:
 
     def __init__(self, number: int, folder: Path, trainer: Trainer) -> None:
         self.number, self.folder, self.trainer = number, folder, trainer
-        self.up = self.stopping = self.lost = False
+        self.up = self.stopping = self.lost = self.limited = self.docker_dead = False
+        self.masked: set[str] = set()
+        """The units of systemd that it does not start any more."""
         self.booted_at = 0.0
         self.container: Container | None = None
         self.actors: dict[str, Actor] = {}

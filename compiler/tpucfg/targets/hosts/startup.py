@@ -28,6 +28,8 @@ _MAX_STOP_SECONDS: Final = 300
 """The time for a last checkpoint before the deadline; a fifth of a run shorter than 25 minutes."""
 _MAX_KILL_SECONDS: Final = 60
 """The time between SIGKILL and the deadline, by which the clocks and boots of two hosts may differ."""
+_MAX_EARLY_SECONDS: Final = 90
+"""The time between the deletion of the slice and the service's own limit of the hosts; a tenth of a run below 15 minutes."""
 _STORAGE: Final = "https://storage.googleapis.com"
 
 
@@ -53,6 +55,8 @@ class Service(NamedTuple):
     """The permission that the request needs."""
     query: str = ""
     """The query of the request, with its question mark."""
+    limits_hosts: bool = False
+    """True if the service itself deletes each host when `max_run_duration` has passed since its start."""
     installs_docker: bool = False
     """True if the image of the hosts has no Docker."""
     log_label: str = ""
@@ -75,6 +79,8 @@ class Run(NamedTuple):
     """The seconds before the deadline at which the program receives SIGTERM."""
     kill_seconds: int
     """The seconds before the deadline at which it receives SIGKILL."""
+    early_seconds: int
+    """The seconds between the deadline and the service's own limit, which leaves the group; 0 without such a limit."""
     objects: str
     """The URL of the bucket's objects."""
     uploads: str
@@ -127,6 +133,7 @@ def _run(job: Job, service: Service) -> Run:
         deletes=bool(duration),
         stop_seconds=stop_seconds,
         kill_seconds=min(_MAX_KILL_SECONDS, stop_seconds // 2),
+        early_seconds=min(_MAX_EARLY_SECONDS, duration.seconds // 10) if duration and service.limits_hosts else 0,
         objects=f"{_STORAGE}/storage/v1/b/{job.bucket}/o",
         uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o",
         folder=end_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F"),
