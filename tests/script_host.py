@@ -1,4 +1,4 @@
-"""A machine on which the real start-up script runs in bash, with stubs of docker, curl, gcsfuse, apt, systemd and sleep."""
+"""A machine on which the real start-up script runs in bash, with stubs of docker, curl, apt, systemd and others."""
 
 import subprocess
 from pathlib import Path
@@ -28,7 +28,7 @@ printf '%s\0' "${arguments[@]}" > "$CALLS/$(ls "$CALLS" | wc -l).curl"
 case "${!#}" in
   */token) echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}' ;;
   *:access) echo x >> "$STATE/accesses"
-    [ "$(wc -l < "$STATE/accesses")" -gt "${NO_SECRET:-0}" ] || exit 22
+    [ "$(wc -l < "$STATE/accesses")" -gt "${REFUSALS:-0}" ] || exit 22
     printf '{\n  "name": "secrets/s/versions/3",\n  "payload": {\n    "data": "%s",\n    "dataCrc32c": "1"\n  }\n}\n' \
       "$(base64 --wrap=0 <(cat "$STATE/secret" && [ -z "${NAMED:-}" ] || printf %s "${!#}"))" ;;
 esac

@@ -62,7 +62,7 @@ class Machines(Simulation):
 
     def _delete_host(self, host: Host) -> None:
         self.note(host, "deleted by the service")
-        host.lost = True
+        host.lost_at = self.now
         self._cut_off(host)
 
     def died(self, actor: Actor) -> None:
@@ -87,7 +87,7 @@ class Machines(Simulation):
         if event.kind == "trainer":
             self.signal_program(host, event.signal)
         elif event.kind == "lost":
-            host.lost = True
+            host.lost_at = self.now
             self._cut_off(host)
         elif event.kind == "reset":
             self._cut_off(host)

@@ -86,7 +86,8 @@ class Host:
 
     def __init__(self, number: int, folder: Path, trainer: Trainer) -> None:
         self.number, self.folder, self.trainer = number, folder, trainer
-        self.up = self.stopping = self.lost = self.limited = self.docker_dead = False
+        self.up = self.stopping = self.limited = self.docker_dead = False
+        self.lost_at = math.inf
         self.masked: set[str] = set()
         """The units of systemd that it does not start any more."""
         self.booted_at = 0.0
@@ -94,6 +95,11 @@ class Host:
         self.actors: dict[str, Actor] = {}
         self.calls: dict[str, int] = {"script": 0, "watchdog": 0}
         self.script_ended_at = 0.0
+
+    @property
+    def lost(self) -> bool:
+        """True if it is gone for good."""
+        return self.lost_at < math.inf
 
     @property
     def deadline(self) -> float:

@@ -269,7 +269,7 @@ def test_a_secret_is_fetched_from_secret_manager(host: Host) -> None:
 def test_a_secret_whose_grant_is_new_is_tried_again(host: Host) -> None:
     """A version that is refused twice is read 30 seconds later, with a new token."""
     (host.state / "secret").write_text("value")
-    assert host.boot(secret_script(), NO_SECRET="2").returncode == 0
+    assert host.boot(secret_script(), REFUSALS="2").returncode == 0
     assert host.calls("sleep") == [["10"], ["20"]]
     assert len(host.calls("docker", "create")) == 1
 
@@ -285,7 +285,7 @@ def test_a_trace_of_the_script_shows_no_secret(host: Host) -> None:
     assert base64.b64encode(b"hunter2") not in completed.stderr
 
 
-@pytest.mark.parametrize(("value", "variables"), [(b"value", {"NO_SECRET": "99"}), (b"", {}), (b"a\0b", {})])
+@pytest.mark.parametrize(("value", "variables"), [(b"value", {"REFUSALS": "99"}), (b"", {}), (b"a\0b", {})])
 def test_a_secret_that_cannot_be_fetched_ends_the_job(host: Host, value: bytes, variables: dict[str, str]) -> None:
     """A refused request, an empty value and one with a zero byte start no container, and leave nothing."""
     (host.state / "secret").write_bytes(value)

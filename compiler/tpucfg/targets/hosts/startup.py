@@ -29,7 +29,7 @@ _MAX_STOP_SECONDS: Final = 300
 _MAX_KILL_SECONDS: Final = 60
 """The time between SIGKILL and the deadline, by which the clocks and boots of two hosts may differ."""
 _MAX_EARLY_SECONDS: Final = 90
-"""The time between the deletion of the slice and the service's own limit of the hosts; a tenth of a run below 15 minutes."""
+"""The time between the deadline and the service's own limit of the hosts; a tenth of a run shorter than 15 minutes."""
 _STORAGE: Final = "https://storage.googleapis.com"
 
 
@@ -80,7 +80,7 @@ class Run(NamedTuple):
     kill_seconds: int
     """The seconds before the deadline at which it receives SIGKILL."""
     early_seconds: int
-    """The seconds between the deadline and the service's own limit, which leaves the group; 0 without such a limit."""
+    """The seconds between the deadline and the service's own limit of the hosts; 0 if it has none."""
     objects: str
     """The URL of the bucket's objects."""
     uploads: str
