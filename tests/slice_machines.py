@@ -216,29 +216,25 @@ class Machines(Simulation):
         return 0, ""
 
     def _docker(self, host: Host, arguments: list[str]) -> tuple[int, str]:
-        container = host.container
         if host.docker_dead:
-            return (
-                1,
-                "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n",
-            )
+            return 1, "Cannot connect to the Docker daemon. Is the docker daemon running?\n"
+        if arguments[0] in ("info", "pull", "logs"):
+            return 0, ""
+        if arguments[0] == "create":
+            host.container = Container("created")
+            return 0, "trainer\n"
+        if host.container is None:
+            return 1, "Error response from daemon: No such container: trainer\n"
+        return self._docker_container(host, host.container, arguments)
+
+    def _docker_container(self, host: Host, container: Container, arguments: list[str]) -> tuple[int, str]:
         match arguments:
-            case ["info" | "pull" | "logs", *_]:
-                return 0, ""
-            case ["create", *_]:
-                host.container = Container("created")
-                return 0, "trainer\n"
-            case ["container", "inspect", *_] if container is None:
-                return 1, "Error response from daemon: No such container: trainer\n"
-            case ["start", "trainer"] if container is None:
-                return 1, "Error response from daemon: No such container: trainer\n"
             case ["container", "inspect", *_]:
-                assert container
                 return 0, f"{container.status} {container.code if container.status == 'exited' else 0}\n"
             case ["start", "trainer"]:
                 self._start_program(host)
                 return 0, "trainer\n"
-            case ["kill", *_] if container is None or container.status != "running":
+            case ["kill", *_] if container.status != "running":
                 return 1, "Error response from daemon: cannot kill container: trainer is not running\n"
             case ["kill", *options]:
                 self.signal_program(host, signal.SIGTERM if "--signal=TERM" in options else signal.SIGKILL)

@@ -65,7 +65,7 @@ def _waits_for_grace(host: Host, deadline: float) -> bool:
 
 
 def check(world: World) -> None:
-    """Assert that a run deleted its slice in time and not too early; where that is refused, the service's limit does."""
+    """Assert that a run deleted its slice, or tried to until the service's own limit, in time and not too early."""
     assert world.calls, world.report()
     assert [call for call in world.calls if call.problems] == [], world.report()
     assert world.calls[0].at <= latest(world), world.report()
