@@ -110,7 +110,9 @@ class Host:
     @property
     def over_at(self) -> float:
         """The time at which its program has ended, or could not be started."""
-        return max(self.container.ended_at, self.booted_at) if self.container else self.script_ended_at
+        if self.container is None or self.container.status == "created":
+            return self.script_ended_at
+        return max(self.container.ended_at, self.booted_at)
 
     @property
     def ended(self) -> tuple[float, str] | None:

@@ -110,4 +110,4 @@ class World(Machines):
             yield "the grace is not over"
 
     def _is_over(self, host: Host) -> bool:
-        return host.lost or (host.ended is not None and (host.container is None or host.container.status == "exited"))
+        return host.lost or (host.ended is not None and (host.container is None or host.container.status != "running"))
