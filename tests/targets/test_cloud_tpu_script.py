@@ -172,8 +172,9 @@ def test_the_script_passes_shellcheck() -> None:
         subprocess.run(["shellcheck", "--shell=bash", f"--exclude={ALLOWED}", "-"], input=script.encode(), check=True)
 
 
-ALLOWED = "SC2317,SC2329,SC2174"
-"""Functions that are only called by `retry`, by the names of two releases; and a mode that is for one folder only."""
+ALLOWED = "SC2317,SC2329,SC2174,SC2094"
+"""Functions that only `retry` calls, by the names of two releases; a mode that is for one folder only; and a variable
+that is read from the file of its name."""
 
 
 def secret_script(**changes: Any) -> str:
