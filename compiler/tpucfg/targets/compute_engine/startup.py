@@ -21,9 +21,9 @@ def startup_script(job: Job) -> str:
         slice_url=slice_url(job),
         slice_name="group with its instances; this host is one of them" if is_group else "instance, which is this host",
         permission="compute.instanceGroupManagers.delete" if is_group else "compute.instances.delete",
-        limits_hosts=True,
         installs_docker=True,
         log_label=LOG_LABEL,
+        limits_hosts=True,
     )
     return startup.startup_script(job, service)
 

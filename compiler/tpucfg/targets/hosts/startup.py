@@ -55,12 +55,12 @@ class Service(NamedTuple):
     """The permission that the request needs."""
     query: str = ""
     """The query of the request, with its question mark."""
-    limits_hosts: bool = False
-    """True if the service itself deletes each host when `max_run_duration` has passed since its start."""
     installs_docker: bool = False
     """True if the image of the hosts has no Docker."""
     log_label: str = ""
     """The label of the container under which Cloud Logging gets its output; empty if the output stays on the host."""
+    limits_hosts: bool = False
+    """True if the service itself deletes each host when `max_run_duration` has passed since its start."""
 
 
 class Run(NamedTuple):
