@@ -9,8 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.compute_engine.request import DOCUMENTS, GROUP, POLICY, TEMPLATE, collection_path
-from tpucfg.targets.compute_engine.startup import API
+from tpucfg.targets.compute_engine.paths import (
+    API,
+    DOCUMENTS,
+    GROUP,
+    INSTANCE,
+    POLICY,
+    TEMPLATE,
+    collection_path,
+    object_url,
+)
 from tpucfg.targets.creations import Creation, Creations, Operation
 from tpucfg.targets.interface import Command, RequestBody
 
@@ -25,8 +33,9 @@ _COMMAND_GROUPS: Final = {
     POLICY: ("resource-policies",),
     TEMPLATE: ("instance-templates",),
     GROUP: ("instance-groups", "managed"),
+    INSTANCE: ("instances",),
 }
-"""The words of `gcloud compute` for each kind of object; `instances` for an instance."""
+"""The words of `gcloud compute` for each kind of object."""
 _BASH: Final = """\
 # create OBJECT COLLECTION [DONE]: post it, and wait for its operation, for DONE up to {waits} times two minutes.
 create() {{
@@ -54,7 +63,7 @@ def creations(job: Job, body: RequestBody) -> Creations:
 def delete_command(job: Job, key: str) -> Command:
     """Return the command of gcloud that deletes an object of a job."""
     place, value = _place(job, key)
-    words = ("gcloud", "compute", *_COMMAND_GROUPS.get(key, ("instances",)), "delete", job.name)
+    words = ("gcloud", "compute", *_COMMAND_GROUPS[key], "delete", job.name)
     return Command((*words, f"--project={job.environment.project}", f"--{place}={value}"))
 
 
@@ -66,7 +75,7 @@ def _place(job: Job, key: str) -> tuple[str, str]:
 
 def _creation(job: Job, key: str, body: RequestBody) -> Creation:
     collection = f"{API}/{collection_path(job, key)}"
-    url = f"{collection}/{job.name}"
+    url = object_url(job, key)
     post = (*_WITH_STATUS, *_JSON, "--data-binary", "@-", collection)
     return Creation(
         document=key,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.compute_engine.creations import creations, delete_command
-from tpucfg.targets.compute_engine.request import GROUP, INSTANCE, POLICY, TEMPLATE, request_body
+from tpucfg.targets.compute_engine.paths import GROUP, POLICY, TEMPLATE, slice_key
+from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.startup import LOG_LABEL
-from tpucfg.targets.hosts.startup import end_folder
+from tpucfg.targets.hosts.notes import end_notes
 from tpucfg.targets.interface import Command, Submission
 
 
@@ -21,8 +22,8 @@ def submission(job: Job) -> Submission:
     return Submission(
         start=creations(job, body),
         watch=Command((*gcloud, "list-instances" if GROUP in body else "describe", job.name, *location)),
-        delete=delete_command(job, GROUP if GROUP in body else INSTANCE),
-        notes=(*_end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job), _log_note()),
+        delete=delete_command(job, slice_key(job)),
+        notes=(*end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job), _log_note()),
         log=_log(job, "--freshness=30d"),
         log_since=lambda time: _log(job, since=time),
     )
@@ -47,18 +48,6 @@ def _log_note() -> str:
         'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START" to its query, with the time'
         " of this start, or give each run its own name with --run"
     )
-
-
-def _end_notes(job: Job) -> Iterator[str]:
-    """Yield notes about the end of the slice, and about what outlives it."""
-    if duration := job.max_run_duration:
-        yield (
-            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
-            "have started; waiting for capacity does not count"
-        )
-        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
-    else:
-        yield "the slice is charged until it is deleted, even after the program has ended"
 
 
 def _leftover_notes(job: Job) -> Iterator[str]:
