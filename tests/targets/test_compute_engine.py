@@ -1,6 +1,7 @@
 """Compute Engine: the objects of a slice, the rules about them, their documents, and the commands of a job."""
 
 import json
+import shlex
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -473,6 +474,16 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
         logs = (submission.log, submission.log_since("2026-01-01T00:00:00Z"))
         for command in (submission.watch, *logs, *deletions):
             assert gcloud_refusal(command.argv, tmp_path) is None, command
+
+
+def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
+    """Quota and the command that lists a group's errors; the end of a request for capacity."""
+    made = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
+    (note,) = [note for note in compute_engine.submission(made).notes if "list-errors" in note]
+    assert "1,200 GB of disk and 4 external addresses" in note
+    assert gcloud_refusal(shlex.split(note.partition("missing: ")[2]), tmp_path) is None
+    waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
+    assert any("after 2 hours" in note for note in compute_engine.submission(waiting).notes)
 
 
 def test_the_log_of_a_start_begins_with_it() -> None:
