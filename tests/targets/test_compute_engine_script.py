@@ -13,7 +13,7 @@ from tpucfg.targets import compute_engine
 
 INSTALL = """
 printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).apt-get"
-[[ $* == *install* ]] || exit 0
+[[ $* == *install* ]] || exit "${UPDATE_STATUS:-0}"
 [ "$(ls "$CALLS"/*.apt-get | wc -l)" -gt "${APT_FAILING:-0}" ] || exit 100
 cp "$STATE/docker" "${0%/*}/docker"
 """
@@ -46,30 +46,63 @@ def test_docker_is_installed_once(host: Host) -> None:
     """The first boot installs Ubuntu's package, and the next one does not."""
     assert boot(host) == 0
     assert [call[-1] for call in host.calls("apt-get") if "install" in call] == ["docker.io"]
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
     assert boot(host) == 0
     assert len(host.calls("apt-get")) == 2
-    assert len(host.calls("docker", "run")) == 1
+    assert ["enable", "--now", "docker"] in host.calls("systemctl")
+    assert len(host.calls("docker", "create")) == 1
 
 
 def test_an_installation_that_fails_is_repeated(host: Host) -> None:
     """A server of packages that fails once delays the start by 10 seconds."""
     assert boot(host, APT_FAILING="2") == 0
     assert host.calls("sleep") == [["10"]]
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
 
 
 def test_without_docker_the_script_fails(host: Host) -> None:
     """If it cannot be installed, no program is started, and without a watchdog the next boot tries again."""
     assert boot(host, APT_FAILING="99") != 0
     assert boot(host) == 0
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
+
+
+def test_a_list_that_cannot_be_updated_is_no_reason_to_give_up(host: Host) -> None:
+    """One bad source fails the update, and Docker is installed from the others."""
+    assert boot(host, UPDATE_STATUS="100") == 0
+    assert host.calls("sleep") == []
+    assert len(host.calls("docker", "create")) == 1
+
+
+def test_a_half_installed_docker_is_completed(host: Host) -> None:
+    """After a reboot in the middle of the installation, docker exists and does not answer."""
+    (host.programs / "docker").write_bytes((host.state / "docker").read_bytes())
+    (host.programs / "docker").chmod(0o755)
+    (host.state / "dead").touch()
+    program(host.programs, "systemctl", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).systemctl"\n' + REVIVE)
+    assert boot(host) == 0
+    order = host.order()
+    assert order[: order.index("docker container")] == [
+        *("systemctl", "docker info", "dpkg", "apt-get", "apt-get", "systemctl", "docker info")
+    ]
+    assert len(host.calls("docker", "create")) == 1
+
+
+REVIVE = '[[ $1 != enable ]] || rm "$STATE/dead"'
+"""The service starts, and docker answers."""
+
+
+def test_a_log_that_refuses_the_first_entries_delays_the_program(host: Host) -> None:
+    """Docker starts no container without access to Cloud Logging, and the same container starts when it has it."""
+    assert boot(host, UNLOGGED="3") == 0
+    assert host.calls("sleep") == [["10"], ["20"], ["40"]]
+    assert [len(host.calls("docker", name)) for name in ("create", "start")] == [1, 4]
 
 
 def test_the_output_goes_to_cloud_logging(host: Host) -> None:
     """Docker sends the output with the job's name as a label, by which the printed command finds it."""
     assert boot(host, {"args": {"a": "1"}}) == 0
-    (call,) = host.calls("docker", "run")
+    (call,) = host.calls("docker", "create")
     assert {"--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", "--label=tpucfg-job=mnist-dev-v6e-4"} <= {*call}
     log = compute_engine.submission(job("compute-engine", "v6e-4", environment={"region": "us-east5"})).log
     assert log

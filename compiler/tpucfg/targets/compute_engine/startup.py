@@ -24,5 +24,6 @@ def startup_script(job: Job) -> str:
         permission=f"compute.{COLLECTIONS[key]}.delete",
         installs_docker=True,
         log_label=LOG_LABEL,
+        limits_hosts=True,
     )
     return startup.startup_script(job, service)
