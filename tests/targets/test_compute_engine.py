@@ -143,8 +143,17 @@ def test_each_capacity_has_its_fields(capacity: Any, scheduling: dict[str, Any],
     instance = body_of("v6e-4", capacity=capacity, trainer=BOUNDED)["instance"]
     ends = {"instanceTerminationAction": "DELETE", "maxRunDuration": {"seconds": "43200"}}
     assert instance["scheduling"] == {"onHostMaintenance": "TERMINATE", **scheduling, **ends}
+    kinds = {"FLEX_START": "NO_RESERVATION", "RESERVATION_BOUND": "SPECIFIC_RESERVATION"}
+    kind = instance.get("reservationAffinity", {}).get("consumeReservationType")
+    assert kind == kinds.get(scheduling["provisioningModel"])
     assert instance.get("params", {}).get("requestValidForDuration") == wait
-    assert ("reservationAffinity" in instance) == (scheduling["provisioningModel"] == "RESERVATION_BOUND")
+
+
+def test_the_end_of_a_reservation_deletes_its_instances() -> None:
+    """An instance of a reservation is not left stopped, also without a duration; an on-demand one has no end."""
+    for capacity, action in ((RESERVED, "DELETE"), ("spot", "DELETE"), ("on-demand", None)):
+        scheduling = host_of(body_of("v6e-16", capacity=capacity))["scheduling"]
+        assert scheduling.get("instanceTerminationAction") == action
 
 
 @pytest.mark.parametrize(
@@ -393,6 +402,32 @@ SCHEDULING = f"{HOST}__scheduling"
             "instanceTemplate",
             "it is in my-project/europe-west4, and the policy in my-project/us-east5",
         ),
+        ({"instanceGroupManager__versions": [{}, {}]}, "versions", "one version"),
+        ({"instanceTemplate__name": "Vit_Prod"}, "name", "is no name of lower-case letters"),
+        ({"instanceGroupManager__baseInstanceName": "9-hosts"}, "baseInstanceName", "is no name"),
+        ({"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}}, "type", "need the throughput"),
+        ({"resourcePolicy__workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, "acceleratorTopology", "it is missing"),
+        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "16"}, "acceleratorTopology", "has 2 axes"),
+        ({f"{HOST}__machineType": "ct5p-hightpu-4t"}, "acceleratorTopology", "has 3 axes"),
+        ({f"{HOST}__machineType": "zones/us-east5-a/machineTypes/ct6e-standard-4t"}, "machineType", "and no path"),
+        ({f"{SCHEDULING}__maxRunDuration": {"seconds": "-5"}}, "seconds", "30 seconds to 120 days"),
+        ({f"{SCHEDULING}__maxRunDuration": {"seconds": "99999999"}}, "seconds", "30 seconds to 120 days"),
+        (
+            {SCHEDULING: {"provisioningModel": "RESERVATION_BOUND"}},
+            "instanceTerminationAction",
+            "deleted at its end",
+        ),
+        (
+            {f"{HOST}__reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
+            "reservationAffinity",
+            "names no reservation",
+        ),
+        (
+            {f"{HOST}__networkInterfaces": [{"subnetwork": "projects/p/regions/us-west4/subnetworks/s"}]},
+            "subnetwork",
+            "the subnetwork is in us-west4, and the host in us-east5",
+        ),
+        ({f"{HOST}__metadata": {"items": [{"value": "x"}]}}, 0, "it has no key"),
         ({f"{HOST}__disks": None}, "disks", "boots from its first disk"),
         (
             {f"{HOST}__disks": [{"source": "projects/p/zones/z/disks/d", "mode": "READ_ONLY"}]},
@@ -401,7 +436,7 @@ SCHEDULING = f"{HOST}__scheduling"
         ),
     ],
 )
-def test_the_service_refuses_it(changes: dict[str, Any], path: str, words: str) -> None:
+def test_the_service_refuses_it(changes: dict[str, Any], path: str | int, words: str) -> None:
     """Each rule names the field, and has a fix."""
     problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
     assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
@@ -427,6 +462,29 @@ def test_an_instance_attaches_disks_of_its_zone() -> None:
         body["instance"]["disks"].append(disk)
         problems = list(compute_engine.rules(body, CATALOG))
         assert [problem.message.partition("is in ")[2].partition(",")[0] for problem in problems] == expected
+
+
+def test_an_instance_names_its_zone() -> None:
+    """An instance has the path of its machine type, and a subnetwork of its region."""
+    body = hand_written("v6e-4", instance__machineType="ct6e-standard-4t")
+    assert [problem.help for problem in compute_engine.rules(body, CATALOG)] == [
+        "set it to zones/ZONE/machineTypes/ct6e-standard-4t"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"trainer": {"max_run_duration": "200d"}}, "a duration is 30 seconds to 120 days"),
+        ({"options": {"subnetwork": "projects/p/regions/us-west4/subnetworks/s"}}, "the subnetwork is in us-west4"),
+    ],
+)
+@pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
+def test_a_setting_that_the_service_refuses_is_an_error(size: str, changes: dict[str, Any], words: str) -> None:
+    """A value that no schema of a setting excludes is found in the config, at the line of the spec."""
+    result = compiled("compute-engine", size, environment=EAST, capacity=RESERVED, **deepcopy(changes))
+    (finding,) = [each for each in result.findings if each.id == "TPU074"]
+    assert words in finding.message
 
 
 def test_long_metadata_is_found_at_its_line() -> None:
