@@ -326,6 +326,21 @@ ATTACKS: Final = (
         status=0,
     ),
     Attack(
+        "slices-that-cannot-delete-themselves",
+        edit("tpucfg.yaml", ("target: cloud-tpu", "target: vertex-ai")),
+        (
+            (
+                "loses `tpu.nodes.delete, tpu.nodes.get, tpu.nodes.list, tpu.operations.get`: slices that are running "
+                "can no longer delete themselves; let bounded ones end first"
+            ),
+        ),
+        status=0,
+        base=together(
+            edit("tpucfg.yaml", ("target: vertex-ai", "target: cloud-tpu")),
+            edit("tpucfg.yaml", ("trainer:\n", "trainer:\n  max_run_duration: 1h\n")),
+        ),
+    ),
+    Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
         ("is a new key: a copy of it acts as", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),

@@ -38,6 +38,11 @@ GKE: Final = spec(
     ("tuned_on: v2-8", "tuned_on: v6e-8"),
     ("    region: us-central1", "    kube_context: mine\n    region: us-central1"),
 )
+COMPUTE_ENGINE: Final = spec(
+    ("target: vertex-ai", "target: compute-engine"),
+    ("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v6e-4, v6e-8]"),
+    ("tuned_on: v2-8", "tuned_on: v6e-4"),
+)
 CLOUD_TPU: Final = spec(("target: vertex-ai", "target: cloud-tpu"))
 
 
@@ -51,6 +56,11 @@ def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
     """Return the `extra` of a queued resource whose node has further metadata and fields."""
     return {"tpu": {"nodeSpec": [{"node": {"metadata": metadata, **fields}}]}}
+
+
+def host(metadata: dict[str, str]) -> dict[str, Any]:
+    """Return the fields of a host of Compute Engine with further metadata."""
+    return {"metadata": {"items": [{"key": key, "value": value} for key, value in metadata.items()]}}
 
 
 def pool(**container: Any) -> dict[str, Any]:
@@ -281,6 +291,26 @@ ATTACKS: Final = (
         "people can log in to the hosts",
         "`tags` added",
         base=together(CLOUD_TPU, ONE_SIZE),
+    ),
+    attack(
+        "keys-to-the-hosts-on-compute-engine",
+        options(
+            "compute-engine", extra={"instance": host({"ssh-keys": "me:ssh-ed25519 AAAA", "enable-oslogin": "FALSE"})}
+        ),
+        "people can log in to the hosts",
+        "keys in the metadata can log in to the hosts",
+        base=COMPUTE_ENGINE,
+    ),
+    attack(
+        "network-that-another-target-does-not-read",
+        spec(("target: cloud-tpu", "target: compute-engine")),
+        "external addresses changed from `false` to `true`: hosts get addresses on the internet",
+        "network removed (was `train`): the job runs in another network",
+        base=together(
+            COMPUTE_ENGINE,
+            spec(("target: compute-engine", "target: cloud-tpu")),
+            options("cloud-tpu", external_ips=False, network="train"),
+        ),
     ),
     attack(
         "new-environment-with-a-shell",

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from tpucfg.diff.change import ConfigKey
+from tpucfg.diff.config_diff import config_difference
 from tpucfg.diff.config_folder import read_folders
 from tpucfg.yamldoc import config_files
+from tpucfg.yamldoc.document import KeyPath
 
 
 @pytest.fixture
@@ -93,3 +95,27 @@ def test_unreadable_folder_is_an_error(folders: tuple[Path, Path], monkeypatch: 
     monkeypatch.setattr(os, "scandir", refuse)
     (finding,) = read_folders(*folders).findings
     assert (finding.id, finding.message) == ("TPU001", f"{folders[0]}/dev cannot be read: Permission denied")
+
+
+_POLICY = "kind: compute#resourcePolicy\nname: a\n"
+_TEMPLATE = "---\nkind: compute#instanceTemplate\nname: a\n"
+_GROUP = "---\nkind: compute#instanceGroupManager\nname: a\n"
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        (f"{_POLICY}---\n{_POLICY}", {("resourcePolicy 2", "kind"), ("resourcePolicy 2", "name")}),
+        ("name: a\n", {("resourcePolicy", "kind")}),
+        ("name: b\n", {("resourcePolicy", "kind"), ("resourcePolicy", "name")}),
+    ],
+)
+def test_objects_of_compute_engine_are_compared_by_kind(
+    folders: tuple[Path, Path], edited: str, expected: set[KeyPath]
+) -> None:
+    """An object that a file has twice, or whose kind is missing, does not hide that the others are equal."""
+    for folder, policy in zip(folders, (_POLICY, edited), strict=True):
+        write(folder, a_yaml=policy + _TEMPLATE + _GROUP)
+    read = read_folders(*folders)
+    (group,) = config_difference(read.before, read.after).groups
+    assert {change.path for change in group.changes} == expected

@@ -132,6 +132,7 @@ def as_text(body: dict[str, Any]) -> str:
         "d": "x\n---\n",
     }
 )
+@example({"a": ["#!/bin/bash\necho 'ü' \\\n\t--x=日本 😀\n\n  a\tb\t\n", "a\n\t\n \t\n\tb\n", "é\n", "\ta\n"], "b": 1})
 @example({"a": [1e22, 1e16, 1e-5, 1e300, 5e-324, -0.0, 1.0, 0.1, 1.5e16, 10**18, True, 1]})
 def test_every_reader_returns_what_was_written(body: dict[str, Any]) -> None:
     """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its order."""
@@ -183,6 +184,22 @@ def test_a_number_is_a_number_to_every_version(number: float) -> None:
 def test_a_scalar_is_plain_only_if_unambiguous(value: object, text: str) -> None:
     """A string is unquoted only if no version could read it as anything else; numbers have no bare exponent."""
     assert yaml_scalar(value) == text
+
+
+@pytest.mark.parametrize("character", ["é", "日", "😀", "\t"])
+def test_a_script_stays_legible_whatever_it_prints(character: str) -> None:
+    """A text of several lines is a literal block if a reader sees each of its characters."""
+    script = f"#!/bin/bash\necho 'a{character}b' \\\n{'  '}--x\n"
+    expected = ["a: |", "  #!/bin/bash", f"  echo 'a{character}b' \\", "    --x", ""]
+    assert as_text({"a": script}) == "\n".join(expected)
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u200b", "\x85", "\u2028", "\xa0", "\r", "e\u0301"])
+def test_a_character_that_a_block_would_hide_is_escaped(character: str) -> None:
+    """A literal block has no escapes, so a text with an invisible or ambiguous character is quoted."""
+    (line,) = as_text({"a": f"x\n{character}\n"}).splitlines()
+    assert line.startswith('a: "x\\n')
+    assert line.isprintable()
 
 
 def test_lists_and_mappings_are_written_in_block_style() -> None:

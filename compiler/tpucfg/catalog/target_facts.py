@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.catalog.refusals import ONE_SLICE, ONE_SLICE_OF_A_GROUP, Refusal
 
 TPU_API: Final = "tpu.googleapis.com"
+_HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account")
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
 
 
@@ -64,6 +65,8 @@ class TargetFacts(NamedTuple):
     """The keys of `trainer` that no other target reads."""
     environment_keys: tuple[str, ...] = ()
     """The keys of an environment that no other target reads."""
+    host_settings: tuple[str, ...] = ()
+    """The settings that limit the access of its hosts; targets with one of them give it the same name and meaning."""
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
     one_host_deletion_permissions: tuple[str, ...] = ()
@@ -83,12 +86,14 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
         # https://cloud.google.com/vertex-ai/docs/training/use-reservations
         reservation_has_zone=True,
+        host_settings=("service_account",),
     ),
     "cloud-tpu": TargetFacts(
         apis=(*_COMMON_APIS, TPU_API),
         first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
         zones="own list",
         one_slice_refusal=None,
+        host_settings=_HOST_SETTINGS,
         # Queued resources have no permissions of their own:
         # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
         deletion_permissions=("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
@@ -98,6 +103,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         apis=(*_COMMON_APIS, TPU_API, "compute.googleapis.com", "logging.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
         one_slice_refusal=ONE_SLICE_OF_A_GROUP,
+        host_settings=_HOST_SETTINGS,
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
         deletion_permissions=("compute.instanceGroupManagers.delete",),

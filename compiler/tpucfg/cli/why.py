@@ -24,6 +24,7 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.interface import origin_of, spec_path
+from tpucfg.targets.list_items import indexed, item_names
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
 
@@ -228,7 +229,7 @@ def _full_path(path: KeyPath) -> str:
 
 
 def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str]) -> KeyPath:
-    """Parse a path: `a.0.b` and `a[0].b` are equal, and a key may itself contain dots, as those of labels do.
+    """Parse a path: `a.0.b` and `a[0].b` are equal, as is `a.name.b` for an item of that name; a key may have dots.
 
     Args:
         request_body: The request body that the path is looked up in.
@@ -242,7 +243,7 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
     rest = query.replace("[", ".").replace("]", "")
     while rest or not steps:
         value = _value_at(request_body, tuple(steps))
-        known = _child_names(value)
+        known = _child_names(value, str(steps[-1]) if steps else "")
         # The longest matching key, because keys may contain dots.
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
@@ -252,15 +253,18 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
             hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
             parent = dotted(tuple(steps)) if steps else "the config"
             raise CommandExit(USAGE, f"{parent} has no {format_value(unknown)}", hint)
-        steps.append(int(step) if isinstance(value, list) else step)
+        is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
+        # An item of a list may be named by its key, as in a comparison.
+        steps = [*indexed(request_body, (*steps, int(step) if is_index else step))]
         rest = rest[len(step) + 1 :]
     return tuple(steps)
 
 
-def _child_names(value: Any) -> list[str]:
+def _child_names(value: Any, name: str) -> list[str]:
+    """Return the keys of a mapping; the names of a list's items, followed by their indices."""
     if isinstance(value, dict):
         return list(value)
-    return [str(index) for index in range(len(value))] if isinstance(value, list) else []
+    return [*item_names(name, value), *map(str, range(len(value)))] if isinstance(value, list) else []
 
 
 def _value_at(request_body: Any, path: KeyPath) -> Any:

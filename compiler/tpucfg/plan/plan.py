@@ -8,6 +8,7 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.capacity_rules import capacity_findings
+from tpucfg.plan.rules.host_settings import host_setting_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.placeholder_rules import missing_values
@@ -33,6 +34,8 @@ _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 _READ_BY_CAPACITY_RULES: Final = frozenset(
     ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
 )
+
+_READ_BY_HOST_RULES: Final = frozenset(("target", "environments", "sizes", "overrides", "targets"))
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
@@ -86,6 +89,8 @@ def _environment_findings(
         yield from data_locality_findings(project, selected)
     if not project.broken & _READ_BY_CAPACITY_RULES:
         yield from capacity_findings(project, catalog, selected, selection.target)
+    if not project.broken & _READ_BY_HOST_RULES:
+        yield from host_setting_findings(project, selected, selection)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:

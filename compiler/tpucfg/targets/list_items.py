@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from posixpath import normpath
 from typing import Any, Final
 
+from tpucfg.yamldoc.document import KeyPath
+
 WHOLE: Final = ("*",)
 """The identity of an item that is identified by all of its fields."""
 IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -55,3 +57,28 @@ def folder(path: Any) -> Any:
     https://github.com/kubernetes/kubernetes/blob/v1.34.1/pkg/kubelet/kubelet_pods.go (makeMounts)
     """
     return "/" + normpath(path).lstrip("/") if isinstance(path, str) and path else path
+
+
+def indexed(data: Any, path: KeyPath) -> KeyPath:
+    """Return a path with indices for items that it names: of `metadata.items.startup-script`, the index of that item.
+
+    A step that names no item stays as it is.
+    """
+    steps: list[str | int] = []
+    for name in path:
+        step = name
+        if isinstance(data, list) and isinstance(name, str):
+            names = item_names(str(steps[-1]) if steps else "", data)
+            step = names.index(name) if name in names else name
+        steps.append(step)
+        has_step = step in data if isinstance(data, dict) else isinstance(data, list) and step in range(len(data))
+        data = data[step] if has_step else None
+    return tuple(steps)
+
+
+def item_names(name: str, items: Sequence[Any]) -> list[str]:
+    """Return what names each item of a list, given the list's own name; nothing if an item lacks it."""
+    field = IDENTITIES.get(name, ("name",))[0]
+    names = [item.get(field) if isinstance(item, dict) else None for item in items]
+    texts = [text for text in names if isinstance(text, str)]
+    return texts if len({*texts}) == len(items) else []

@@ -20,8 +20,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+
 """A leading letter or slash, so it is no number in any version; `:` only before more text."""
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
 """Words that are quoted in any case: at least one version reads each as something other than text."""
-_LITERAL_BLOCK: Final = r"[!-~][ -~]*\n(?:[ -~]*\n)*"
+_ASCII_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
 """Lines of printable ASCII, the first without indentation: a literal block preserves them exactly."""
+_BLOCK: Final = re.compile(r"[^\s](?:.*\n)+")
+"""Lines of any characters, the first without indentation."""
+_LINES_AND_TABS: Final = {ord("\n"): None, ord("\t"): None}
 _ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
 """Characters that JSON does not escape and that some parser rejects, folds or reads as white space."""
 _MAX_DIGITS: Final = 24
@@ -55,11 +58,18 @@ def _item(value: Any, indent: int) -> str:
 
 
 def _scalar(value: Any, indent: int) -> str:
-    if isinstance(value, str) and "\n" in value and re.fullmatch(_LITERAL_BLOCK, value) and not value.endswith("\n\n"):
+    if isinstance(value, str) and "\n" in value and _is_literal(value) and not value.endswith("\n\n"):
         # A literal block ends with one line break; a text with no or several final line breaks is quoted.
         pad = " " * max(indent, 2)
         return "|\n" + "\n".join(f"{pad}{line}" if line else "" for line in value[:-1].split("\n"))
     return yaml_scalar(value)
+
+
+def _is_literal(text: str) -> bool:
+    """Return True if a literal block preserves a text exactly, and shows it as it is: it cannot escape a character."""
+    if _ASCII_BLOCK.fullmatch(text):
+        return True
+    return _BLOCK.fullmatch(text) is not None and is_visible(text.translate(_LINES_AND_TABS))
 
 
 def yaml_scalar(value: Any) -> str:

@@ -121,6 +121,64 @@ def test_what_makes_something_worse_is_a_caution(before: dict[str, Any], after: 
     assert any(caution in text for text in cautions), cautions
 
 
+_CLOSED: Final[dict[str, Any]] = {
+    "external_ips": False,
+    "network": "train",
+    "subnetwork": "train-us-east5",
+    "service_account": "trainer@my-project-dev.iam.gserviceaccount.com",
+}
+_ACCOUNT: Final = "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"
+
+
+def moved(target: str, **targets: Any) -> dict[str, Any]:
+    """Return the spec of a closed network on cloud-tpu, moved to another target with settings of its own."""
+    return {**cloud_tpu(**_CLOSED), "target": target, "targets": {"cloud-tpu": _CLOSED, **targets}}
+
+
+def test_a_target_that_does_not_read_a_closed_network_opens_the_hosts() -> None:
+    """Jobs are compared by what they get: the settings of the old target, which stay in the spec, no longer count."""
+    assert statements(cloud_tpu(**_CLOSED), moved("compute-engine")) == [
+        "every config: external addresses changed from false to true: hosts get addresses on the internet",
+        "every config: network removed (was train): the job runs in another network",
+        "every config: subnetwork removed (was train-us-east5): the job runs in another network",
+        (
+            f"every config: service account changed from {_CLOSED['service_account']} to {_ACCOUNT}: the settings of "
+            "the new target name none, so jobs run as the stack's own"
+        ),
+        "dev: target changed from cloud-tpu to compute-engine",
+        "every config: runtime version removed (was v2-alpha-tpuv6e)",
+    ]
+
+
+def test_a_target_with_the_same_limits_opens_nothing() -> None:
+    """Settings that come along are no change; network tags and disks that do not are one."""
+    along = moved("compute-engine", **{"compute-engine": _CLOSED})
+    assert statements(cloud_tpu(**_CLOSED), along) == [
+        "dev: target changed from cloud-tpu to compute-engine",
+        "every config: runtime version removed (was v2-alpha-tpuv6e)",
+    ]
+    (lost, *_) = statements(cloud_tpu(**_CLOSED, tags=["closed"]), along)
+    assert lost == "every config: network tag closed removed: other firewall rules apply to the hosts"
+
+
+def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
+    """A cluster has its own network and its own rule about addresses; a host's default needs no sentence."""
+    cautions = statements(cloud_tpu(**_CLOSED), moved("vertex-ai"))
+    decides = "external addresses removed (was false): the service decides if hosts have addresses on the internet"
+    assert f"every config: {decides}" in cautions
+    assert not any("address" in line for line in statements(cloud_tpu(), moved("vertex-ai")))
+    assert not any("address" in line for line in statements(moved("vertex-ai"), cloud_tpu()))
+
+
+def test_addresses_are_named_by_what_hosts_get() -> None:
+    """Hosts have external addresses unless the spec turns them off, so nothing is added by turning them off."""
+    assert statements(cloud_tpu(), cloud_tpu(external_ips=False)) == [
+        "every config: external addresses changed from true to false"
+    ]
+    assert statements(cloud_tpu(), cloud_tpu(external_ips=True)) == []
+    assert statements(cloud_tpu(), cloud_tpu(network="default")) == []
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

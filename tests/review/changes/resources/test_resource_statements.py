@@ -147,6 +147,7 @@ STORED = "gcp:secretmanager/secret:Secret"
 SQL_TYPE = "gcp:sql/databaseInstance:DatabaseInstance"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 ROLE, SERVICE = "gcp:projects/iAMCustomRole:IAMCustomRole", "gcp:projects/service:Service"
+GRANT = "gcp:projects/iAMMember:IAMMember"
 PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 ACCOUNT, KEY, DENY = "gcp:serviceaccount/account:Account", "gcp:serviceaccount/key:Key", "gcp:iam/denyPolicy:DenyPolicy"
 TRANSFER = "gcp:storage/transferJob:TransferJob"
@@ -169,6 +170,21 @@ TRANSFER = "gcp:storage/transferJob:TransferJob"
         (REPOSITORY, {"deletionPolicy": "PREVENT"}, {}, DELETE, "previously it was kept (deletionPolicy)"),
         (REPOSITORY, {}, {"cleanupPolicies": [{"id": "x"}]}, DELETE, "by other rules than before (cleanupPolicies)"),
         (ROLE, {"permissions": ["a.b"]}, {"permissions": ["a.b", "c.d"]}, ACCESS, "everyone who has the role c.d"),
+        (
+            ROLE,
+            {"permissions": ["tpu.nodes.delete"]},
+            {"permissions": []},
+            CAUTION,
+            "loses tpu.nodes.delete: slices that",
+        ),
+        (ROLE, {"permissions": ["a.b", "compute.instances.delete"]}, None, CAUTION, "can no longer delete themselves"),
+        (
+            GRANT,
+            {"role": "projects/p/roles/tpu.chat.dev", "member": "serviceAccount:a@p"},
+            {"role": "projects/p/roles/tpu.chat.dev", "member": "serviceAccount:b@p"},
+            CAUTION,
+            "takes the role from serviceAccount:a@p: slices that are running can no longer delete themselves",
+        ),
         (PROVIDER, {"attributeCondition": "x"}, {}, ACCESS, "no longer only x (attributeCondition)"),
         (PROVIDER, {"attributeCondition": "x"}, {"attributeCondition": "y"}, ACCESS, "admits other identities"),
         (PROVIDER, None, {"oidc": {"issuerUri": "https://i"}}, ACCESS, "admits every identity of https://i"),

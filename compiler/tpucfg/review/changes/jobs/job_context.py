@@ -21,6 +21,7 @@ from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
 from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import COMPANIONS, origin_of
+from tpucfg.targets.list_items import indexed
 from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
@@ -76,7 +77,7 @@ class JobContext(NamedTuple):
 
     def is_extra(self, path: KeyPath) -> bool:
         """Return True if `extra` sets the field at a path, in either revision."""
-        return any(merged.source(path) is not None for merged in self.extras)
+        return any(merged.source(indexed(merged.body, path)) is not None for merged in self.extras)
 
     def concrete(self, value: Any) -> Any:
         """Return a text with the config's environment and size instead of placeholders."""
@@ -141,6 +142,8 @@ def own_account(job: Job) -> str:
 def account_verdict(after: Any, context: JobContext) -> Verdict:
     """Judge the account that jobs run as."""
     if context.concrete(after) == own_account(context.after):
+        if context.before and context.has_other_target and context.before.options.get("service_account"):
+            return Verdict(Risk.CAUTION, "the settings of the new target name none, so jobs run as the stack's own")
         return Verdict()
     if after is ABSENT:
         return Verdict(Risk.ACCESS, "jobs run as the service's default account")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan import Job
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, Secret
@@ -11,6 +12,8 @@ from tpucfg.yamldoc.document import KeyPath
 
 READ_ONLY: Final = "read-only"
 """The text of a disk that the program cannot change."""
+ADDRESSES: Final = "external addresses"
+"""The subject of the addresses by which the internet reaches hosts."""
 FIT_STEP: Final = "step to compile"
 """The subject of the function that `tpucfg fit` compiles."""
 
@@ -41,6 +44,11 @@ def layer_of(job: Job, path: KeyPath) -> str:
     source = job.settings.source(path)
     end = next((index for index, step in enumerate(source) if step in LAYERED), len(source))
     return dotted(source[:end], "")
+
+
+def is_set(job: Job, path: KeyPath) -> bool:
+    """Return True if a layer of the spec sets a value of a job, which is no default then."""
+    return job.settings.layers.find(*map(str, path)) is not None
 
 
 def _capacity(job: Job) -> Iterator[JobSetting]:
@@ -93,8 +101,11 @@ def _fit_step(job: Job) -> Iterator[JobSetting]:
 
 def _options(job: Job) -> Iterator[JobSetting]:
     """Yield the target's own settings that `_OPTIONS` names; each item of a list is a setting of its own."""
-    for key, value in job.options.items():
+    defaults = {key: _DEFAULTS[key] for key in TARGET_FACTS[job.target].host_settings if key in _DEFAULTS}
+    for key, value in {**defaults, **job.options}.items():
         path = ("targets", job.target, key)
+        if value == _SAME_AS_UNSET.get(key):
+            continue
         if key in _OPTIONS and isinstance(value, list):
             for item in value:
                 label, text = _item(item)
@@ -124,12 +135,16 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "image_pull_secrets": "image pull secret",
     "network": "network",
     "subnetwork": "subnetwork",
-    "external_ips": "external addresses",
+    "external_ips": ADDRESSES,
     "tags": "network tag",
     "data_disks": "data disk",
     "disk_gb": "boot disk (GB)",
 }
 """The settings of targets that are compared here, with their subjects; the others are fields of the config."""
+_DEFAULTS: Final[Mapping[str, object]] = {"external_ips": True}
+"""The values of settings that a host has even if the spec does not set them."""
+_SAME_AS_UNSET: Final[Mapping[str, object]] = {"network": "default"}
+"""The values of settings that mean the same as none."""
 _COMPARED: Final = frozenset(
     {"capacity", "trainer.secrets", "trainer.mounts", "trainer.restarts", "trainer.max_run_duration"}
 )

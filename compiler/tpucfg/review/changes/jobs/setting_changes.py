@@ -9,9 +9,18 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.number_format import format_factor
+from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext, Verdict, reference_verdict
-from tpucfg.review.changes.jobs.job_settings import FIT_STEP, READ_ONLY, JobSetting, job_settings, layer_of
+from tpucfg.review.changes.jobs.job_settings import (
+    ADDRESSES,
+    FIT_STEP,
+    READ_ONLY,
+    JobSetting,
+    is_set,
+    job_settings,
+    layer_of,
+)
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.settings import Duration
 
@@ -35,6 +44,8 @@ class _Pair(NamedTuple):
 
 
 _Judge = Callable[[_Pair], Verdict]
+_LIMITS_OF_HOSTS: Final = frozenset((ADDRESSES, "network", "subnetwork", "network tag", "data disk"))
+"""The settings of a target whose end is reported although the target is another one: hosts lose what they had."""
 
 
 def setting_changes(context: JobContext) -> Iterator[FieldChange]:
@@ -44,11 +55,26 @@ def setting_changes(context: JobContext) -> Iterator[FieldChange]:
     old, new = job_settings(context.before), job_settings(context.after)
     for name, setting in {**old, **new}.items():
         before, after = (settings[name].text if name in settings else None for settings in (old, new))
-        # With another target, the settings of the old one have no meaning any more.
-        is_gone = after is None and context.has_other_target and setting.path[0] == "targets"
-        if before != after and not is_gone:
-            layer = layer_of(context.before if after is None else context.after, setting.path)
+        if before != after and not (context.has_other_target and _has_no_meaning(setting, before, after)):
+            layer = _changed_layer((context.after, new.get(name)), (context.before, old.get(name)))
             yield _change(_Pair(setting, before, after, context), layer)
+
+
+def _changed_layer(*sides: tuple[Job, JobSetting | None]) -> str:
+    """Return the layer that sets a value in the first job that has it in a layer: a default is in none."""
+    for job, setting in sides:
+        if setting and is_set(job, setting.path):
+            return layer_of(job, setting.path)
+    return ""
+
+
+def _has_no_meaning(setting: JobSetting, before: str | None, after: str | None) -> bool:
+    """Return True for a setting that only one of two targets has, unless it limited hosts before."""
+    if setting.path[0] != "targets" or (before is not None and after is not None):
+        return False
+    if setting.subject == ADDRESSES and setting.text == "true":
+        return True
+    return after is None and setting.subject not in _LIMITS_OF_HOSTS
 
 
 def setting_dangers(context: JobContext) -> Iterator[FieldChange]:
@@ -114,9 +140,11 @@ def _judge_fit_step(pair: _Pair) -> Verdict:
 
 
 def _judge_addresses(pair: _Pair) -> Verdict:
-    # They are on unless the spec turns them off.
-    is_opened = pair.before == "false" and pair.after != "false"
-    return Verdict(Risk.ACCESS, "hosts get addresses on the internet") if is_opened else Verdict()
+    if pair.before != "false":
+        return Verdict()
+    if pair.after is None:
+        return Verdict(Risk.CAUTION, "the service decides if hosts have addresses on the internet")
+    return Verdict(Risk.ACCESS, "hosts get addresses on the internet")
 
 
 def _judge_queue(pair: _Pair) -> Verdict:
@@ -160,7 +188,7 @@ _JUDGES: Final[Mapping[str, _Judge]] = {
     "image pull secret": _judge_pull_secret,
     "network": _caution(_NETWORK),
     "subnetwork": _caution(_NETWORK),
-    "external addresses": _judge_addresses,
+    ADDRESSES: _judge_addresses,
     "network tag": _caution("other firewall rules apply to the hosts"),
     "data disk": _judge_disk,
     "boot disk (GB)": lambda _: Verdict(),

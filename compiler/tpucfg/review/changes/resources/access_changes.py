@@ -4,11 +4,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.infra.grants import short_name
+from tpucfg.infra.resources import Resource
 from tpucfg.infra.rules.access import ACCOUNT_KEY, CUSTOM_ROLE, HMAC_KEY
 from tpucfg.infra.rules.roles import power_of_permission
+from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.guards import Guard, is_false, is_set, weakened_guards
-from tpucfg.review.changes.resources.resource_change import REMOVING_OPS
+from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN
 from tpucfg.review.changes.resources.step import Step
 from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import listed
@@ -41,6 +44,15 @@ _SERVICE_GUARDS: Final = (
 _ADMITTING: Final = ("attributeCondition", "attributeMapping", "oidc", "saml", "aws")
 """Inputs that decide which identities a provider admits."""
 _MAX_PERMISSIONS: Final = 6
+_PROJECT_GRANT: Final = "gcp:projects/iAMMember:IAMMember"
+_DELETION_ROLE: Final = re.compile(r"^projects/[^/]+/roles/tpu\.[^/]+$")
+"""The custom role by which a job deletes its own slice: see `deletion_role_id`."""
+_DELETION: Final = frozenset(
+    permission
+    for facts in TARGET_FACTS.values()
+    for permission in (*facts.deletion_permissions, *facts.one_host_deletion_permissions)
+)
+"""The permissions by which slices delete themselves at their deadline and after the program's end."""
 
 
 def access_statements(step: Step) -> Iterator[Statement]:
@@ -59,16 +71,43 @@ def judges_access(resource_type: str) -> bool:
 
 
 def _role(step: Step) -> Iterator[Statement]:
-    """Yield the permissions that a custom role gains; the first ones matter only where it is granted."""
-    if step.before is None or step.after is None:
+    """Yield the permissions that a custom role gains, and those that running slices lose.
+
+    The first permissions of a new role matter only where it is granted.
+    """
+    if step.before is None:
         return
-    before, after = (_texts(resource.inputs.get("permissions")) for resource in (step.before, step.after))
+    before = _texts(step.before.inputs.get("permissions"))
+    after = _texts(step.after.inputs.get("permissions")) if step.after else []
+    lost = [permission for permission in before if permission in _DELETION and permission not in after]
+    if lost and not (step.after is None and step.before.retain) and _is_known(step.after):
+        yield _lost_deletion("loses {}", listed(lost, _MAX_PERMISSIONS))
+    if step.after is None:
+        return
     added = [permission for permission in after if permission not in before]
     if added:
         # A long list is cut, so that permissions to take over accounts come first.
         added.sort(key=lambda permission: not power_of_permission(permission))
         text = "gives everyone who has the role {} ({})"
         yield Statement(text, (listed(added, _MAX_PERMISSIONS), "permissions"), Risk.ACCESS)
+
+
+def _is_known(role: Resource | None) -> bool:
+    return role is None or role.inputs.get("permissions") not in (SECRET, UNKNOWN)
+
+
+def _lost_deletion(event: str, value: str) -> Statement:
+    consequence = "slices that are running can no longer delete themselves; let bounded ones end first"
+    return Statement(f"{event}: {consequence}", (value,), Risk.CAUTION)
+
+
+def _deletion_grant(step: Step) -> Iterator[Statement]:
+    """Yield the account that loses the role by which its running slices delete themselves."""
+    before, after = step.before, step.after
+    if before and after and _DELETION_ROLE.search(str(before.inputs.get("role"))):
+        member = before.inputs.get("member")
+        if member != after.inputs.get("member"):
+            yield _lost_deletion("takes the role from {}", str(member))
 
 
 def _key(step: Step) -> Iterator[Statement]:
@@ -148,6 +187,7 @@ def _texts(value: Any) -> list[str]:
 
 _STATEMENTS: Final[tuple[tuple[Callable[[str], Any], Callable[[Step], Iterator[Statement]]], ...]] = (
     (CUSTOM_ROLE.search, _role),
+    (_PROJECT_GRANT.__eq__, _deletion_grant),
     (_KEYS.__contains__, _key),
     (_PROVIDER.search, _provider),
     (_RESTRICTION.search, _restriction),

@@ -1,0 +1,116 @@
+"""Rule about limits of hosts, such as a closed network, that are set for another target than the one of the jobs.
+
+Targets that create hosts have settings of the same name and meaning, but each reads its own: a change of target opens
+hosts that the old settings closed, and no message of the service mentions that.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.findings import Finding
+from tpucfg.plan.selection import SelectedSizes, Selection
+from tpucfg.spec.layers import layer_paths
+from tpucfg.spec.project import Environment, Project
+from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.yamldoc.document import KeyPath
+
+_OPEN: Final[Mapping[str, tuple[Any, ...]]] = {"external_ips": (True,), "network": ("default",), "tags": ([],)}
+"""The values that limit nothing."""
+_NETWORK: Final = ("network", "subnetwork")
+_CONSEQUENCES: Final[Mapping[str, str]] = {
+    "external_ips": "get addresses on the internet",
+    "network": "are in the network default",
+    "subnetwork": "are in another subnetwork",
+    "tags": "have no tags for firewall rules",
+    "service_account": "act as the stack's own account",
+}
+"""What happens to hosts without each setting."""
+
+
+class _Loss(NamedTuple):
+    """Settings of one layer and one target that jobs on another target do not get."""
+
+    section: KeyPath
+    """The path of the settings."""
+    target: str
+    """The target of the jobs."""
+    keys: tuple[str, ...]
+
+
+def host_setting_findings(project: Project, selected: SelectedSizes, selection: Selection) -> Iterator[Finding]:
+    """Yield a warning for the limits of another target that the selected jobs' own target has too, and that are unset.
+
+    An explicit value in the settings of the own target, or null, is a decision. A complete check reports settings of a
+    target that no environment has as a whole, by TPU061.
+    """
+    losses: dict[_Loss, dict[str, None]] = {}
+    for environment, sizes in selected:
+        for loss in _losses(project, environment, sizes, selection.target or environment.target):
+            if selection != Selection() or _is_read(project, loss.section):
+                losses.setdefault(loss, {})[environment.name] = None
+    yield from (_finding(project, loss, tuple(names)) for loss, names in losses.items())
+
+
+def _losses(project: Project, environment: Environment, sizes: tuple[str, ...], target: str) -> Iterator[_Loss]:
+    own_keys = TARGET_FACTS[target].host_settings
+    lost: dict[KeyPath, dict[str, None]] = {}
+    for size in sizes if own_keys else ():
+        settings = project.settings[environment.name, size]
+        decided = _decided(project, environment, size, target)
+        for other in settings.targets:
+            for key in TARGET_FACTS[other].host_settings if other != target else ():
+                value = settings.targets[other].get(key)
+                if value is not None and value not in _OPEN.get(key, ()) and key in own_keys and key not in decided:
+                    lost.setdefault(settings.source(("targets", other, key))[:-1], {})[key] = None
+    yield from (_Loss(section, target, tuple(keys)) for section, keys in lost.items())
+
+
+def _decided(project: Project, environment: Environment, size: str, target: str) -> set[str]:
+    """Return the settings of a target that any layer sets, even to null; a subnetwork is in one network."""
+    sections = ((*layer, "targets", target) for layer in layer_paths(environment.name, size))
+    decided = {key for section in sections if (node := project.document.node(section)) for key in node.keys}
+    return decided | {*_NETWORK} if decided & {*_NETWORK} else decided
+
+
+def _is_read(project: Project, section: KeyPath) -> bool:
+    """Return True if an environment that the layer of a section applies to has the section's target."""
+    layer, target = section[:-2], section[-1]
+    return any(
+        environment.target == target and layer in layer_paths(environment.name, size)
+        for environment in project.environments.values()
+        for size in environment.sizes
+    )
+
+
+def _finding(project: Project, loss: _Loss, environments: tuple[str, ...]) -> Finding:
+    section, target, keys = loss
+    node = project.document.node(section)
+    values = node.value if node else {}
+    names = listed(environments, last=" and ")
+    effects = [_CONSEQUENCES[key] for key in keys if key != "subnetwork" or "network" not in keys]
+    message = (
+        f"{dotted(section)} has {listed(keys, last=' and ')}, which {target} does not read: in {names}, hosts "
+        f"{listed(effects, last=' and ')}"
+    )
+    return Finding.of(
+        "TPU120",
+        message,
+        project.document.key_location((*section, keys[0])),
+        help=_edit(project, (*section[:-1], target), {key: _flow(values[key]) for key in keys}),
+        details=(f"null in the settings of {target} is a decision for its default; see docs/migrate.md",),
+    )
+
+
+def _edit(project: Project, section: KeyPath, values: Mapping[str, str]) -> str:
+    pairs = [f"{key}: {text}" for key, text in values.items()]
+    if project.document.node(section):
+        return f"add {listed(pairs, last=' and ')} to {dotted(section)}"
+    return f"set {dotted(section)} to {{{', '.join(pairs)}}}"
+
+
+def _flow(value: Any) -> str:
+    """Return a value as YAML on one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return format_value(value, quoted=False)
