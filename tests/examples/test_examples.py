@@ -147,21 +147,21 @@ def test_a_job_moves_to_compute_engine_unchanged() -> None:
         scripts = [compute_engine.startup_script(one).splitlines(), cloud_tpu.startup_script(other).splitlines()]
         changes = [line for line in unified_diff(*reversed(scripts), lineterm="", n=0) if line[:1] in "+-"][2:]
         removed = [line[1:].strip() for line in changes if line.startswith("-")]
-        # The other API, its permission and its noun; a host without Docker has no program.
+        # The deadline, the other API, its noun and its permission; no Docker to wait for; and no log to reach.
         assert [line.partition(" ")[0].partition("=")[0] for line in removed] == [
-            *("elif", "resource", "#", "403)"),
+            *("echo", "resource", "#", "403)", "#", "retry", "#"),
         ]
         added = {line[1:].strip() for line in changes if line.startswith("+")} - {""}
         assert {line for line in added if "docker" in line and "install" in line}
-        run = docker_run(compute_engine.startup_script(one))
+        run = docker_create(compute_engine.startup_script(one))
         logs = ["--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", f"--label=tpucfg-job={one.name}"]
-        assert [word for word in run if word not in logs] == docker_run(cloud_tpu.startup_script(other))
+        assert [word for word in run if word not in logs] == docker_create(cloud_tpu.startup_script(other))
         assert [word for word in run if word in logs] == logs
 
 
-def docker_run(script: str) -> list[str]:
-    """Return the words of the command that starts the program: options, image, and the program's own flags."""
-    _, command = script.replace("\\\n", " ").split("docker run --detach")
+def docker_create(script: str) -> list[str]:
+    """Return the words of the command that creates the container: options, image, and the program's own flags."""
+    _, command = script.replace("\\\n", " ").split("docker create")
     return shlex.split(command.partition("\n")[0])
 
 
