@@ -198,7 +198,8 @@ def test_a_script_stays_legible_whatever_it_prints(character: str) -> None:
 def test_a_character_that_a_block_would_hide_is_escaped(character: str) -> None:
     """A literal block has no escapes, so a text with an invisible or ambiguous character is quoted."""
     (line,) = as_text({"a": f"x\n{character}\n"}).splitlines()
-    assert line.startswith('a: "x\\n') and line.isprintable()
+    assert line.startswith('a: "x\\n')
+    assert line.isprintable()
 
 
 def test_lists_and_mappings_are_written_in_block_style() -> None:
