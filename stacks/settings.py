@@ -17,6 +17,7 @@ from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
 from tpucfg.infra.pulumi_project import project_file, pulumi_project
 from tpucfg.plan import Job, Selection
+from tpucfg.plan.deletion_condition import deletion_condition
 from tpucfg.plan.identities import Identity, deletes_its_slice, deletion_permissions, identities
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
@@ -68,6 +69,8 @@ class Settings:
     """Id of the custom role with which jobs delete their own slices."""
     deletion_permissions: tuple[str, ...]
     """The permissions of that role; empty if no job deletes its slice."""
+    deletion_condition: str | None
+    """The condition of the role's grants; None if they reach the whole project."""
     config: StackConfig
 
     @property
@@ -110,7 +113,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
     environment = project.environments[stack]
     owned = identities(project, environment)
     jobs = _checked_jobs(project, environment, creates_account=any(identity.is_created for identity in owned))
-    hosts = [job.slice.hosts for job in jobs if deletes_its_slice(job.target, job.settings)]
+    deleting = [job for job in jobs if deletes_its_slice(job.target, job.settings)]
     _check_members(stack, owned, config)
     return Settings(
         environment=stack,
@@ -125,7 +128,10 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         identities=owned,
         account_id=account_id(name=project.name, environment=stack),
         deletion_role_id=deletion_role_id(name=project.name, environment=stack),
-        deletion_permissions=deletion_permissions(environment.target, hosts),
+        deletion_permissions=deletion_permissions(environment.target, [job.slice.hosts for job in deleting]),
+        deletion_condition=deletion_condition(
+            environment.target, [job.name for job in deleting if job.slice.hosts == 1]
+        ),
         config=config,
     )
 

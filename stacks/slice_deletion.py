@@ -13,8 +13,9 @@ from settings import Settings
 def grant_deletion(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
     """Declare the role and its grants, for the accounts whose jobs delete their slices.
 
-    The grants are on the project, as the service has no policy on less: a job could delete any TPU of the project, on
-    Compute Engine any managed instance group, or with sizes of one host any instance.
+    The grants are on the project, as a slice has no policy before it exists. On Compute Engine, a condition on the name
+    leaves the environment's own instances; Cloud TPU and managed instance groups have no condition on names, so that a
+    job could delete any slice of the project there: https://cloud.google.com/iam/docs/conditions-resource-attributes.
     """
     accounts = dict.fromkeys(identity.email for identity in settings.identities if identity.deletes_slices)
     if not accounts:
@@ -31,9 +32,20 @@ def grant_deletion(settings: Settings, options: ResourceOptionsFactory, depends_
             project=settings.project,
             role=role,
             member=f"serviceAccount:{email}",
+            condition=_condition(settings),
             # Not protected: revoking access has to be possible in one step, even in a protected environment.
             opts=options.create(depends_on, protect=False),
         )
+
+
+def _condition(settings: Settings) -> gcp.projects.IAMMemberConditionArgs | None:
+    if settings.deletion_condition is None:
+        return None
+    return gcp.projects.IAMMemberConditionArgs(
+        title="Own slices of one host",
+        description="Of the instances, only those that this environment's jobs run on. Made by tpucfg.",
+        expression=settings.deletion_condition,
+    )
 
 
 def _create_role(

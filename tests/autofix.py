@@ -47,6 +47,11 @@ def _set(document: Document, _: Finding, path: str, value: str) -> str | None:
     return _edited(document, _path(document, path), _value(value))
 
 
+def _set_both(document: Document, finding: Finding, path: str, value: str, other: str, other_value: str) -> str | None:
+    edited = _set(document, finding, path, value)
+    return _set(read_text(edited, document.file), finding, other, other_value) if edited else None
+
+
 def _example(document: Document, finding: Finding, value: str) -> str | None:
     """Apply `for example: key: value`, or the bare value for an entry of a list."""
     path = _path_at(document, finding)
@@ -151,6 +156,29 @@ def _move_keys(document: Document, _: Finding, source: str, target: str) -> str 
     return edited.text
 
 
+def _rename(document: Document, _: Finding, source: str, target: str, left: str | None) -> str | None:
+    """Apply `rename X to Y, without A (a reason) and B (another)`."""
+    path, new = _path(document, source), target.rpartition(".")[2]
+    node = document.node(path)
+    if node is None:
+        return None
+    without = re.findall(r"(\w+) \(", left or "")
+    value = {key: value for key, value in node.value.items() if key not in without}
+    rest = read_text(_edited(document, path, _DELETED), document.file)
+    return _edited(rest, (*path[:-1], new), value)
+
+
+def _move_some(document: Document, finding: Finding, keys: str, target: str, source: str) -> str | None:
+    """Apply `move A and B to X, and delete Y`."""
+    path, edited = _path(document, source), document
+    for key in re.findall(r"\w+", keys.replace(" and ", " ")):
+        value = document.node((*path, key))
+        if value is None:
+            return None
+        edited = read_text(_edited(edited, (*_path(edited, target), key), value.value), document.file)
+    return _delete(edited, finding, source)
+
+
 def _delete_and_set(document: Document, finding: Finding, path: str, value: str) -> str | None:
     rest = _delete_at_location(document, finding)
     return _set(read_text(rest, document.file), finding, path, value) if rest else None
@@ -178,10 +206,13 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"for example: (.+)", _example),
     (rf"set ([\w.\[\]-]+) to another name, such as {_VALUE}", _set),
     (r"set ([\w.-]+) to one that supports \w+ \(([\w-]+)[,)].*", _set),
+    (r"set (\S+) to (\S+) and (\S+) to (\S+?)(?:, or .+)?", _set_both),
     (r"set (\S+) to (\{.*\})", _set),
     (rf"set ([\w.\[\]/-]+) to (?!another)(?!a name){_VALUE}", _set),
     (r".*: set (target) to (\S+)", _set),
     (r"delete one of the two", _keep_the_first),
+    (r"rename (\S+) to (\S+?)(?:, without (.+))?", _rename),
+    (r"move ([\w, ]+) to (\S+), and delete (\S+)", _move_some),
     (r"move the keys of (\S+) to (\S+) itself", _move_keys),
     (r"delete \w+, and set (\S+) to (.+)", _delete_and_set),
     (r"delete it(?: here, and .*)?", _delete_at_location),

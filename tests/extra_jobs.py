@@ -44,7 +44,7 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
         {
             "trainer": FULL,
             "capacity": {"reservation": "r"},
-            "options": {"subnetwork": "s", "disk_gb": 500},
+            "options": {"subnetwork": "s", "disk_gb": 500, "tags": ["t"], "data_disks": [_DISK]},
             "environment": {"labels": {"a": "b"}},
         },
     ),

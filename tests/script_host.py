@@ -1,4 +1,4 @@
-"""A machine on which the real start-up script runs in bash, with stubs of docker, curl, gcsfuse, apt and sleep."""
+"""A machine on which the real start-up script runs in bash, with stubs of docker, curl, apt, systemd and others."""
 
 import subprocess
 from pathlib import Path
@@ -8,10 +8,14 @@ from jobs import program
 DOCKER = r"""
 printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).docker"
 case "$1" in
-  container) [ -e "$STATE/trainer" ] ;;
+  info) [ ! -e "$STATE/dead" ] ;;
+  container) cat "$STATE/trainer" ;;
   login) cat > "$STATE/password"; echo "$DOCKER_CONFIG" > "$STATE/config"; echo secret > "$DOCKER_CONFIG/config.json" ;;
   pull) echo x >> "$STATE/pulls"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] ;;
-  run) env -0 > "$STATE/environment"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && touch "$STATE/trainer" ;;
+  create) env -0 > "$STATE/environment"
+    [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && echo created 0 > "$STATE/trainer" ;;
+  start) echo x >> "$STATE/starts"
+    [ "$(wc -l < "$STATE/starts")" -gt "${UNLOGGED:-0}" ] && echo exited 255 > "$STATE/trainer" ;;
 esac
 """
 CURL = r"""
@@ -23,7 +27,8 @@ done
 printf '%s\0' "${arguments[@]}" > "$CALLS/$(ls "$CALLS" | wc -l).curl"
 case "${!#}" in
   */token) echo '{"access_token":"ya29.of-the-host","expires_in":3599,"token_type":"Bearer"}' ;;
-  *:access) [ -z "${NO_SECRET:-}" ] || exit 22
+  *:access) echo x >> "$STATE/accesses"
+    [ "$(wc -l < "$STATE/accesses")" -gt "${REFUSALS:-0}" ] || exit 22
     printf '{\n  "name": "secrets/s/versions/3",\n  "payload": {\n    "data": "%s",\n    "dataCrc32c": "1"\n  }\n}\n' \
       "$(base64 --wrap=0 <(cat "$STATE/secret" && [ -z "${NAMED:-}" ] || printf %s "${!#}"))" ;;
 esac
@@ -39,12 +44,15 @@ cp "$STATE/gcsfuse" "${0%/*}/gcsfuse"
 """The package installs the program; calls before the number in APT_FAILING do not."""
 
 
-MOVED = ("run/tpucfg", "mnt/tpucfg", "etc/apt/sources.list.d", "usr/share/keyrings")
-"""Folders of the script that a test cannot write to; the files in them are below `state/root`."""
+MOVED = (
+    *("run/tpucfg", "mnt/tpucfg", "etc/apt/sources.list.d", "usr/share/keyrings"),
+    "sys/kernel/mm/transparent_hugepage",
+)
+"""Folders of the script that a test must not write to; the files in them are below `state/root`."""
 
 
 class Host:
-    """A machine whose docker, curl and sleep only record their arguments."""
+    """A machine whose programs only record their arguments; a reboot stops the container with status 255."""
 
     def __init__(self, folder: Path) -> None:
         self.programs, self.calls_folder, self.state = (folder / name for name in ("programs", "calls", "state"))
@@ -54,6 +62,8 @@ class Host:
         program(self.programs, "curl", CURL)
         program(self.programs, "sleep", RECORD)
         program(self.programs, "apt-get", APT)
+        program(self.programs, "dpkg", RECORD)
+        program(self.programs, "systemctl", RECORD)
         program(self.state, "gcsfuse", RECORD + '; touch "${!#}/mounted"')
         program(self.programs, "mountpoint", '[ -e "${!#}/mounted" ]')
 
@@ -72,3 +82,9 @@ class Host:
         files = sorted(self.calls_folder.glob(f"*.{name}"), key=lambda file: int(file.stem))
         calls = [[word.decode() for word in file.read_bytes().split(b"\0")[:-1]] for file in files]
         return [call for call in calls if call[: len(first_arguments)] == list(first_arguments)]
+
+    def order(self) -> list[str]:
+        """Return the names of the recorded programs in their order, those of docker with the command."""
+        files = sorted(self.calls_folder.iterdir(), key=lambda file: int(file.stem))
+        words = [(file.suffix[1:], file.read_bytes().split(b"\0")[0].decode()) for file in files]
+        return [f"{name} {first}" if name == "docker" else name for name, first in words]

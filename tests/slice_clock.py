@@ -1,7 +1,7 @@
 """The virtual clock of a simulated slice, and the real processes of the script that live by it.
 
 The clock moves only when every process of the script sleeps, so a loaded machine changes no result, and a minute takes
-as long as the calls in it. The programs that the script calls (docker, curl, systemctl, systemd-run, date, sleep) are
+as long as the calls in it. The programs that the script calls (`PROGRAMS`) are
 one client, which sends its name and arguments to the simulation and prints the answer; all others are real.
 """
 
@@ -28,11 +28,13 @@ done
 printf '%s\0' "$HOST" "$ACTOR" "$(($# + 1))" "${0##*/}" "${arguments[@]}" >&3
 IFS= read -r -u 3 status || exit 99
 IFS= read -r -d '' -u 3 output
+[[ $status == 0 || ${0##*/} != docker ]] || exec >&2
 printf %s "$output"
 exit "$status"
 """
-"""Send the name of the program and its arguments, and print the answer; a header from a pipe is sent as text."""
-PROGRAMS: Final = ("docker", "curl", "systemctl", "systemd-run", "date", "sleep")
+"""Send the name of the program and its arguments, and print the answer, errors of docker to stderr; a header from a
+pipe is sent as text."""
+PROGRAMS: Final = ("docker", "curl", "systemctl", "systemd-run", "date", "sleep", "dpkg", "apt-get")
 STALLED_SECONDS: Final = 60
 """Real seconds without any call of a process that does not sleep: the script hangs."""
 

@@ -11,7 +11,7 @@ _LAST_BOOT: Final = 20
 """Seconds after the first boot by which all hosts have booted."""
 _STARTS_WATCHDOG: Final = 3
 """The call of the start-up script that starts the watchdog; a slice whose only host dies before has none."""
-_PROGRAM_CALLS: Final = 6
+_PROGRAM_CALLS: Final = 9
 """The call of the start-up script that starts the program."""
 _ANSWERS: Final[tuple[list[int], ...]] = (
     *([], [], [403], [403, 403, 503], [404], [503, 0, 403]),

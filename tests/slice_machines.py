@@ -8,6 +8,9 @@ They behave as documented:
   while the host shuts down (systemctl(1)).
 - dockerd sends SIGTERM to its containers when the host shuts down, waits for their stop timeout, and marks a container
   as exited with status 255 if the host went down without it (github.com/moby/moby, daemon/daemon.go).
+- An upgrade by apt's timers stops docker, and so the program (github.com/docker/for-linux/issues/1155).
+- `maxRunDuration` deletes each VM when the time has passed since its start, which is before the boot
+  (cloud.google.com/compute/docs/instances/limit-vm-runtime).
 - Each step of the program needs all hosts: none completes while another one has stopped, and some time after that it
   fails (docs.jax.dev/en/latest/fault_tolerance.html).
 """
@@ -22,8 +25,20 @@ from slice_scenario import EPOCH, Container, Event, Host
 RESTART_SECONDS: Final = 5
 """RestartSec of the unit."""
 BOOT_SECONDS: Final = 40
+LOADER_SECONDS: Final = 10
+"""The time from the start of a VM to that of its kernel, from which /proc/uptime counts."""
+KERNEL_SECONDS: Final = 25
+"""The time from the start of the kernel to that of the start-up script."""
+UPGRADES: Final = "apt-daily-upgrade.timer"
 STOP_SECONDS: Final = 90
 """The time that systemd gives docker to stop (DefaultTimeoutStopSec)."""
+MOVED: Final = {
+    "/var/lib/tpucfg": "lib",
+    "/run/tpucfg": "run",
+    "/proc/uptime": "uptime",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "hugepages",
+}
+"""Paths of the script, and those in the host's folder that replace them."""
 
 
 class Machines(Simulation):
@@ -34,10 +49,21 @@ class Machines(Simulation):
         host.up, host.stopping, host.booted_at = True, False, self.now
         for name in ("lib", "run"):
             (host.folder / name).mkdir(parents=True, exist_ok=True)
-        script = host.folder / "startup-script"
-        text = self.scenario.script.replace("/var/lib/tpucfg", str(host.folder / "lib"))
-        script.write_text(text.replace("/run/tpucfg", str(host.folder / "run")), encoding="utf-8")
+        (host.folder / "uptime").write_text(f"{KERNEL_SECONDS}.25 4321.01\n", encoding="utf-8")
+        script, text = host.folder / "startup-script", self.scenario.script
+        for path, name in MOVED.items():
+            text = text.replace(path, str(host.folder / name))
+        script.write_text(text, encoding="utf-8")
         self.start(host, "script", script)
+        if self.scenario.service_limit and not host.limited:
+            host.limited = True
+            limit = self.scenario.service_limit - KERNEL_SECONDS - LOADER_SECONDS
+            self.at(self.now + limit, lambda: self._delete_host(host))
+
+    def _delete_host(self, host: Host) -> None:
+        self.note(host, "deleted by the service")
+        host.lost_at = self.now
+        self._cut_off(host)
 
     def died(self, actor: Actor) -> None:
         """Restart the unit of the watchdog, as systemd does."""
@@ -54,19 +80,23 @@ class Machines(Simulation):
     def happen(self, event: Event) -> None:
         """Let something go wrong, if the host is up."""
         host = self.hosts[event.host]
+        host.docker_dead |= event.kind == "docker"
         if not host.up:
             return
         self.note(host, f"{event.kind} {event.signal}")
         if event.kind == "trainer":
             self.signal_program(host, event.signal)
         elif event.kind == "lost":
-            host.lost = True
+            host.lost_at = self.now
             self._cut_off(host)
         elif event.kind == "reset":
             self._cut_off(host)
             self.at(self.now + BOOT_SECONDS, lambda: self.boot(host))
         elif event.kind == "reboot":
             self._shut_down(host, event)
+        elif event.kind == "upgrade":
+            if UPGRADES not in host.masked:
+                self.signal_program(host, signal.SIGTERM)
         elif event.kind in ("script", "watchdog"):
             self.kill(host, event.kind, event.signal)
 
@@ -93,7 +123,8 @@ class Machines(Simulation):
             file.unlink()
 
     def _start_program(self, host: Host) -> None:
-        container = host.container = host.container or Container()
+        container = host.container
+        assert container
         seconds, code = host.trainer.work[min(container.starts, len(host.trainer.work) - 1)]
         container.status, container.checkpointing = "running", False
         container.starts += 1
@@ -159,6 +190,8 @@ class Machines(Simulation):
             "docker": self._docker,
             "systemctl": self._systemctl,
             "systemd-run": self._systemd_run,
+            "dpkg": lambda *_: (0, ""),
+            "apt-get": lambda *_: (0, ""),
         }
         return programs[program](host, arguments)
 
@@ -171,6 +204,9 @@ class Machines(Simulation):
             return 0, ""
         if arguments[0] == "is-active":
             return (0 if "watchdog" in host.actors else 3), ""
+        if arguments[0] in ("mask", "enable"):
+            host.masked |= {*arguments[2:]} if arguments[0] == "mask" else set()
+            return 0, ""
         return (1, "stopping\n") if host.stopping else (0, "running\n")
 
     def _systemd_run(self, host: Host, arguments: list[str]) -> tuple[int, str]:
@@ -180,19 +216,25 @@ class Machines(Simulation):
         return 0, ""
 
     def _docker(self, host: Host, arguments: list[str]) -> tuple[int, str]:
-        container = host.container
+        if host.docker_dead:
+            return 1, "Cannot connect to the Docker daemon. Is the docker daemon running?\n"
+        if arguments[0] in ("info", "pull", "logs"):
+            return 0, ""
+        if arguments[0] == "create":
+            host.container = Container("created")
+            return 0, "trainer\n"
+        if host.container is None:
+            return 1, "Error response from daemon: No such container: trainer\n"
+        return self._docker_container(host, host.container, arguments)
+
+    def _docker_container(self, host: Host, container: Container, arguments: list[str]) -> tuple[int, str]:
         match arguments:
-            case ["info" | "pull" | "logs", *_]:
-                return 0, ""
-            case ["container", "inspect", *_] if container is None:
-                return 1, "Error response from daemon: No such container: trainer\n"
             case ["container", "inspect", *_]:
-                assert container
                 return 0, f"{container.status} {container.code if container.status == 'exited' else 0}\n"
-            case ["run", *_] | ["start", "trainer"]:
+            case ["start", "trainer"]:
                 self._start_program(host)
                 return 0, "trainer\n"
-            case ["kill", *_] if container is None or container.status != "running":
+            case ["kill", *_] if container.status != "running":
                 return 1, "Error response from daemon: cannot kill container: trainer is not running\n"
             case ["kill", *options]:
                 self.signal_program(host, signal.SIGTERM if "--signal=TERM" in options else signal.SIGKILL)

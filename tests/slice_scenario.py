@@ -50,6 +50,10 @@ class Scenario:
     broken_bucket: bool = False
     hosts_per_slice: int = 0
     """0 if there is only one slice."""
+    worker_attribute: str = "agent-worker-number"
+    """The attribute of the metadata with the number of a host; `tpu-env` for a line of that one."""
+    service_limit: float = 0
+    """Seconds from the start of a VM until the service deletes it; 0 if it has no limit."""
     limit: float = 3000
     title: str = ""
 
@@ -82,12 +86,20 @@ class Host:
 
     def __init__(self, number: int, folder: Path, trainer: Trainer) -> None:
         self.number, self.folder, self.trainer = number, folder, trainer
-        self.up = self.stopping = self.lost = False
+        self.up = self.stopping = self.limited = self.docker_dead = False
+        self.lost_at = math.inf
+        self.masked: set[str] = set()
+        """The units of systemd that it does not start any more."""
         self.booted_at = 0.0
         self.container: Container | None = None
         self.actors: dict[str, Actor] = {}
         self.calls: dict[str, int] = {"script": 0, "watchdog": 0}
         self.script_ended_at = 0.0
+
+    @property
+    def lost(self) -> bool:
+        """True if it is gone for good."""
+        return self.lost_at < math.inf
 
     @property
     def deadline(self) -> float:
@@ -98,7 +110,9 @@ class Host:
     @property
     def over_at(self) -> float:
         """The time at which its program has ended, or could not be started."""
-        return max(self.container.ended_at, self.booted_at) if self.container else self.script_ended_at
+        if self.container is None or self.container.status == "created":
+            return self.script_ended_at
+        return max(self.container.ended_at, self.booted_at)
 
     @property
     def ended(self) -> tuple[float, str] | None:

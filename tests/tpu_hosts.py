@@ -62,13 +62,17 @@ class World(Machines):
 
     def _metadata(self, host: Host, path: str) -> tuple[int, str]:
         per_slice = self.scenario.hosts_per_slice or len(self.hosts)
+        number, tpu_env = host.number % per_slice, f"MEGASCALE_SLICE_ID: '{host.number // per_slice}'\n"
+        if self.scenario.worker_attribute == "tpu-env":
+            tpu_env += f"TPU_WORKER_ID: '{number}'\n"
         values = {
             "service-accounts/default/token": '{"access_token":"token","expires_in":3599,"token_type":"Bearer"}',
-            "attributes/agent-worker-number": str(host.number % per_slice),
-            "attributes/tpu-env": f"ACCELERATOR_TYPE: 'v4-16'\nMEGASCALE_SLICE_ID: '{host.number // per_slice}'\n",
+            f"attributes/{self.scenario.worker_attribute}": str(number),
+            "attributes/tpu-env": f"ACCELERATOR_TYPE: 'v4-16'\n{tpu_env}",
             "id": str(1000 + host.number),
         }
-        return 0, values[path.removeprefix("/computeMetadata/v1/instance/")]
+        key = path.removeprefix("/computeMetadata/v1/instance/")
+        return (0, values[key]) if key in values else (22, "")
 
     def _storage(self, method: str, path: str, query: dict[str, list[str]], data: str) -> tuple[int, str]:
         if self.scenario.broken_bucket:
@@ -106,4 +110,4 @@ class World(Machines):
             yield "the grace is not over"
 
     def _is_over(self, host: Host) -> bool:
-        return host.lost or (host.ended is not None and (host.container is None or host.container.status == "exited"))
+        return host.lost or (host.ended is not None and (host.container is None or host.container.status != "running"))

@@ -42,8 +42,8 @@ def _host(config: Any) -> Any:
 
 
 def _container_args(script: str) -> list[str]:
-    """Return the arguments behind the image of the script's `docker run`."""
-    words = shlex.split(script[script.index("docker run") :])
+    """Return the arguments behind the image of the script's `docker create`."""
+    words = shlex.split(script[script.index("docker create") : script.rindex("start_program")])
     image = next(index for index, word in enumerate(words) if word.endswith(":1.0"))
     return [word for word in words[image + 1 :] if word != "\n"]
 

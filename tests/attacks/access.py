@@ -46,6 +46,16 @@ _AUDIT: Final = (
 )
 _ACCOUNT: Final = '"projects/my-project-dev/serviceAccounts/tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"'
 
+_ONE_HOST: Final = edit(
+    "tpucfg.yaml",
+    ("target: vertex-ai", "target: compute-engine"),
+    ("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v6e-4, v6e-16]"),
+    ("tuned_on: v2-8", "tuned_on: v6e-4"),
+    ("region: us-central1", "region: us-east5"),
+    ("trainer:\n", "trainer:\n  max_run_duration: 1h\n"),
+)
+"""A ladder on Compute Engine whose jobs may delete the instance that they run on."""
+
 ATTACKS: Final = (
     Attack(
         "private-address-in-bucket-members",
@@ -196,9 +206,62 @@ ATTACKS: Final = (
     Attack(
         "condition-changed",
         edit("stacks/__main__.py", ("2027-01-01", "2099-01-01")),
-        ("under another condition than before",),
+        ("under another condition than before, if `request.time < timestamp('2099-01-01T00:00:00Z')`",),
         status=0,
         base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
+    ),
+    Attack(
+        "condition-of-the-deletion-removed",
+        edit("stacks/slice_deletion.py", ("            condition=_condition(settings),\n", "")),
+        (
+            "grants `projects/my-project-prod/roles/tpu.mnist.prod` on the project `my-project-prod` to",
+            (
+                "without the condition that it had: `compute.instances.delete`, "
+                "`compute.instanceGroupManagers.delete` for everything in that project"
+            ),
+        ),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
+        "condition-of-the-deletion-always-true",
+        edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", 'expression="true"')),
+        (
+            (
+                "under another condition than before, if `true`: `compute.instances.delete`, "
+                "`compute.instanceGroupManagers.delete` in that project"
+            ),
+        ),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
+        "condition-of-the-deletion-kept-secret",
+        edit(
+            "stacks/slice_deletion.py",
+            ("from pulumi import Resource", "from pulumi import Output, Resource"),
+            ("expression=settings.deletion_condition", 'expression=Output.secret("true")'),
+        ),
+        ("under another condition than before, if `true`: `compute.instances.delete`",),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
+        "condition-of-the-deletion-not-a-text",
+        edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")),
+        ("under another condition than before, under a condition that is not known: `compute.instances.delete`",),
+        status=0,
+        base=_ONE_HOST,
+    ),
+    Attack(
+        "condition-of-the-deletion-undone-at-its-end",
+        edit(
+            "stacks/slice_deletion.py",
+            ("expression=settings.deletion_condition", 'expression=settings.deletion_condition + " || true"'),
+        ),
+        ("under another condition than before, if `resource.type", '.startsWith("mnist-prod-v6e-4") || true`'),
+        status=0,
+        base=_ONE_HOST,
     ),
     Attack(
         "broader-role-of-the-jobs",

@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tpucfg.catalog.catalog import DATA
-from tpucfg.catalog.slices import OLD_GENERATION, ONE_SLICE, ONE_SLICE_OF_A_GROUP, SINGLE_HOST
+from tpucfg.catalog.refusals import OLD_GENERATION, ONE_SLICE, ONE_SLICE_OF_A_GROUP, SINGLE_HOST
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())

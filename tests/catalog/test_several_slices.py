@@ -8,7 +8,7 @@ from tpucfg.catalog.target_facts import TARGET_FACTS
 CATALOG = Catalog()
 COUNTED = ("chips", "cores", "devices", "hosts", "hbm_gib", "peak_tflops", "peak_8bit_tflops", "hbm_gbps", "ici_gbps")
 """The figures that count all slices; every other one is that of a single slice."""
-JOINING = {target for target, facts in TARGET_FACTS.items() if facts.takes_several_slices}
+JOINING = {target for target, facts in TARGET_FACTS.items() if facts.one_slice_refusal is None}
 OF_THE_NAME = ("size", "slices", "targets", "refusals")
 
 

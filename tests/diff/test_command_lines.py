@@ -9,7 +9,7 @@ from tpucfg.diff.command_lines import parse_command_lines
 from tpucfg.diff.tree_diff import value_changes
 
 SCRIPT = """#!/bin/bash
-docker run --detach --name trainer \\
+docker create --name trainer \\
   --env 'A=%s' \\
   image:1 \\
   --steps=%s \\
@@ -97,9 +97,9 @@ def test_layout_with_a_meaning_is_a_change(old: str, new: str) -> None:
 
 def test_value_of_several_lines_is_one_flag() -> None:
     """A quoted value may span lines, and none of them is a flag of its own."""
-    script = "docker run \\\n  --env 'A=x\n  --fake=1 \\\ny' \\\n  i:1\n"
+    script = "docker create \\\n  --env 'A=x\n  --fake=1 \\\ny' \\\n  i:1\n"
 
-    assert parse_command_lines(script) == {"": ["docker run \\", "  i:1"], "--env.A": "x\n  --fake=1 \\\ny"}
+    assert parse_command_lines(script) == {"": ["docker create \\", "  i:1"], "--env.A": "x\n  --fake=1 \\\ny"}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """The page about capacity has every row of the table, and no other."""
 
 from spec_factory import ROOT
-from tpucfg.plan.rules.capacity_rules import FLEX_START_SECONDS
-from tpucfg.plan.rules.capacity_table import CAPACITY_TABLE, FLEX_START_ZONES, CapacityRow
+from tpucfg.plan.rules.capacity_table import CAPACITY_TABLE, FLEX_START_SECONDS, FLEX_START_ZONES, CapacityRow
 
 PAGE = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
 HOSTS = {"any": "", "one": " of one host", "several": " of several hosts"}

@@ -203,7 +203,27 @@ def test_hosts_of_compute_engine_delete_what_they_are_created_by(
     assert only(environment, "projects.IAMCustomRole").inputs["permissions"] == permissions
     roles = {(grant.inputs["role"], grant.inputs["member"], grant.protect) for grant in deleters(environment)}
     assert roles == {(DELETE, OWN, False), ("roles/logging.logWriter", OWN, False)}
+    conditions = {grant.inputs["role"]: "condition" in grant.inputs for grant in deleters(environment)}
+    assert conditions == {DELETE: "v6e-4" in sizes, "roles/logging.logWriter": False}
     assert not resource_findings(environment, project_at(path))
+
+
+@pytest.mark.parametrize("role", [None, "organizations/123456789012/roles/tpuSliceDeleter"])
+def test_a_condition_leaves_the_instances_of_bounded_sizes(tmp_path: Path, role: str | None) -> None:
+    """Of the instances, a job may delete those of the bounded sizes of one host, by whatever role."""
+    sizes = ["v6e-1", "v6e-4", "v6e-8", "v6e-16"]
+    top = of_trainer("compute-engine", max_run_duration="12h")
+    top |= {"sizes": sizes, "training": {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}}
+    top["overrides"] = {"v6e-1": {"trainer": {"max_run_duration": None}}}
+
+    environment = declared_by_minimal_spec(tmp_path, top=top, config={"deletionRole": role} if role else {})
+
+    [grant] = [grant for grant in deleters(environment) if grant.inputs["role"] == (role or DELETE)]
+    assert grant.inputs["condition"]["expression"] == (
+        'resource.type != "compute.googleapis.com/Instance"'
+        ' || resource.name.extract("/instances/{name}").startsWith("mnist-dev-v6e-4")'
+        ' || resource.name.extract("/instances/{name}").startsWith("mnist-dev-v6e-8")'
+    )
 
 
 def test_only_the_accounts_of_bounded_sizes_may_delete(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ EAST = {"region": "us-east5"}
 IMAGES = "projects/ubuntu-os-accelerator-images/global/images/family"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 PATH = "projects/my-project/regions/us-east5"
+RESERVED = {"reservation": "mine"}
 BOUNDED = {"max_run_duration": "12h"}
 
 
@@ -161,20 +162,11 @@ def test_a_shared_reservation_has_its_project(name: str, value: str) -> None:
     assert affinity == {"consumeReservationType": "SPECIFIC_RESERVATION", "key": key, "values": [value]}
 
 
-@pytest.mark.parametrize(
-    ("changes", "action"),
-    [
-        ({}, None),
-        ({"capacity": {"reservation": "r"}}, None),
-        ({"trainer": BOUNDED}, "DO_NOTHING"),
-        ({"capacity": "spot"}, "DO_NOTHING"),
-        ({"capacity": "flex-start", "trainer": BOUNDED}, "DO_NOTHING"),
-    ],
-)
-def test_a_host_that_has_ended_is_not_created_again(changes: dict[str, Any], action: str | None) -> None:
-    """A group whose instances end by themselves creates none again, which could cost more than the limit of the run."""
-    policy = body_of("v6e-16", **changes)["instanceGroupManager"].get("instanceLifecyclePolicy", {})
-    assert policy.get("defaultActionOnFailure") == action
+@pytest.mark.parametrize("changes", [{}, {"trainer": BOUNDED}, {"capacity": "spot"}])
+def test_no_group_repairs_its_hosts(changes: dict[str, Any]) -> None:
+    """A host that were created again would have an empty disk, and run the program a second time."""
+    policy = body_of("v6e-16", **changes)["instanceGroupManager"]["instanceLifecyclePolicy"]
+    assert policy == {"defaultActionOnFailure": "DO_NOTHING"}
 
 
 def test_every_option_is_a_field() -> None:
@@ -197,9 +189,48 @@ def test_every_option_is_a_field() -> None:
     assert host["serviceAccounts"][0]["email"] == options["service_account"]
     assert host["disks"][0]["initializeParams"]["diskSizeGb"] == "500"
     assert host["labels"] == {"team": "vision"}
+    assert "tags" not in host
     shared = {"subnetwork": "projects/acme-net/regions/us-east5/subnetworks/s"}
     (interface,) = host_of(body_of("v6e-16", options=shared))["networkInterfaces"]
     assert (interface["subnetwork"], "network" in interface) == (shared["subnetwork"], False)
+
+
+DISK = "projects/my-project/zones/us-east5-a/disks/data"
+
+
+def test_settings_of_cloud_tpu_are_fields_too() -> None:
+    """Tags and disks have the form that they have on Cloud TPU; a template names a disk by its name alone."""
+    options = {"tags": ["train", "internal"], "data_disks": [{"source": DISK}]}
+    for size, source in (("v6e-16", "data"), ("v6e-4", DISK)):
+        host = host_of(body_of(size, options=options))
+        assert host["tags"] == {"items": ["train", "internal"]}
+        assert host["disks"][0]["boot"] is True
+        assert host["disks"][1:] == [{"source": source, "mode": "READ_ONLY", "autoDelete": False}]
+    written = {"data_disks": [{"source": DISK, "read_only": False}]}
+    assert host_of(body_of("v6e-4", options=written))["disks"][1]["mode"] == "READ_WRITE"
+
+
+@pytest.mark.parametrize(
+    ("size", "disk", "words"),
+    [
+        ("v6e-16", {"source": DISK}, None),
+        ("v6e-4", {"source": DISK}, None),
+        ("v6e-4", {"source": DISK, "read_only": False}, None),
+        ("v6e-16", {"source": DISK, "read_only": False}, "4 hosts cannot attach one disk for writing"),
+        ("v6e-16", {"source": DISK.replace("east5-a", "east5-b")}, "the disk is in us-east5-b of my-project"),
+        ("v6e-16", {"source": DISK.replace("my-project", "other-project")}, "the disk is in us-east5-a of other"),
+        ("v6e-4", {"source": DISK.replace("east5-a", "east5-b")}, "the disk is in us-east5-b, and the slice in"),
+    ],
+)
+def test_a_disk_is_attached_in_its_zone(size: str, disk: dict[str, Any], words: str | None) -> None:
+    """Each disk that a host cannot attach is one error, at its line of the spec."""
+    result = compiled("compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED)
+    findings = [finding for finding in result.findings if finding.id == "TPU074"]
+    assert [words in finding.message for finding in findings if words] == [True] * bool(words), findings
+    assert len(findings) == bool(words)
+    assert result.project
+    lines = result.project.document.text.splitlines()
+    assert all("source" in "".join(lines[each.location.line - 1 :][:3]) for each in findings)
 
 
 @pytest.mark.parametrize("size", ["v2-8", "v3-32", "v4-16", "v5litepod-16", "v6e-16x2"])
@@ -346,11 +377,28 @@ SCHEDULING = f"{HOST}__scheduling"
             "key",
             "second item",
         ),
-        ({f"{HOST}__metadata": {"items": [{"key": "a", "value": "x" * 300_000}]}}, "a", "bytes"),
+        ({f"{HOST}__metadata": {"items": [{"key": "a", "value": "x" * 300_000}]}}, "value", "300,000 bytes"),
         ({"instanceGroupManager__targetSizePolicy": None}, "mode", "in the mode BULK"),
         ({"instanceGroupManager__targetSize": 3}, "targetSize", "4x4 has 16 chips"),
         ({"instanceGroupManager__resourcePolicies": {"workloadPolicy": "p"}}, "workloadPolicy", "not the path"),
         ({"resourcePolicy__name": "other"}, "workloadPolicy", "names another object"),
+        ({"instanceGroupManager__resourcePolicies": None}, "workloadPolicy", "would not form the slice"),
+        ({"instanceGroupManager__versions": []}, "versions", "no version of the group has a template"),
+        (
+            {
+                "instanceGroupManager__versions": [
+                    {"instanceTemplate": "projects/my-project/regions/europe-west4/instanceTemplates/mnist-dev-v6e-16"}
+                ]
+            },
+            "instanceTemplate",
+            "it is in my-project/europe-west4, and the policy in my-project/us-east5",
+        ),
+        ({f"{HOST}__disks": None}, "disks", "boots from its first disk"),
+        (
+            {f"{HOST}__disks": [{"source": "projects/p/zones/z/disks/d", "mode": "READ_ONLY"}]},
+            "source",
+            "the name of a disk of the group's zone",
+        ),
     ],
 )
 def test_the_service_refuses_it(changes: dict[str, Any], path: str, words: str) -> None:
@@ -358,6 +406,36 @@ def test_the_service_refuses_it(changes: dict[str, Any], path: str, words: str) 
     problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
     assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
     assert all(problem.help for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("topology", "fix"),
+    [("2x4", "set it to 2, or change the topology"), ("3x2", "change the topology"), ("0x2", "change the topology")],
+)
+def test_the_help_is_a_number_of_whole_hosts(topology: str, fix: str) -> None:
+    """A topology that hosts cannot form has to be changed itself."""
+    policy = {"type": "HIGH_THROUGHPUT", "acceleratorTopology": topology}
+    problems = compute_engine.rules(hand_written(resourcePolicy__workloadPolicy=policy), CATALOG)
+    assert [problem.help for problem in problems] == [fix]
+
+
+def test_an_instance_attaches_disks_of_its_zone() -> None:
+    """The zone of an instance is in the path of its machine type."""
+    for zone, expected in (("us-east5-a", []), ("us-east5-b", ["us-east5-b"])):
+        disk = {"source": f"projects/my-project/zones/{zone}/disks/d"}
+        body = hand_written("v6e-4")
+        body["instance"]["disks"].append(disk)
+        problems = list(compute_engine.rules(body, CATALOG))
+        assert [problem.message.partition("is in ")[2].partition(",")[0] for problem in problems] == expected
+
+
+def test_long_metadata_is_found_at_its_line() -> None:
+    """The location of a value in a list of items is that of the value."""
+    text = text_of("v6e-4").replace("value: |\n", f"value: |\n      # {'x' * 300_000}\n")
+    findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    lines = text.splitlines()
+    found = [each for each in findings if "allowed for a metadata value" in each.message]
+    assert [lines[each.location.line - 2].strip() for each in found] == ["- key: startup-script"]
 
 
 def test_a_config_creates_hosts_once() -> None:

@@ -1,17 +1,19 @@
 """The start-up script of Compute Engine, run by a real bash: what differs from that of Cloud TPU."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from compute_api import TOKEN, serving_compute
 from jobs import job, program
 from script_host import Host
 from tpucfg.targets import compute_engine
 
 INSTALL = """
 printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).apt-get"
-[[ $* == *install* ]] || exit 0
+[[ $* == *install* ]] || exit "${UPDATE_STATUS:-0}"
 [ "$(ls "$CALLS"/*.apt-get | wc -l)" -gt "${APT_FAILING:-0}" ] || exit 100
 cp "$STATE/docker" "${0%/*}/docker"
 """
@@ -44,44 +46,105 @@ def test_docker_is_installed_once(host: Host) -> None:
     """The first boot installs Ubuntu's package, and the next one does not."""
     assert boot(host) == 0
     assert [call[-1] for call in host.calls("apt-get") if "install" in call] == ["docker.io"]
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
     assert boot(host) == 0
     assert len(host.calls("apt-get")) == 2
-    assert len(host.calls("docker", "run")) == 1
+    assert ["enable", "--now", "docker"] in host.calls("systemctl")
+    assert len(host.calls("docker", "create")) == 1
 
 
 def test_an_installation_that_fails_is_repeated(host: Host) -> None:
     """A server of packages that fails once delays the start by 10 seconds."""
     assert boot(host, APT_FAILING="2") == 0
     assert host.calls("sleep") == [["10"]]
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
 
 
 def test_without_docker_the_script_fails(host: Host) -> None:
-    """If it cannot be installed, no program is started, and the next boot tries again."""
+    """If it cannot be installed, no program is started, and without a watchdog the next boot tries again."""
     assert boot(host, APT_FAILING="99") != 0
     assert boot(host) == 0
-    assert len(host.calls("docker", "run")) == 1
+    assert len(host.calls("docker", "create")) == 1
+
+
+def test_a_list_that_cannot_be_updated_is_no_reason_to_give_up(host: Host) -> None:
+    """One bad source fails the update, and Docker is installed from the others."""
+    assert boot(host, UPDATE_STATUS="100") == 0
+    assert host.calls("sleep") == []
+    assert len(host.calls("docker", "create")) == 1
+
+
+def test_a_half_installed_docker_is_completed(host: Host) -> None:
+    """After a reboot in the middle of the installation, docker exists and does not answer."""
+    (host.programs / "docker").write_bytes((host.state / "docker").read_bytes())
+    (host.programs / "docker").chmod(0o755)
+    (host.state / "dead").touch()
+    program(host.programs, "systemctl", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).systemctl"\n' + REVIVE)
+    assert boot(host) == 0
+    order = host.order()
+    assert order[: order.index("docker container")] == [
+        *("systemctl", "docker info", "dpkg", "apt-get", "apt-get", "systemctl", "docker info")
+    ]
+    assert len(host.calls("docker", "create")) == 1
+
+
+REVIVE = '[[ $1 != enable ]] || rm "$STATE/dead"'
+"""The service starts, and docker answers."""
+
+
+def test_a_log_that_refuses_the_first_entries_delays_the_program(host: Host) -> None:
+    """Docker starts no container without access to Cloud Logging, and the same container starts when it has it."""
+    assert boot(host, UNLOGGED="3") == 0
+    assert host.calls("sleep") == [["10"], ["20"], ["40"]]
+    assert [len(host.calls("docker", name)) for name in ("create", "start")] == [1, 4]
 
 
 def test_the_output_goes_to_cloud_logging(host: Host) -> None:
     """Docker sends the output with the job's name as a label, by which the printed command finds it."""
     assert boot(host, {"args": {"a": "1"}}) == 0
-    (call,) = host.calls("docker", "run")
+    (call,) = host.calls("docker", "create")
     assert {"--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", "--label=tpucfg-job=mnist-dev-v6e-4"} <= {*call}
     log = compute_engine.submission(job("compute-engine", "v6e-4", environment={"region": "us-east5"})).log
     assert log
     assert 'metadata."tpucfg-job"="mnist-dev-v6e-4"' in log.argv[3]
 
 
-@pytest.mark.parametrize(("size", "path"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")])
-def test_a_bounded_host_deletes_what_it_was_created_by(size: str, path: str) -> None:
-    """The URL is that of the group, or of the only instance, and a refusal names the permission that is missing."""
-    trainer = {"max_run_duration": "12h"}
-    script = compute_engine.startup_script(
-        job("compute-engine", size, environment={"region": "us-east5"}, trainer=trainer)
-    )
-    url = f"https://compute.googleapis.com/compute/v1/projects/my-project/zones/us-east5-a/{path}/mnist-dev-{size}"
-    assert f"resource={url}\n" in script
-    assert 'request DELETE "$resource")' in script
-    assert f"needs the permission compute.{path}.delete" in script
+def test_without_docker_a_bounded_job_has_ended(host: Host) -> None:
+    """The watchdog notes the end of a program that cannot start, so that the slice is deleted."""
+    watchdog, _, _ = watchdog_of("v6e-4", str(host.state)).partition("\nwhile true")
+    program(host.programs, "systemctl", "echo running")
+    assert bash(host, f"{watchdog}\nnow=100\nattend\ncat ended\n").splitlines()[-1] == "100 none"
+
+
+def watchdog_of(size: str, folder: str) -> str:
+    """Return the watchdog of a bounded job, with its state in a folder."""
+    bounded = {"max_run_duration": "12h"}
+    planned = job("compute-engine", size, environment={"region": "us-east5"}, trainer=bounded)
+    script = compute_engine.startup_script(planned).replace("/var/lib/tpucfg", folder)
+    return script.split("END_OF_WATCHDOG")[1].partition("\n")[2]
+
+
+def bash(host: Host, text: str) -> str:
+    """Run bash without any other Docker, and return what it prints."""
+    variables = {"PATH": f"{host.programs}:{host.state / 'tools'}", "CALLS": str(host.calls_folder)}
+    completed = subprocess.run(["/bin/bash"], input=text, env=variables, capture_output=True, text=True, check=False)
+    return completed.stdout
+
+
+@pytest.mark.parametrize(("size", "collection"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")])
+def test_a_bounded_host_deletes_what_it_was_created_by(size: str, collection: str, host: Host) -> None:
+    """The request deletes the group, or the only instance; if it is refused, the missing permission is named."""
+    watchdog = watchdog_of(size, str(host.state))
+    functions = watchdog[watchdog.index("\nresource=") : watchdog.index("\nend() {")]
+    calls = f"{functions}\naccess_token() {{ printf %s {TOKEN}; }}\ndelete_slice\n"
+    path = f"/compute/v1/projects/my-project/zones/us-east5-a/{collection}/mnist-dev-{size}"
+    with serving_compute(host.programs) as api:
+        api.objects[path] = {}
+        assert bash(host, calls) == "tpucfg: deleting the slice: HTTP status 200\n"
+        assert api.requests == [("DELETE", path)]
+        api.objects.clear()
+        assert bash(host, calls) == "tpucfg: deleting the slice: HTTP status 404\n"
+        assert host.calls("sleep") == [["60"], ["60"]]
+        api.answer = lambda *_: (403, {"error": {"code": 403}})  # type: ignore[method-assign]
+        account = "tpu-mnist-dev@my-project.iam.gserviceaccount.com"
+        assert f"{account} needs the permission compute.{collection}.delete in the project" in bash(host, calls)

@@ -46,7 +46,7 @@ DECIDED: Final[Mapping[str, tuple[str, ...]]] = {
         r"(instanceTemplate\.properties|instance)\.(machineType|guestAccelerators.*|resourcePolicies)",
         r"instance\.(deletionProtection|sourceMachineImage|params\.requestValidForDuration\..*)",
         r"(instanceTemplate\.properties|instance)\.(scheduling|reservationAffinity|serviceAccounts\[.\])\..*",
-        r"(instanceTemplate\.properties|instance)\.disks\[=\]\.(autoDelete|boot|source)",
+        r"(instanceTemplate\.properties|instance)\.(disks\[=\]\.(autoDelete|boot|source)|tags\.items)",
         r"(instanceTemplate\.properties|instance)\.disks\[\+\]\.boot",
         r"(instanceTemplate\.properties|instance)\.disks\[=\]\.initializeParams\.(disk(SizeGb|Type)|source(Image|Snapshot))",
         r"(instanceTemplate\.properties|instance)\.networkInterfaces\[.\]\.(ipv6AccessConfigs.*|accessConfigs.*|network|nicType|subnetwork)",

@@ -8,6 +8,7 @@ import pytest
 
 from jobs import job
 from slice_faults import scenario
+from slice_machines import KERNEL_SECONDS, LOADER_SECONDS
 from slice_scenario import Event, Host, Scenario, Trainer
 from tpu_hosts import World
 from tpucfg.targets import cloud_tpu, compute_engine
@@ -27,12 +28,16 @@ SIZES = {
     compute_engine: ("v6e-16", "us-east5"),
 }
 """A size of each target whose hosts delete their slice, and its region."""
+SERVICE_LIMITS = {cloud_tpu: 0, compute_engine: DURATION}
+"""Seconds from the start of a VM until the service deletes it; 0 if it has no limit."""
 
 
 @cache
-def script_of(hosts: int, restarts: int | None, slices: int = 1, target: Any = cloud_tpu) -> str:
+def script_of(
+    hosts: int, restarts: int | None, slices: int = 1, target: Any = cloud_tpu, duration: int = DURATION
+) -> str:
     """Return the start-up script of a job on this number of hosts."""
-    trainer = {"image": "python:3.12", "max_run_duration": f"{DURATION}s", "restarts": restarts}
+    trainer = {"image": "python:3.12", "max_run_duration": f"{duration}s", "restarts": restarts}
     size, region = SIZES[target]
     planned_job = job(target.NAME, size, environment={"region": region}, trainer=trainer)
     slice_ = planned_job.slice._replace(hosts=hosts, slices=slices)
@@ -42,11 +47,11 @@ def script_of(hosts: int, restarts: int | None, slices: int = 1, target: Any = c
 
 def latest(world: World) -> float:
     """Return the time by which a call has to be made: a minute after the end, or the deadline."""
-    alive = [host for host in world.hosts if not host.lost]
+    alive = [host for host in world.hosts if host.lost_at > world.calls[0].at]
     deadline = min(host.deadline for host in alive)
     moments = [deadline]
     ended = [host for host in alive if host.ended]
-    if len(ended) == len(alive) and not world.scenario.broken_bucket and not any(host.lost for host in world.hosts):
+    if len(ended) == len(alive) and not world.scenario.broken_bucket and len(alive) == len(world.hosts):
         moments.append(max(host.over_at for host in ended) + GRACE)
     moments += [host.over_at + GRACE for host in ended if _waits_for_grace(host, deadline)]
     return min(moments) + SLACK
@@ -60,11 +65,11 @@ def _waits_for_grace(host: Host, deadline: float) -> bool:
 
 
 def check(world: World) -> None:
-    """Assert that a run deleted its slice in time and not too early."""
+    """Assert that a run deleted its slice, or tried to until the service's own limit, in time and not too early."""
     assert world.calls, world.report()
     assert [call for call in world.calls if call.problems] == [], world.report()
     assert world.calls[0].at <= latest(world), world.report()
-    assert world.calls[-1].status in (200, 404), world.report()
+    assert world.calls[-1].status in (200, 404) or all(host.lost for host in world.hosts), world.report()
     if not world.scenario.broken_bucket and not world.scenario.events:  # a kill may lose the log
         saved = {name.rpartition("/")[2][:3] for name in world.objects if "/logs/" in name}
         assert saved >= {f"0-{host.number}" for host in world.hosts if _has_left_its_mark(world, host)}, world.report()
@@ -81,7 +86,9 @@ def _has_left_its_mark(world: World, host: Host) -> bool:
 def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, target: Any, batch: int) -> None:
     """In 200 runs of one to four hosts a call deletes the slice in time, and none cuts off a checkpoint or a host."""
     for seed in range(batch, RUNS, BATCHES):
-        world = World(tmp_path / str(seed), scenario(seed, partial(script_of, target=target)))
+        run = scenario(seed, partial(script_of, target=target))
+        run.service_limit = SERVICE_LIMITS[target]
+        world = World(tmp_path / str(seed), run)
         world.run()
         check(world)
 
@@ -89,7 +96,8 @@ def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, targe
 def run_of(folder: Path, trainers: list[Trainer], **changes: Any) -> World:
     """Return a run in which all hosts boot at once."""
     slices = changes.pop("slices", 1)
-    script = script_of(len(trainers), changes.pop("restarts", None), slices)
+    options = {key: changes.pop(key) for key in ("target", "duration") if key in changes}
+    script = script_of(len(trainers), changes.pop("restarts", None), slices, **options)
     hosts_per_slice = len(trainers) // slices
     world = World(folder, Scenario(script, trainers, [0.0] * len(trainers), hosts_per_slice=hosts_per_slice, **changes))
     world.objects |= EARLIER
@@ -136,6 +144,58 @@ def test_a_rebooted_program_continues_without_using_up_a_restart(tmp_path: Path)
     assert container, world.report()
     assert (container.starts, container.code) == (2, 0), world.report()
     assert container.ended_at <= world.calls[0].at <= container.ended_at + SLACK, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_the_group_is_deleted_before_the_service_deletes_its_hosts(tmp_path: Path, hosts: int) -> None:
+    """Where the service deletes VMs after the duration, which leaves their group, the watchdog is earlier than that."""
+    endless = [Trainer([(9999, 0)], checkpoint=20) for _ in range(hosts)]
+    # Without marks, the hosts of a group wait for each other until the deadline.
+    world = run_of(tmp_path, endless, target=compute_engine, service_limit=DURATION, broken_bucket=True)
+    check(world)
+    assert not any(host.lost for host in world.hosts), world.report()
+    assert all(host.container and host.container.code == 143 for host in world.hosts), world.report()
+    left = DURATION - LOADER_SECONDS - KERNEL_SECONDS - world.calls[0].at
+    assert 5 < left < 20 or hosts == 1, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("target", SIZES, ids=lambda target: target.NAME)
+def test_a_host_whose_docker_is_dead_ends_the_slice(tmp_path: Path, target: Any) -> None:
+    """A host on which docker never answers has failed once the script has given up, long before the deadline."""
+    trainers = [Trainer([(9999, 0)]) for _ in range(2)]
+    world = run_of(tmp_path, trainers, target=target, duration=7200, events=[Event("docker", 1, -1)])
+    assert TEN_MINUTES <= world.calls[0].at <= TEN_MINUTES + GRACE + SLACK, world.report()
+    assert world.calls[0].problems == []
+
+
+TEN_MINUTES = 600
+"""The time in which the script tries a command again."""
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_an_upgrade_of_the_system_does_not_end_the_program(tmp_path: Path) -> None:
+    """The timers of apt, which would upgrade docker and so stop the program, are off before the program starts."""
+    world = run_of(tmp_path, [Trainer([(60, 0)])], events=[Event("upgrade", 0, 30)])
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert (container.code, container.ended_at) == (0, 60), world.report()
+    assert 60 <= world.calls[0].at <= 60 + SLACK, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("attribute", ["agent-worker-number", "worker-id", "tpu-env"])
+def test_the_first_host_is_known_by_each_attribute(tmp_path: Path, attribute: str) -> None:
+    """Whichever attribute has the hosts' numbers, the first host deletes the slice as soon as all marks are there."""
+    trainers = [Trainer([(20, 0)]), Trainer([(30, 0)])]
+    world = run_of(tmp_path, trainers, target=compute_engine, worker_attribute=attribute)
+    assert 30 <= world.calls[0].at <= 30 + SLACK, world.report()
+    assert (world.calls[0].host, world.calls[0].problems) == (0, []), world.report()
 
 
 @pytest.mark.slow

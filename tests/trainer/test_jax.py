@@ -1,5 +1,7 @@
+import os
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
@@ -238,6 +240,21 @@ def test_hosts_without_a_shared_folder_are_reported(trainer: Trainer, tmp_path: 
     for process in started:
         message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)[1]
         assert "the hosts do not share" in message
+
+
+def test_hosts_that_install_for_minutes_are_waited_for(trainer: Trainer) -> None:
+    """The trainer waits for the other hosts longer than the 300 seconds of JAX, as one may install Docker before."""
+    program = "import jax; jax.distributed.initialize = lambda **options: print(options); from trainer.tpu import join"
+    completed = subprocess.run(
+        [str(trainer.python), "-c", f"{program}; join(2)"],
+        cwd=trainer.folder,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert completed.stdout == "{'initialization_timeout': 1800}\n"
+    assert "this program runs on 1" in completed.stderr
 
 
 def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:

@@ -6,7 +6,7 @@ Three more decisions are made here, because the file is a request that creates a
 - A field that only the service writes is rejected. Google's servers would ignore it, so it can only be a mistake.
 - An enum loses the values that the document marks as deprecated and the zero value (`…UNSPECIFIED…`), which is how
     protobuf encodes "not set"; a file leaves the field out instead.
-- A required field that gcloud sets by a flag is optional in the file (`NOT_REQUIRED`).
+- A required field that gcloud sets by a flag is optional in the file (`not_required`).
 
 The documents are those of https://www.googleapis.com/discovery/v1/apis, as contained in google-api-python-client.
 """
@@ -14,7 +14,7 @@ The documents are those of https://www.googleapis.com/discovery/v1/apis, as cont
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -24,27 +24,36 @@ PACKAGE = "google-api-python-client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
-    """The message in a target's file."""
+class TargetFile:
+    """A target's file, and where its messages differ from the discovery document."""
 
     target: str
     api: str
     """The discovery document's name, e.g. `tpu.v2`."""
-    prefix: str
-    """Prefix of the document's message names."""
-    message: str
     title: str
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Fields by message that the file must not have, with the reason."""
+    not_required: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Fields by message that the document calls "Required." but a file may leave out, with the reason."""
+    required_too: Mapping[str, list[str]] = field(default_factory=dict)
+    """Fields by message without which a file would request nothing."""
+    prefix: str = ""
+    """Prefix of the document's message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
-    """Messages of one API, of which a target's file has some, each as a document with its `kind`."""
+class Root(TargetFile):
+    """A file that is one message."""
 
-    target: str
-    api: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents(TargetFile):
+    """A file of several messages, each a document with its `kind`."""
+
     messages: Mapping[str, str]
     """The messages by their key in the schema, in the order in which the objects are created."""
-    title: str
 
 
 ROOTS = (
@@ -54,6 +63,26 @@ ROOTS = (
         prefix="GoogleCloudMlV1__",
         message="Job",
         title="AI Platform Training: a training job (ml.v1 Job)",
+        left_out={
+            "Job": {
+                "etag": "for updates only; a job that is being created has none",
+                "predictionInput": "a batch prediction, which is no training job",
+                "predictionOutput": "written by the service, though the document does not mark it",
+                "trainingOutput": "written by the service, though the document does not mark it",
+            },
+        },
+        # The flags: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training
+        not_required={
+            "Job": {"jobId": "gcloud's positional argument"},
+            "TrainingInput": {
+                "packageUris": "--packages or --package-path; none with a container",
+                "pythonModule": "--module-name; none with a container",
+                "region": "--region",
+                "scaleTier": "--scale-tier",
+            },
+            "HyperparameterSpec": {"goal": 'its own description goes on "Defaults to MAXIMIZE"'},
+        },
+        required_too={"Job": ["trainingInput"]},
     ),
     Root(
         target="vertex-ai",
@@ -65,29 +94,14 @@ ROOTS = (
     Root(
         target="cloud-tpu",
         api="tpu.v2",
-        prefix="",
         message="QueuedResource",
         title="Cloud TPU: a queued resource (tpu.v2 QueuedResource)",
+        left_out={"Node": {"health": "reported by the service, though the document does not mark it"}},
+        required_too={"QueuedResource": ["tpu"], "Tpu": ["nodeSpec"]},
     ),
 )
 
 _UPDATES = "for updates only; an object that is being created has none"
-LEFT_OUT = {
-    "Job": {
-        "etag": "for updates only; a job that is being created has none",
-        "predictionInput": "a batch prediction, which is no training job",
-        "predictionOutput": "written by the service, though the document does not mark it",
-        "trainingOutput": "written by the service, though the document does not mark it",
-    },
-    "Node": {"health": "reported by the service, though the document does not mark it"},
-    "Instance": {"fingerprint": _UPDATES, "labelFingerprint": _UPDATES},
-    "InstanceGroupManager": {"fingerprint": _UPDATES},
-    "Metadata": {"fingerprint": _UPDATES},
-    "NetworkInterface": {"fingerprint": _UPDATES},
-    "Tags": {"fingerprint": _UPDATES},
-}
-"""Fields by message that the file must not have, with the reason."""
-
 COMPUTE_ENGINE = Documents(
     target="compute-engine",
     api="compute.v1",
@@ -98,25 +112,14 @@ COMPUTE_ENGINE = Documents(
         "instance": "Instance",
     },
     title="Compute Engine: the objects of a slice, each a document of its own (compute.v1)",
-)
-
-NOT_REQUIRED = {
-    "Job": {"jobId": "gcloud's positional argument"},
-    "TrainingInput": {
-        "packageUris": "--packages or --package-path; none with a container",
-        "pythonModule": "--module-name; none with a container",
-        "region": "--region",
-        "scaleTier": "--scale-tier",
+    left_out={
+        "Instance": {"fingerprint": _UPDATES, "labelFingerprint": _UPDATES},
+        "InstanceGroupManager": {"fingerprint": _UPDATES},
+        "Metadata": {"fingerprint": _UPDATES},
+        "NetworkInterface": {"fingerprint": _UPDATES},
+        "Tags": {"fingerprint": _UPDATES},
     },
-    "HyperparameterSpec": {"goal": 'its own description goes on "Defaults to MAXIMIZE"'},
-}
-"""Fields by message that the document calls "Required." but a file may leave out, with the reason.
-
-The flags: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training
-"""
-
-REQUIRED_TOO = {"Job": ["trainingInput"], "QueuedResource": ["tpu"], "Tpu": ["nodeSpec"]}
-"""Fields by message without which a file would request nothing."""
+)
 
 # https://protobuf.dev/programming-guides/json/: a 64-bit integer is written as a string and read as either.
 FORMATS: Mapping[str, Schema] = {
@@ -136,7 +139,7 @@ def message_schema(root: Root) -> Schema:
     messages: Mapping[str, Schema] = {
         name.removeprefix(root.prefix): message for name, message in document["schemas"].items()
     }
-    reached = _reachable(messages, [root.message], root.prefix)
+    reached = _reachable(messages, [root.message], root)
     body = reached.pop(root.message)
     return {"$comment": _comment(root.api, document), "$defs": reached, "title": root.title, **body}
 
@@ -148,7 +151,7 @@ def documents_schema(documents: Documents) -> Schema:
     """
     document = _document(documents.api)
     messages: Mapping[str, Schema] = document["schemas"]
-    reached = _reachable(messages, [*documents.messages.values()], "")
+    reached = _reachable(messages, [*documents.messages.values()], documents)
     for name in documents.messages.values():
         kind = {"const": messages[name]["properties"]["kind"]["default"], "description": "The type of the object."}
         reached[name]["properties"]["kind"] = kind
@@ -167,14 +170,14 @@ def _comment(api: str, document: Schema) -> str:
     return f"Generated by tools/api_schemas.py from {source}."
 
 
-def _reachable(messages: Mapping[str, Schema], roots: list[str], prefix: str) -> dict[str, Schema]:
+def _reachable(messages: Mapping[str, Schema], roots: list[str], file: TargetFile) -> dict[str, Schema]:
     """Return the schemas of the root messages, and of all messages that their fields refer to."""
     reached: dict[str, Schema] = {}
     waiting = [*roots]
     while waiting:
         name = waiting.pop()
         if name not in reached:
-            reached[name] = _message(name, messages[name], prefix)
+            reached[name] = _message(name, messages[name], file)
             waiting += re.findall(r"#/\$defs/(\w+)", json.dumps(reached[name]))
     return reached
 
@@ -185,22 +188,22 @@ def _document(api: str) -> Schema:
     return document
 
 
-def _message(name: str, message: Schema, prefix: str) -> Schema:
-    left_out, not_required = LEFT_OUT.get(name, {}), NOT_REQUIRED.get(name, {})
+def _message(name: str, message: Schema, file: TargetFile) -> Schema:
+    left_out, not_required = file.left_out.get(name, {}), file.not_required.get(name, {})
     fields: Mapping[str, Schema] = {
         key: field
         for key, field in message.get("properties", {}).items()
         if key not in left_out and not _is_output(field)
     }
     required = [key for key, field in fields.items() if _is_required(field) and key not in not_required]
-    properties = {key: _field(field, prefix) for key, field in fields.items()}
-    schema = closed(properties, [*required, *REQUIRED_TOO.get(name, [])])
+    properties = {key: _field(field, file.prefix) for key, field in fields.items()}
+    schema = closed(properties, [*required, *file.required_too.get(name, [])])
     return described(schema, message.get("description", ""))
 
 
 def _is_required(field: Schema) -> bool:
-    # compute.v1 names the methods that require a field; those of other resources, and of regional groups, count too,
-    # as a file creates an object.
+    # compute.v1 lists the methods that require a field. A message may be the body of several, such as those of zonal
+    # and of regional groups, and a file is the body of one that creates an object: so any `insert` counts.
     methods: list[str] = field.get("annotations", {}).get("required", [])
     is_created = any(method.endswith(".insert") for method in methods)
     return is_created or field.get("description", "").startswith("Required.")

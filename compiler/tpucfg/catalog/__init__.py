@@ -5,6 +5,7 @@ name of a size.
 """
 
 from tpucfg.catalog.catalog import Catalog
-from tpucfg.catalog.slices import Generation, Machine, Refusal, Slice, Source, Zone
+from tpucfg.catalog.refusals import Refusal
+from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone
 
 __all__ = ["Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]

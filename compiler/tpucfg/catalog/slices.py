@@ -7,6 +7,7 @@ start of every command.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.catalog.refusals import OLD_GENERATION, SINGLE_HOST, Refusal
 from tpucfg.catalog.target_facts import TARGET_FACTS
 
 
@@ -75,22 +76,8 @@ class Zone(NamedTuple):
         return self.name.rpartition("-")[0]
 
 
-class Refusal(NamedTuple):
-    """The reason why a target does not support a size."""
-
-    reason: str
-    """A clause to follow a colon, without a final full stop."""
-
-    sources: tuple[str, ...]
-    """Ids of the sources that state the reason, or that list the supported sizes without this one."""
-
-
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
-ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
-ONE_SLICE_OF_A_GROUP: Final = Refusal("a group of hosts there is exactly one slice", ("compute-groups",))
-OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
-SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
 
 
 class Slice(NamedTuple):
@@ -204,9 +191,9 @@ class Slice(NamedTuple):
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
         refused = {
-            target: ONE_SLICE_OF_A_GROUP if target == "compute-engine" else ONE_SLICE
+            target: refusal
             for target in self.targets
-            if not TARGET_FACTS[target].takes_several_slices
+            if (refusal := TARGET_FACTS[target].one_slice_refusal) is not None
         }
         if self.generation in WITHOUT_MULTISLICE:
             refused = dict.fromkeys(self.targets, OLD_GENERATION)

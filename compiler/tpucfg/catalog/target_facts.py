@@ -7,6 +7,8 @@ A new target adds one row. What only the service's own requests need is in `targ
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
+from tpucfg.catalog.refusals import ONE_SLICE, ONE_SLICE_OF_A_GROUP, Refusal
+
 TPU_API: Final = "tpu.googleapis.com"
 _HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account")
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
@@ -19,6 +21,28 @@ class FirstLadder(NamedTuple):
     sizes: tuple[str, ...]
 
 
+class OldestJax(NamedTuple):
+    """The first release of JAX whose processes find each other on several hosts of a service."""
+
+    release: tuple[int, int, int]
+    source: str
+    """The public page that states it."""
+
+    @property
+    def text(self) -> str:
+        """The release as JAX writes it: `0.10.0`."""
+        return ".".join(map(str, self.release))
+
+
+class NamedResource(NamedTuple):
+    """A type of resource by whose name a condition of IAM can limit a grant on the project."""
+
+    type: str
+    """The value of `resource.type`."""
+    template: str
+    """The template with which `extract` takes the name from `resource.name`."""
+
+
 class TargetFacts(NamedTuple):
     """One target."""
 
@@ -29,8 +53,8 @@ class TargetFacts(NamedTuple):
     """The source of the zones of a size. A service that chooses them has a rule about regions in its own module."""
     reservation_has_zone: bool = False
     """True if jobs run in a region, and the name of a reservation has its zone."""
-    takes_several_slices: bool = False
-    """True if a job may run on several slices."""
+    one_slice_refusal: Refusal | None = ONE_SLICE
+    """The reason why a job cannot run on several slices; None if it can."""
     builds_packages: bool = False
     """True if the service's client builds a local package; other targets refuse one."""
     runs_pods: bool = False
@@ -47,7 +71,9 @@ class TargetFacts(NamedTuple):
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
     one_host_deletion_permissions: tuple[str, ...] = ()
     """Those for a slice of one host, if it is deleted by another request."""
-    oldest_jax: tuple[int, int] | None = None
+    one_host_resource: NamedResource | None = None
+    """The resource of a slice of one host; None if no condition can limit its deletion to the environment's own."""
+    oldest_jax: OldestJax | None = None
     """The oldest JAX whose processes find each other on several hosts of the service; None if the age does not matter.
     """
     writes_logs: bool = False
@@ -66,7 +92,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         apis=(*_COMMON_APIS, TPU_API),
         first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
         zones="own list",
-        takes_several_slices=True,
+        one_slice_refusal=None,
         host_settings=_HOST_SETTINGS,
         # Queued resources have no permissions of their own:
         # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
@@ -76,13 +102,19 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # The program's output goes to Cloud Logging: https://docs.docker.com/engine/logging/drivers/gcplogs/.
         apis=(*_COMMON_APIS, TPU_API, "compute.googleapis.com", "logging.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
+        one_slice_refusal=ONE_SLICE_OF_A_GROUP,
         host_settings=_HOST_SETTINGS,
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
         deletion_permissions=("compute.instanceGroupManagers.delete",),
         one_host_deletion_permissions=("compute.instances.delete",),
-        # https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py
-        oldest_jax=(0, 10),
+        # Instances, but not managed instance groups, are among the types with a name:
+        # https://cloud.google.com/iam/docs/conditions-resource-attributes.
+        one_host_resource=NamedResource("compute.googleapis.com/Instance", "/instances/{name}"),
+        # The metadata lists the hosts of a group in another form than that of the Cloud TPU API.
+        oldest_jax=OldestJax(
+            (0, 10, 0), "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py"
+        ),
         writes_logs=True,
     ),
     "gke": TargetFacts(
@@ -90,7 +122,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
         apis=(*_COMMON_APIS, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16", "v5litepod-64")),
-        takes_several_slices=True,
+        one_slice_refusal=None,
         runs_pods=True,
         environment_keys=("kube_context",),
     ),

@@ -1,7 +1,7 @@
 """The command `tpucfg diff`."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -15,7 +15,7 @@ from tpucfg.cli.options import (
     EnvOption,
     SizeOption,
     SpecOption,
-    TargetOption,
+    TwoTargetsOption,
     format_option,
     require_choice,
     selection,
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
 def diff(
     base: Annotated[
-        str, typer.Argument(metavar="[BASE]", help="A git revision, or a folder of configs.", show_default=False)
-    ] = "HEAD",
+        str | None,
+        typer.Argument(
+            metavar="[BASE]", help="A git revision, or a folder of configs. [default: HEAD]", show_default=False
+        ),
+    ] = None,
     head: Annotated[
         str | None,
         typer.Argument(
@@ -48,7 +51,7 @@ def diff(
     spec: SpecOption = SPEC,
     env: EnvOption = None,
     size: SizeOption = None,
-    target: TargetOption = None,
+    target: TwoTargetsOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 if there are differences.")] = False,
 ) -> None:
@@ -57,15 +60,23 @@ def diff(
     Both revisions are compiled by the installed version of tpucfg. The defaults compare HEAD with the working tree.
     Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files, of which
     only those with different bytes are parsed. A folder takes precedence over a revision of the same name.
+    Of a job that moves to another target, everything that the plan decides is compared instead of the request body:
+    figures, image, arguments, variables, secrets, mounts, capacity, account. With --target given twice, so are the jobs
+    of the working tree's spec on both, before anything is edited.
     Values of keys such as api_key or password, tokens, and personal addresses are redacted.
 
     Example: tpucfg diff main --env prod
     """
     require_choice(format, tuple(_FORMATS), "--format")
-    if head is not None and is_directory(Path(base)) and is_directory(Path(head)):
+    targets = tuple(target or ())
+    if len(targets) > 1:
+        _require_two_targets(targets, base)
+        first, second = (selection(env, size, name) for name in targets)
+        difference = _compare_targets(spec, first, second)
+    elif base is not None and head is not None and is_directory(Path(base)) and is_directory(Path(head)):
         difference = _compare_folders(Path(base), Path(head))
     else:
-        difference = _compare_revisions(base, head, spec, selection(env, size, target))
+        difference = _compare_revisions(base or "HEAD", head, spec, selection(env, size, *targets))
     print(_FORMATS[format](redact_difference(difference)))
     if exit_code and difference:
         sys.stdout.flush()
@@ -82,7 +93,28 @@ def _compare_folders(base: Path, head: Path) -> Difference:
     return config_difference(folders.before, folders.after, folders.equal)
 
 
+def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
+    if len(targets) > 2 or len({*targets}) < len(targets):  # noqa: PLR2004 - two sides of a comparison
+        raise CommandExit(USAGE, f"--target {' --target '.join(targets)}: give one target, or two different ones")
+    if base is not None:
+        raise CommandExit(USAGE, f"with two targets, the working tree is compared, not {base}", f"leave out {base}")
+
+
+def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:
+    from tpucfg.catalog import Catalog
+    from tpucfg.cli.load_spec import load_compiled
+    from tpucfg.diff.job_data import job_difference, own_settings
+
+    catalog = Catalog()
+    compiled = (load_compiled(spec, catalog, chosen, quiet=True)[1] for chosen in (first, second))
+    before, after = ([job for job, _ in each.request_bodies] for each in compiled)
+    if settings := own_settings([*before, *after]):
+        print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
+    return job_difference(before, after)
+
+
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
+    from tpucfg.diff.job_data import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)
@@ -93,7 +125,7 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
             print_findings(errors(revision.findings), {revision.snapshot.display_path: revision.text})
         if broken:
             raise CommandExit(ERRORS)
-        return config_difference(before.configs, after.configs)
+        return revision_difference(before, after)
 
 
 @contextmanager

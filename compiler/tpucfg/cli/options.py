@@ -67,6 +67,12 @@ def _target(value: str | None) -> str | None:
     return value
 
 
+def _targets(values: list[str] | None) -> list[str] | None:
+    for value in values or ():
+        _target(value)
+    return values
+
+
 def output_folder(text: str) -> Path:
     """Return the path of an output folder.
 
@@ -170,6 +176,17 @@ OneEnvOption = Annotated[
 ]
 OneSizeOption = Annotated[str, typer.Option("--size", metavar="SIZE", help="The size.", autocompletion=_complete_size)]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
+TwoTargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="The target; given twice, compare the spec's jobs on both. [default: the spec's]",
+        callback=_targets,
+        autocompletion=_complete_target,
+        show_default=False,
+    ),
+]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: vertex-ai]")]
 RunOption = Annotated[

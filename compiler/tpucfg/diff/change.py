@@ -79,6 +79,8 @@ class Difference(NamedTuple):
     groups: tuple[Group, ...]
     """The groups with the most configs first."""
     unchanged: tuple[ConfigKey, ...]
+    noun: str = "config"
+    """The word for one of them."""
 
     @property
     def changed(self) -> tuple[ConfigKey, ...]:

@@ -21,7 +21,7 @@ _DIGEST: Final = re.compile(r"Made by tpucfg, content [0-9a-f]{16}")
 _METADATA_KEY: Final = "items"
 _VARIABLES_KEY: Final = "env"
 _ENV_OPTION: Final = "--env"
-"""The option of `docker run` that sets a variable; each variable is a flag of its own, `--env.NAME`."""
+"""The option of `docker create` that sets a variable; each variable is a flag of its own, `--env.NAME`."""
 _CONTINUED: Final = " \\"
 """The end of a line of a script whose command continues on the next line."""
 _MAX_QUOTED_LINES: Final = 50

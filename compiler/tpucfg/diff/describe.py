@@ -25,7 +25,7 @@ def text_lines(difference: Difference) -> Iterator[str]:
             yield f"{verb}: {format_keys(keys)}"
     common = difference.common
     for group in difference.groups:
-        yield format_keys(group.keys, common)
+        yield format_keys(group.keys, common, difference.noun)
         # A script can have the same line, and so the same change, several times.
         yield from dict.fromkeys(
             f"  {change_sentence(change, label)}"
@@ -78,20 +78,23 @@ def format_config_counts(difference: Difference) -> str:
     ]
     phrases = [(count, singular if count == 1 else plural) for count, singular, plural in counts if count]
     if not phrases:
-        return "there are no configs to compare"
+        return f"there are no {difference.noun}s to compare"
     (first, verb), *rest = phrases
-    return ", ".join([f"{first:,} config{'s' * (first != 1)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
+    return ", ".join(
+        [f"{first:,} {difference.noun}{'s' * (first != 1)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)]
+    )
 
 
-def format_keys(keys: Sequence[ConfigKey], known: Sequence[ConfigKey] = ()) -> str:
+def format_keys(keys: Sequence[ConfigKey], known: Sequence[ConfigKey] = (), noun: str = "config") -> str:
     """Return configs by their sizes, as in `dev, staging: v2-8, v2-32`.
 
     Args:
         keys: the configs, sorted.
         known: all configs, sorted; `every config` and `every size of dev` refer to these.
+        noun: the word for a config.
     """
     if len(keys) == len(known):
-        return ALL_CONFIGS if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
+        return f"every {noun}" if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
     known_sizes = _sizes_by_environment(known)
     environments_by_sizes: dict[tuple[str, ...], list[str]] = {}
     complete: list[str] = []

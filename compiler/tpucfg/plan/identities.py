@@ -18,7 +18,8 @@ DELETION_PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """The permissions with which a job deletes its own slice, by target; the other services end the slice themselves.
 
 Cloud TPU has no policy on a single node or queued resource, so a role with these permissions reaches every TPU of its
-project: https://cloud.google.com/tpu/docs/iam. On Compute Engine it reaches every group, or every instance.
+project: https://cloud.google.com/tpu/docs/iam. On Compute Engine it reaches every group, and of the instances those in
+`deletion_condition`.
 """
 
 

@@ -134,8 +134,16 @@ DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
         ("data_parallel", "data_parallelism", "dp", "fsdp", "fsdp_parallelism"),
         "data parallelism follows from the size and model_parallel",
     ),
+    "targets.compute-engine": dict.fromkeys(
+        ("runtime_version", "runtime", "image", "image_family", "source_image"),
+        "the image is Google's newest for the generation",
+    )
+    | dict.fromkeys(
+        ("disk_type", "boot_disk_type"),
+        "the type of the boot disk follows from the generation",
+    ),
 }
-"""Figures that follow from the keys of a section, with the reason for which they are no keys."""
+"""What follows from other keys of the spec, by section, with the reason for which it is no key."""
 
 
 def synonym(path: KeyPath, key: str) -> str | None:

@@ -88,7 +88,7 @@ def _numbered(objects: Sequence[Any]) -> RequestBody:
 
     One without a kind has the key of the first object that the file lacks.
     """
-    from tpucfg.targets.compute_engine.request import DOCUMENTS
+    from tpucfg.targets.compute_engine.paths import DOCUMENTS
 
     keys = [key_of_kind(item.get("kind")) if isinstance(item, dict) else "" for item in objects]
     lacking = iter([key for key in DOCUMENTS if key not in keys])

@@ -38,6 +38,8 @@ class Refusal(NamedTuple):
     """The paths in the spec of the settings that decide the field."""
     page: str = ""
     """The public page that states the reason."""
+    counterpart: str | None = None
+    """See `Reserved.counterpart`."""
 
 
 class Merged(NamedTuple):
@@ -221,7 +223,7 @@ class _Merger:
     def _overrides(self, reserved: Reserved, at: _Position) -> Refusal:
         keys = (_setting(reserved.key, self._job),) if reserved.key else ()
         id_ = "TPU068" if reserved.adds_machines else "TPU067"
-        return Refusal(id_, at.path, at.source, reserved.effect, keys, reserved.source)
+        return Refusal(id_, at.path, at.source, reserved.effect, keys, reserved.source, reserved.counterpart)
 
     @staticmethod
     def _repeated(at: _Position, fields: Sequence[str]) -> Refusal:

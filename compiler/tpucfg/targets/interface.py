@@ -49,6 +49,9 @@ class Reserved(NamedTuple):
     """Returns True for a value that has this effect in a request body; by default all of them have it."""
     adds_machines: bool = False
     """True if the field asks for more machines or chips than the plan has."""
+    counterpart: str | None = None
+    """The field that stands in its place in jobs of one host, or of several; empty if none does, None if all are alike.
+    """
 
 
 TOKEN: Final = ("gcloud", "auth", "print-access-token")

@@ -2,6 +2,8 @@
 
 import jax
 
+JOIN_SECONDS = 1800
+"""The wait for the other hosts: one may pull the image, or install Docker, minutes later. JAX waits 300 seconds."""
 HELP = "help: to try it on one machine, give --hosts=1"
 
 
@@ -17,7 +19,7 @@ def join(hosts: int) -> None:
     needed = f"--hosts={hosts} needs a slice of {hosts} hosts"
     if hosts > 1:
         try:
-            jax.distributed.initialize()
+            jax.distributed.initialize(initialization_timeout=JOIN_SECONDS)
         except (RuntimeError, ValueError) as error:
             raise SystemExit(f"{needed}, and they do not find each other: {error}\n{HELP}") from None
     if jax.process_count() != hosts:

@@ -51,7 +51,7 @@ def _open_bucket(cloud: Cloud) -> None:
     """Remove a barrier of the bucket, and the grant of the jobs' account."""
     [(name, bucket)] = cloud.buckets.items()
     bucket.body["publicAccessPrevention"] = "inherited"
-    cloud.grants[f"b/{name}"] = {(role, member) for role, member in cloud.grants[f"b/{name}"] if "tpu-" not in member}
+    cloud.grants[f"b/{name}"] = {grant for grant in cloud.grants[f"b/{name}"] if "tpu-" not in grant[1]}
 
 
 def _delete_bucket(cloud: Cloud) -> None:

@@ -33,7 +33,7 @@ def stack(new_stack: NewStack, program: RealProgram) -> Stack:
 
 def set_trainer(program: RealProgram, **keys: Any) -> None:
     """Give the trainer more keys."""
-    program.top = {"trainer": {"image": "us-docker.pkg.dev/acme-dev/train/mnist:1.0", **keys}}
+    program.top["trainer"] = {"image": "us-docker.pkg.dev/acme-dev/train/mnist:1.0", **keys}
 
 
 def test_secret_is_granted_and_revoked(world: World, stack: Stack, program: RealProgram) -> None:
@@ -82,6 +82,27 @@ def test_role_is_granted_after_it_was_created(world: World, stack: Stack, progra
     world.cloud.calls.clear()
     assert not stack.up(expect_no_changes=True).changes
     assert not world.cloud.calls
+
+
+def test_condition_names_the_instances_of_one_host(standin_world: World, stack: Stack, program: RealProgram) -> None:
+    """Another bounded size of one host replaces the grant by one under the wider condition, and the role stays."""
+    cloud = standin_world.cloud
+    program.environment["target"] = "compute-engine"
+    program.top = {"sizes": ["v6e-4"], "training": {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}}
+    set_trainer(program, **BOUNDED)
+    stack.up()
+    [before] = cloud.conditions(f"projects/{PROJECT}", ROLE)
+    cloud.calls.clear()
+    assert not stack.up(expect_no_changes=True).changes
+    program.top["sizes"] = ["v6e-4", "v6e-8"]
+
+    stack.up()
+
+    assert before.endswith('.startsWith("mnist-dev-v6e-4")')
+    assert cloud.conditions(f"projects/{PROJECT}", ROLE) == {
+        f'{before} || resource.name.extract("/instances/{{name}}").startsWith("mnist-dev-v6e-8")'
+    }
+    assert cloud.operations == ["iam.grant", "iam.revoke"]
 
 
 def test_deleted_role_is_undeleted(standin_world: World, stack: Stack, program: RealProgram) -> None:

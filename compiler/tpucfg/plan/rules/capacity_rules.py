@@ -11,6 +11,7 @@ from tpucfg.plan.rules.capacity_table import (
     CAPACITY_TABLE,
     CLUSTER_AUTOSCALER,
     COMPUTE_FLEX,
+    FLEX_START_SECONDS,
     FLEX_START_ZONES,
     GKE_FLEX,
     CapacityRow,
@@ -23,13 +24,13 @@ from tpucfg.spec.settings import CapacityKind, Settings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
 
-FLEX_START_SECONDS: Final = range(600, 604_801)
-"""Run durations that flex-start accepts, 10 minutes to 7 days: GKE_FLEX has the maximum, CLUSTER_AUTOSCALER both."""
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 _JOB_DIR: Final = "${job_dir}"
-_OPEN_DEFAULT: Final = {row.target for row in CAPACITY_TABLE if (row.kind, row.level) == ("on-demand", "warning")}
+_UNCERTAIN_ON_DEMAND: Final = {
+    row.target for row in CAPACITY_TABLE if (row.kind, row.level) == ("on-demand", "warning")
+}
 """The targets on which even on-demand capacity is left open for some sizes."""
 _FLEX_START_PAGES: Final = {
     "gke": (f"the maximum: {GKE_FLEX}", f"both limits: {CLUSTER_AUTOSCALER}"),
@@ -75,8 +76,12 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target
         name = target or environment.target
         for size in sizes:
             settings = project.settings[environment.name, size]
-            # Hardly a rule is about the default, on-demand without a class; most specs have no other capacity.
-            if settings.capacity.kind == "on-demand" and not _class_of(name, settings) and name not in _OPEN_DEFAULT:
+            # Most rules do not apply to on-demand without a class, which is the capacity of most specs.
+            if (
+                settings.capacity.kind == "on-demand"
+                and not _class_of(name, settings)
+                and name not in _UNCERTAIN_ON_DEMAND
+            ):
                 continue
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
@@ -110,9 +115,21 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
     for group in _grouped(open_, lambda choice: choice.row):
         row, kind = group[0].row, group[0].kind
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
-        other = "flex-start" if group[0].target in _OPEN_DEFAULT else "on-demand"
-        hint = f"set {dotted(_edit_path(project, choices, group))} to {other}, or allow TPU056 with what you know"
+        hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with what you know"
         yield _finding(project, "TPU056", message, _shown_path(project, group[0]), hint, _sources(row))
+
+
+def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> str:
+    """Return the edit that sets a capacity without doubt: flex-start with its duration, or on-demand."""
+    path = _edit_path(project, choices, group)
+    if group[0].target not in _UNCERTAIN_ON_DEMAND:
+        return f"set {dotted(path)} to on-demand"
+    durations = [choice.settings.trainer.max_run_duration for choice in group]
+    # In the layer of the capacity, so that it limits no other run.
+    duration_path = dotted((*path[:-1], "trainer", "max_run_duration"))
+    is_valid = all(each and each.seconds in FLEX_START_SECONDS for each in durations)
+    duration = "" if is_valid else f" and {duration_path} to 12h"
+    return f"set {dotted(path)} to flex-start{duration}"
 
 
 def _shown_path(project: Project, choice: _Choice) -> KeyPath:

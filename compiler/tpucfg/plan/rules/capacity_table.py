@@ -139,6 +139,8 @@ CAPACITY_TABLE: Final = (
 )
 """The rows by target and kind; of two that match a slice, the first decides."""
 
+FLEX_START_SECONDS: Final = range(600, 604_801)
+"""Run durations that flex-start accepts, 10 minutes to 7 days: COMPUTE_FLEX and CLUSTER_AUTOSCALER."""
 FLEX_START_ZONES: Final[Mapping[str, tuple[str, ...]]] = {
     "v5e": ("us-west4-a",),
     "v5p": ("us-east5-a",),

@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding
+from tpucfg.plan.rules.target_settings import rename_help
 from tpucfg.plan.rules.unread_settings import unread_module, unread_rate_rule
 from tpucfg.spec.layers import deletion_help, present_layers
 from tpucfg.spec.project import Environment, Project
@@ -31,10 +32,12 @@ def unused_settings(project: Project) -> Iterator[Finding]:
     """
     for layer in present_layers(project.document):
         users = _users(project, layer)
-        targets = {environment.target for environment in users}
+        targets = dict.fromkeys(environment.target for environment in users)
         for path, target in _target_settings(project, layer):
             if users and target not in targets:
-                yield _unused_finding(project, path, f"only {target} reads it, and {_other_targets(users, layer)}")
+                reason = f"only {target} reads it, and {_other_targets(users, layer)}"
+                hint = rename_help(project.document, path, targets) if path[-2] == "targets" else ""
+                yield _unused_finding(project, path, reason, hint)
         yield from (_unused_finding(project, *unread) for unread in unread_module(project, layer, users))
     yield from (_unused_finding(project, *unread) for unread in unread_rate_rule(project))
     for environment in project.environments.values():
@@ -76,9 +79,10 @@ def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
     return f"no environment with {layer[1]} has that target"
 
 
-def _unused_finding(project: Project, path: KeyPath, reason: str) -> Finding:
+def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = "") -> Finding:
+    """Return the warning about a setting, whose help deletes it unless another edit is given."""
     message = f"{dotted(path)} has no effect: {reason}"
-    hint = deletion_help(project.document, path)
+    hint = hint or deletion_help(project.document, path)
     return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
 
 

@@ -41,6 +41,10 @@ _UNKNOWN_MEMBERS: Final[Mapping[str, str]] = {
     HIDDEN: "an unknown member",
     SECRET: "a member that the program keeps secret",
 }
+_UNKNOWN_CONDITIONS: Final[Mapping[str, str]] = {
+    "": "",
+    **dict.fromkeys((UNKNOWN, HIDDEN, SECRET), ", under a condition that is not known"),
+}
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
 _ONLY_DECLARED: Final = (
     "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
@@ -191,11 +195,15 @@ def _describe_widening(widening: Widening) -> str:
     member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
     target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
     text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
+    # Whole, as the end of an expression can undo its start.
+    condition = _UNKNOWN_CONDITIONS.get(widening.condition, f", if {code(redact(widening.condition))}")
+    text = f"{text}{condition}"
     # A custom role's name is chosen freely: only its permissions are the access.
     if widening.permissions:
         permissions = sorted(widening.permissions, key=lambda permission: not power_of_permission(permission))
         shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
-        return f"{text}: {shown} for everything in that {widening.on_kind}"
+        reach = "in" if widening.condition else "for everything in"
+        return f"{text}: {shown} {reach} that {widening.on_kind}"
     return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
 
 

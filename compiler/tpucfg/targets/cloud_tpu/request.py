@@ -10,14 +10,14 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.targets.cloud_tpu.startup import startup_script
 from tpucfg.targets.common import reservation_path, without_empty
+from tpucfg.targets.hosts.accounts import SCOPE, host_account
+from tpucfg.targets.hosts.findings import NAMES
 from tpucfg.targets.interface import Origin, RequestBody
 
 NAME: Final = "cloud-tpu"
 API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
-NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
 _GCLOUD: Final = "https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create"
 _DOCKER: Final = "https://cloud.google.com/tpu/docs/run-in-container"
-_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _NODE: Final = "tpu.nodeSpec.*.node"
 
 ORIGINS: Final[Mapping[str, Origin]] = {
@@ -89,7 +89,7 @@ def _node(job: Job) -> dict[str, Any]:
             subnetwork=options.get("subnetwork"),
             enableExternalIps=options.get("external_ips") is not False,
         ),
-        serviceAccount={"email": options.get("service_account") or job.account, "scope": [_SCOPE]},
+        serviceAccount={"email": host_account(job), "scope": [SCOPE]},
         # Without it, a reservation's name alone requests on-demand capacity in v2.
         schedulingConfig={"reserved": True} if job.capacity.reservation else None,
         dataDisks=[_data_disk(disk) for disk in options.get("data_disks") or []],

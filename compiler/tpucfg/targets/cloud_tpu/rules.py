@@ -11,31 +11,18 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.cloud_tpu.request import NAME, NAMES, node_suffix
-from tpucfg.targets.common import (
-    distinct_settings,
-    long_account_id,
-    long_job_names,
-    package_unsupported,
-    service_problem,
-    unsupported_machines,
-    unsupported_sizes,
-    uses_own_account,
-)
+from tpucfg.targets.cloud_tpu.request import NAME, node_suffix
+from tpucfg.targets.common import service_problem
+from tpucfg.targets.hosts.disks import remote_disks, shared_disks
+from tpucfg.targets.hosts.findings import NAMES, host_findings
 from tpucfg.targets.hosts.metadata import metadata_problems
-from tpucfg.targets.hosts.secret_variables import secret_findings
-from tpucfg.targets.hosts.zones import missing_zones
 from tpucfg.targets.interface import RequestBody
-from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
 
 _MAX_NAME_LENGTH: Final = 63
 """Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
 _MAX_DESCRIPTION_LENGTH: Final = 512
-_DISKS: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
-_ZONAL: Final = "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
-"""A disk is attached only in its own zone."""
-_DISK_ZONE: Final = re.compile(r"/zones/([^/]+)/disks/")
 _MIN_NODES: Final = 2
 """Nodes of a multislice request: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources#multisliceparams."""
 _PARENT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
@@ -43,14 +30,7 @@ _PARENT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Yield findings about sizes, trainers, names and tiers that Cloud TPU refuses, and sizes without a zone."""
-    yield from unsupported_sizes(project, environment, slices, NAME)
-    yield from unsupported_machines(project, slices, NAME, chooses=False)
-    yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
-    yield from secret_findings(project, environment, slices, NAME)
-    yield from missing_zones(project, environment, slices, NAME)
-    yield from long_job_names(project, environment, slices, _max_job_name_length, NAMES)
-    if not uses_own_account(project, environment, slices, NAME):
-        yield from long_account_id(project, environment, NAME)
+    yield from host_findings(project, environment, slices, NAME, _max_job_name_length, chooses_machine=False)
 
 
 def _max_job_name_length(slice_: Slice) -> int:
@@ -87,8 +67,8 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
     slice_ = catalog.find(spec["node"].get("acceleratorType", ""))
     hosts = (slice_.hosts if slice_ else 1) * params.get("nodeCount", 1)
     disks, disks_path = spec["node"].get("dataDisks", []), (*path, "node", "dataDisks")
-    yield from _disk_rules(disks_path, disks, hosts)
-    yield from _disk_zones(disks_path, disks, spec["parent"].rpartition("/")[2])
+    yield from shared_disks(disks_path, disks, "sourceDisk", hosts)
+    yield from remote_disks(disks_path, disks, "sourceDisk", spec["parent"].rpartition("/")[2])
 
 
 def _name_rules(path: KeyPath, name: str, suffix: str = "") -> Iterator[Problem]:
@@ -115,28 +95,9 @@ def _node_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Ite
         excess = len(node["description"]) - _MAX_DESCRIPTION_LENGTH
         message = f"it has more than {_MAX_DESCRIPTION_LENGTH} characters"
         yield service_problem((*path, "description"), message, f"shorten it by {excess}")
-    yield from metadata_problems((*path, "metadata"), node.get("metadata", {}))
-
-
-def _disk_rules(path: KeyPath, disks: Sequence[Mapping[str, Any]], hosts: int) -> Iterator[Problem]:
-    """Yield an error for each disk that several hosts would write to; READ_WRITE is the mode of the API by default."""
-    for index, disk in enumerate(disks):
-        if hosts > 1 and disk.get("mode") != "READ_ONLY":
-            field = "mode" if "mode" in disk else "sourceDisk"
-            message = f"{dotted((*path, index, field))}: {hosts} hosts cannot attach one disk for writing"
-            fix = "attach it for reading: READ_ONLY in a config, and in a spec without read_only: false"
-            yield Problem("TPU074", message, (*path, index, field), fix, details=(f"the rule: {_DISKS}",))
-
-
-def _disk_zones(path: KeyPath, disks: Sequence[Mapping[str, Any]], zone: str) -> Iterator[Problem]:
-    """Yield an error for each disk in another zone than the slice."""
-    for index, disk in enumerate(disks):
-        match = _DISK_ZONE.search(disk.get("sourceDisk", ""))
-        if match and match[1] != zone:
-            source = (*path, index, "sourceDisk")
-            message = f"{dotted(source)}: the disk is in {match[1]}, and the slice in {zone}"
-            fix = f"name a disk in {zone}, or request the slice in {match[1]}: in a spec, by zones of the environment"
-            yield Problem("TPU074", message, source, fix, details=(f"the rule: {_ZONAL}",))
+    metadata = node.get("metadata", {})
+    values = {(*path, "metadata", key): (key, value) for key, value in metadata.items()}
+    yield from metadata_problems((*path, "metadata"), values)
 
 
 def _one_of_hint(mapping: Mapping[str, Any], field: str) -> str:

@@ -10,11 +10,10 @@ from tpucfg.targets.hosts import startup
 def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
     service = startup.Service(
-        slice_url=f"{collection_url(job)}/{job.name}",
-        slice_name="queued resource with its nodes; this host is one of them",
+        # Without force, a request whose nodes exist is refused.
+        delete_url=f"{collection_url(job)}/{job.name}?force=true",
+        slice_noun="queued resource with its nodes",
         permission="tpu.nodes.delete",
-        # Without it, a request whose nodes exist is refused.
-        query="?force=true",
     )
     return startup.startup_script(job, service)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.cloud_tpu.startup import collection_url
-from tpucfg.targets.hosts.startup import CONTAINER, end_folder
+from tpucfg.targets.hosts.notes import end_notes
+from tpucfg.targets.hosts.startup import CONTAINER
 from tpucfg.targets.interface import Command, Submission
 
 
@@ -21,24 +22,12 @@ def submission(job: Job) -> Submission:
         start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
         watch=Command((*gcloud, "describe", job.name, *location)),
         delete=Command((*gcloud, "delete", job.name, *location, "--force")),
-        notes=(*_end_notes(job), *_output_notes(job)),
+        notes=(*end_notes(job), *_output_notes(job)),
     )
 
 
 def _location(job: Job) -> tuple[str, str]:
     return (f"--project={job.environment.project}", f"--zone={job.zone}")
-
-
-def _end_notes(job: Job) -> Iterator[str]:
-    """Yield notes about the end of the slice, and about what outlives it."""
-    if duration := job.max_run_duration:
-        yield (
-            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
-            "have booted; waiting for capacity does not count"
-        )
-        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
-    else:
-        yield "the slice is charged until it is deleted, even after the program has ended"
 
 
 def _output_notes(job: Job) -> Iterator[str]:

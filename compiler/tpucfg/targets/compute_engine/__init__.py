@@ -1,12 +1,13 @@
 """Compute Engine: the config is a managed instance group of TPU VMs with its template and policy, or one instance.
 
-`request` makes the objects, `machine` what describes a host in them, `startup` the script of a host, `rules` and
-`findings` the findings, `submission` the commands.
+`request` makes the objects, `paths` their names, `machine` what describes a host in them, `startup` the script of a
+host, `findings` the findings about a spec, `rules` those about a config, `submission` the commands.
 """
 
 from tpucfg.targets.compute_engine.findings import spec_findings
 from tpucfg.targets.compute_engine.origins import ORIGINS
-from tpucfg.targets.compute_engine.request import DOCUMENTS, NAME, request_body
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, NAME
+from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
 from tpucfg.targets.compute_engine.startup import startup_script

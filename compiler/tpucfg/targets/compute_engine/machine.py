@@ -1,22 +1,28 @@
 """The fields that describe a host: those of an instance, and of the template of a group's instances.
 
-Both messages have the same fields, but only an instance names its zone in the paths of machine and disk types.
+Both messages have the same fields, but only an instance names its zone in the paths of machine types and disks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.plan.job import Job
 from tpucfg.spec.settings import CapacityKind
 from tpucfg.targets.common import without_empty
+from tpucfg.targets.compute_engine.paths import INSTANCE, region_of, slice_key
 from tpucfg.targets.compute_engine.startup import startup_script
+from tpucfg.targets.hosts.accounts import SCOPE, host_account
 
 DEFAULT_DISK_GB: Final = 200
 """The default of `disk_gb`; the image's own 10 GB are too few for Docker and the trainer's image."""
-_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _RESERVATION_KEY: Final = "compute.googleapis.com/reservation-name"
+"""The key by which a reservation is named (pages.RESERVATIONS).
+
+The discovery document of compute.v1 has it without `compute.`; Google's pages, and the provider's
+https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/compute_instance_template, have this one.
+"""
 _WAIT_SECONDS: Final = 7200
-"""The longest that a single flex-start instance may wait for its machine."""
+"""The longest that a flex-start instance may wait for its machine, two hours (pages.FLEX_START_WAIT)."""
 
 
 class HostImage(NamedTuple):
@@ -43,37 +49,28 @@ PROVISIONING: Final[Mapping[CapacityKind, str]] = {
 }
 """`provisioningModel` by capacity: https://cloud.google.com/compute/docs/instances/provisioning-models."""
 _NEVER_RESTARTED: Final = ("spot", "flex-start")
-"""Capacity whose instances Compute Engine does not restart."""
+"""Capacity whose instances are not restarted after they have ended.
+
+Spot: https://cloud.google.com/compute/docs/instances/spot#limitations. Flex-start machines are lent for one period, and
+a published request has it: https://cloud.google.com/compute/docs/instances/create-flex-start-vm.
+"""
 
 
-def region_of(job: Job) -> str:
-    """Return the region of the job's zone, in which the group's template and policy are."""
-    return (job.zone or "").rpartition("-")[0]
-
-
-def host_fields(job: Job, zone_prefix: str = "") -> dict[str, Any]:
-    """Return the fields of a host.
-
-    Args:
-        job: The job.
-        zone_prefix: What precedes the path of a type, such as `zones/us-east5-a/`; empty in a template.
-    """
+def host_fields(job: Job) -> dict[str, Any]:
+    """Return the fields of a host, which name the zone in the paths of types only in an instance."""
     machine, capacity = job.slice.machine, job.capacity
+    zone_prefix = f"zones/{job.zone}/" if slice_key(job) == INSTANCE else ""
     return without_empty(
         machineType=_typed(zone_prefix, "machineTypes", machine.name if machine else ""),
-        disks=[_boot_disk(job, zone_prefix)],
+        disks=[_boot_disk(job, zone_prefix), *_data_disks(job)],
         networkInterfaces=[_network_interface(job)],
-        serviceAccounts=[{"email": job.options.get("service_account") or job.account, "scopes": [_SCOPE]}],
+        serviceAccounts=[{"email": host_account(job), "scopes": [SCOPE]}],
         scheduling=_scheduling(job),
         reservationAffinity=_reservation_affinity(job) if capacity.reservation else None,
+        tags=without_empty(items=list(job.options.get("tags") or [])),
         labels=dict(job.environment.labels),
         metadata={"items": [{"key": "startup-script", "value": startup_script(job)}]},
     )
-
-
-def is_ended_by_service(job: Job) -> bool:
-    """Return True if the service deletes an instance by itself: no group may create it again then."""
-    return job.max_run_duration is not None or job.capacity.kind in _NEVER_RESTARTED
 
 
 def wait_parameters(job: Job) -> dict[str, Any]:
@@ -98,6 +95,20 @@ def _boot_disk(job: Job, zone_prefix: str) -> dict[str, Any]:
     }
 
 
+def _data_disks(job: Job) -> Iterator[dict[str, Any]]:
+    """Yield the existing disks of the spec, which an instance names by their paths, and a template by their names.
+
+    https://cloud.google.com/compute/docs/reference/rest/v1/instanceTemplates (properties.disks[].source)
+    """
+    for disk in job.options.get("data_disks") or ():
+        path: str = disk["source"]
+        yield {
+            "source": path if slice_key(job) == INSTANCE else path.rpartition("/")[2],
+            "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY",
+            "autoDelete": False,
+        }
+
+
 def _network_interface(job: Job) -> dict[str, Any]:
     network, subnetwork = job.options.get("network"), job.options.get("subnetwork")
     external = {"name": "External NAT", "type": "ONE_TO_ONE_NAT"}
@@ -116,13 +127,14 @@ def _path(collection: str, name: str | None) -> str | None:
 
 def _scheduling(job: Job) -> dict[str, Any]:
     duration, kind = job.max_run_duration, job.capacity.kind
+    is_ended_by_service = duration is not None or kind in _NEVER_RESTARTED
     return without_empty(
         provisioningModel=PROVISIONING[kind],
         # TPU VMs cannot be moved to another machine while they run.
         onHostMaintenance="TERMINATE",
         automaticRestart=False if kind in _NEVER_RESTARTED else None,
         # A stopped instance could not be started again, but its disk would be charged.
-        instanceTerminationAction="DELETE" if is_ended_by_service(job) else None,
+        instanceTerminationAction="DELETE" if is_ended_by_service else None,
         maxRunDuration={"seconds": str(duration.seconds)} if duration else None,
     )
 

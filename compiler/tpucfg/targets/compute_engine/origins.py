@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tpucfg.targets.compute_engine import pages
-from tpucfg.targets.compute_engine.request import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
+from tpucfg.targets.hosts.findings import NAMES
 from tpucfg.targets.interface import Origin
 
 _CAPACITY: Final = Origin("spec", "capacity")
 _DURATION: Final = Origin("spec", "trainer.max_run_duration")
 _NETWORK: Final = Origin("spec", "targets.compute-engine.network")
+_DATA_DISKS: Final = Origin("spec", "targets.compute-engine.data_disks")
 _BOOT: Final = Origin("rule", "the disk that the host boots from, which is deleted with it", pages.INSTANCES)
-_ADDRESSES: Final = "targets.compute-engine.external_ips"
 _SCRIPT: Final = Origin(
     "rule",
     "a script that runs trainer.image on every host, with trainer.env and the program's flags",
@@ -29,6 +30,11 @@ _HOST: Final[Mapping[str, Origin]] = {
     "disks.0.initializeParams.diskSizeGb": Origin("spec", "targets.compute-engine.disk_gb"),
     "disks.0.initializeParams.diskType": Origin(
         "rule", "the type of disk that the generation takes", pages.DISKS, "sizes"
+    ),
+    "disks.*.source": _DATA_DISKS,
+    "disks.*.mode": _DATA_DISKS,
+    "disks.*.autoDelete": Origin(
+        "rule", "an existing disk outlives the slice", pages.INSTANCES, "targets.compute-engine.data_disks"
     ),
     "networkInterfaces.0.network": _NETWORK,
     "networkInterfaces.0.subnetwork": Origin("spec", "targets.compute-engine.subnetwork"),
@@ -49,6 +55,7 @@ _HOST: Final[Mapping[str, Origin]] = {
     ),
     "scheduling.maxRunDuration.seconds": _DURATION,
     "reservationAffinity.**": _CAPACITY,
+    "tags.items.*": Origin("spec", "targets.compute-engine.tags"),
     "labels.*": Origin("spec", "environments.<env>.labels"),
     # Comparisons have the items by their keys, and the lines and flags of the script below.
     **dict.fromkeys(("metadata.items.*", "metadata.items.*.key", "metadata.items.*.value"), _SCRIPT),
@@ -59,7 +66,7 @@ _HOST: Final[Mapping[str, Origin]] = {
 def _origins() -> Iterator[tuple[str, Origin]]:
     for key in DOCUMENTS:
         yield f"{key}.kind", Origin("rule", "identifies the document in the config", pages.GROUPS_OF_TPUS)
-        yield f"{key}.name", Origin("rule", "the job's name", pages.NAMES, "name")
+        yield f"{key}.name", Origin("rule", "the job's name", NAMES, "name")
     for key in (POLICY, TEMPLATE):
         yield f"{key}.description", Origin("rule", "an equal object that exists is reused", pages.TEMPLATES)
     yield (
@@ -70,7 +77,7 @@ def _origins() -> Iterator[tuple[str, Origin]]:
     for prefix in (f"{TEMPLATE}.properties", INSTANCE):
         yield from ((f"{prefix}.{path}", origin) for path, origin in _HOST.items())
     yield f"{INSTANCE}.params.requestValidForDuration.seconds", _CAPACITY
-    yield f"{GROUP}.baseInstanceName", Origin("rule", "the start of the hosts' names", pages.NAMES, "name")
+    yield f"{GROUP}.baseInstanceName", Origin("rule", "the start of the hosts' names", NAMES, "name")
     yield f"{GROUP}.targetSize", Origin("catalog", "hosts", pages.GROUPS_OF_TPUS)
     yield f"{GROUP}.versions.*.instanceTemplate", Origin("rule", "the template of this config", pages.GROUPS, _PROJECT)
     yield (
@@ -83,7 +90,7 @@ def _origins() -> Iterator[tuple[str, Origin]]:
     )
     yield (
         f"{GROUP}.instanceLifecyclePolicy.defaultActionOnFailure",
-        Origin("rule", "a host that has ended is not created again", pages.BULK, "capacity"),
+        Origin("rule", "a host that has ended is not created again", pages.GROUPS, "sizes"),
     )
 
 

@@ -4,25 +4,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.targets.compute_engine import pages
-from tpucfg.targets.compute_engine.request import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
+from tpucfg.targets.hosts.reserved import metadata_rows
 from tpucfg.targets.interface import RequestBody, Reserved
-
-_JAX: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py"
-_USER_DATA: Final = "https://cloudinit.readthedocs.io/en/latest/reference/datasources/gce.html"
-_CONTAINERS: Final = "https://cloud.google.com/compute/docs/containers/deploying-containers"
-_SHUTDOWN: Final = "https://cloud.google.com/compute/docs/shutdownscript"
 
 _CAPACITY: Final = Reserved("capacity", "get the machines, or end them, in another way", pages.INSTANCES)
 _MACHINE: Final = Reserved("sizes", "create the hosts from another machine or image", pages.INSTANCES)
 _MORE: Final = Reserved("sizes", "create more hosts, or others, than the slice has", pages.GROUPS, adds_machines=True)
 _SECOND: Final = Reserved("sizes", "create an object beside the slice", pages.GROUPS_OF_TPUS, adds_machines=True)
+_COUNTERPARTS: Final = {TEMPLATE: INSTANCE, INSTANCE: TEMPLATE}
+"""The object that has the fields of a host in jobs of one host, or of several."""
 _PLACE: Final = Reserved("sizes", "place the hosts by another policy than that of the slice", pages.GROUPS_OF_TPUS)
 _ADDRESS: Final = Reserved(
     "targets.compute-engine.external_ips", "give the hosts another external address", pages.ADDRESSES
 )
-_PROGRAM: Final = Reserved("trainer", "run a second program on every host, as root", pages.STARTUP)
-_END: Final = Reserved("trainer", "run a program while the host shuts down", _SHUTDOWN)
-_POSITION: Final = Reserved("sizes", "give a host another place in the slice than the service does", _JAX)
 
 
 def _is_true(value: Any, _: RequestBody) -> bool:
@@ -44,21 +39,14 @@ _HOST: Final[Mapping[str, Reserved]] = {
     "serviceAccounts.*": Reserved(
         "targets.compute-engine.service_account", "let the hosts act as another account", pages.ACCOUNTS
     ),
-    "metadata.items.startup-script-url": _PROGRAM,
-    "metadata.items.user-data": _PROGRAM._replace(source=_USER_DATA),
-    "metadata.items.gce-container-declaration": _PROGRAM._replace(source=_CONTAINERS),
-    **{f"metadata.items.{key}": _END for key in ("shutdown-script", "shutdown-script-url")},
-    **{
-        f"metadata.items.{key}": _POSITION
-        for key in ("accelerator-type", "agent-*", "tpu-env", "worker-network-endpoints")
-    },
+    **dict(metadata_rows("metadata.items")),
 }
 """The fields of a host, in a template and in an instance."""
 
 
 def _reserved() -> Iterator[tuple[str, Reserved]]:
     # A key that the request body has is merged, and only a new one is a further object.
-    yield from ((key, _SECOND) for key in DOCUMENTS)
+    yield from ((key, _SECOND._replace(counterpart=_COUNTERPARTS.get(key, ""))) for key in DOCUMENTS)
     for policy in ("groupPlacementPolicy", "snapshotSchedulePolicy", "instanceSchedulePolicy"):
         yield f"{POLICY}.{policy}.**", _PLACE._replace(source=pages.POLICIES)
     yield f"{POLICY}.diskConsistencyGroupPolicy.**", _PLACE._replace(source=pages.POLICIES)

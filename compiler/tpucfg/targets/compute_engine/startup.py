@@ -7,27 +7,23 @@ https://cloud.google.com/compute/docs/reference/rest/v1/instances/delete.
 from typing import Final
 
 from tpucfg.plan.job import Job
+from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, INSTANCE, object_url, slice_key
 from tpucfg.targets.hosts import startup
 
-API: Final = "https://compute.googleapis.com/compute/v1"
 LOG_LABEL: Final = "tpucfg-job"
 """The label of the container, by which Cloud Logging finds the output of a job."""
+_NOUNS: Final = {GROUP: "group with its instances", INSTANCE: "instance"}
 
 
 def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
-    is_group = job.slice.hosts > 1
+    key = slice_key(job)
     service = startup.Service(
-        slice_url=slice_url(job),
-        slice_name="group with its instances; this host is one of them" if is_group else "instance, which is this host",
-        permission="compute.instanceGroupManagers.delete" if is_group else "compute.instances.delete",
+        delete_url=object_url(job, key),
+        slice_noun=_NOUNS[key],
+        permission=f"compute.{COLLECTIONS[key]}.delete",
         installs_docker=True,
         log_label=LOG_LABEL,
+        limits_hosts=True,
     )
     return startup.startup_script(job, service)
-
-
-def slice_url(job: Job) -> str:
-    """Return the URL of what a job's hosts are created and deleted by: their group, or the only instance."""
-    collection = "instanceGroupManagers" if job.slice.hosts > 1 else "instances"
-    return f"{API}/projects/{job.environment.project}/zones/{job.zone}/{collection}/{job.name}"

@@ -6,10 +6,11 @@ See https://docs.cloud.google.com/tpu/docs/tpus-and-migs.
 from collections.abc import Iterator
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.compute_engine.request import DOCUMENTS, GROUP, collection_path, content_of, request_body
-from tpucfg.targets.compute_engine.startup import API, LOG_LABEL
+from tpucfg.targets.compute_engine.paths import API, DOCUMENTS, GROUP, collection_path, region_of
+from tpucfg.targets.compute_engine.request import content_of, request_body
+from tpucfg.targets.compute_engine.startup import LOG_LABEL
 from tpucfg.targets.creations import Creation, Creations
-from tpucfg.targets.hosts.startup import end_folder
+from tpucfg.targets.hosts.notes import end_notes
 from tpucfg.targets.interface import Command, Submission
 
 
@@ -22,7 +23,7 @@ def submission(job: Job) -> Submission:
         start=Creations(tuple(_creation(job, key) for key in DOCUMENTS if key in body)),
         watch=Command((*gcloud, "list-instances" if GROUP in body else "describe", job.name, *location)),
         delete=Command((*gcloud, "delete", job.name, *location)),
-        notes=(*_end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job)),
+        notes=(*end_notes(job), *(_leftover_notes(job) if GROUP in body else ()), *_network_notes(job)),
         log=_log(job),
     )
 
@@ -40,23 +41,11 @@ def _log(job: Job) -> Command:
     return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", "--freshness=30d"))
 
 
-def _end_notes(job: Job) -> Iterator[str]:
-    """Yield notes about the end of the slice, and about what outlives it."""
-    if duration := job.max_run_duration:
-        yield (
-            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
-            "have started; waiting for capacity does not count"
-        )
-        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
-    else:
-        yield "the slice is charged until it is deleted, even after the program has ended"
-
-
 def _leftover_notes(job: Job) -> Iterator[str]:
     """Yield a note about the objects that outlive the group: a later start reuses them if they are equal."""
     from shlex import join
 
-    location = (f"--project={job.environment.project}", f"--region={(job.zone or '').rpartition('-')[0]}")
+    location = (f"--project={job.environment.project}", f"--region={region_of(job)}")
     commands = [
         join(("gcloud", "compute", group, "delete", job.name, *location))
         for group in ("instance-templates", "resource-policies")

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tpucfg.plan.job import Job
+from tpucfg.targets.hosts.accounts import host_account
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -28,6 +29,8 @@ _MAX_STOP_SECONDS: Final = 300
 """The time for a last checkpoint before the deadline; a fifth of a run shorter than 25 minutes."""
 _MAX_KILL_SECONDS: Final = 60
 """The time between SIGKILL and the deadline, by which the clocks and boots of two hosts may differ."""
+_MAX_EARLY_SECONDS: Final = 90
+"""The time between the deadline and the service's own limit of the hosts; a tenth of a run shorter than 15 minutes."""
 _STORAGE: Final = "https://storage.googleapis.com"
 
 
@@ -45,18 +48,18 @@ class HostMount(NamedTuple):
 class Service(NamedTuple):
     """The differences between the services whose hosts run the script."""
 
-    slice_url: str
-    """The URL that a DELETE request deletes the slice by, without its query."""
-    slice_name: str
-    """The phrase that follows `delete the`: what is deleted, and its relation to the host."""
+    delete_url: str
+    """The URL that a DELETE request deletes the slice by, with its query."""
+    slice_noun: str
+    """What that request deletes."""
     permission: str
     """The permission that the request needs."""
-    query: str = ""
-    """The query of the request, with its question mark."""
     installs_docker: bool = False
     """True if the image of the hosts has no Docker."""
     log_label: str = ""
     """The label of the container under which Cloud Logging gets its output; empty if the output stays on the host."""
+    limits_hosts: bool = False
+    """True if the service itself deletes each host when `max_run_duration` has passed since its start."""
 
 
 class Run(NamedTuple):
@@ -75,6 +78,8 @@ class Run(NamedTuple):
     """The seconds before the deadline at which the program receives SIGTERM."""
     kill_seconds: int
     """The seconds before the deadline at which it receives SIGKILL."""
+    early_seconds: int
+    """The seconds between the deadline and the service's own limit of the hosts; 0 if it has none."""
     objects: str
     """The URL of the bucket's objects."""
     uploads: str
@@ -122,11 +127,12 @@ def _run(job: Job, service: Service) -> Run:
             for number, mount in enumerate(job.mounts)
         ),
         workers=job.slice.hosts,
-        account=job.options.get("service_account") or job.account,
+        account=host_account(job) or "",
         watched=bool(duration) or job.restarts is not None,
         deletes=bool(duration),
         stop_seconds=stop_seconds,
         kill_seconds=min(_MAX_KILL_SECONDS, stop_seconds // 2),
+        early_seconds=min(_MAX_EARLY_SECONDS, duration.seconds // 10) if duration and service.limits_hosts else 0,
         objects=f"{_STORAGE}/storage/v1/b/{job.bucket}/o",
         uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o",
         folder=end_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F"),

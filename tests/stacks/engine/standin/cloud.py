@@ -77,8 +77,9 @@ class Cloud:
         """Custom roles by name: `projects/P/roles/ID`."""
         self.secrets: set[str] = set()
         """Names of secrets: `projects/P/secrets/ID`."""
-        self.grants: dict[str, set[tuple[str, str]]] = {}
-        """Roles and members by resource: `projects/P`, `b/BUCKET`, `serviceAccounts/EMAIL`, `projects/P/secrets/ID`."""
+        self.grants: dict[str, set[tuple[str, str, str]]] = {}
+        """Roles, members and conditions, which most grants have not, by resource: `projects/P`, `b/BUCKET`,
+        `serviceAccounts/EMAIL`, `projects/P/secrets/ID`."""
         self.ml_config: dict[str, Any] | None = None
         """The answer of ai-platform's `getConfig`; None if the service is shut down."""
         self.agents_answer_without_email = False
@@ -215,21 +216,25 @@ class Cloud:
         with self._change("role.delete", name):
             self.role(name).state = "deleted"
 
-    def grant(self, resource: str, role: str, member: str) -> None:
-        """Grant a role to a member, which must exist."""
+    def grant(self, resource: str, role: str, member: str, condition: str = "") -> None:
+        """Grant a role to a member, which must exist; grants under different conditions are different grants."""
         with self._change("iam.grant", f"{resource} {role} {member}"):
             self._check_member(member)
             self.check_secret(resource)
-            self.grants.setdefault(resource, set()).add((role, member))
+            self.grants.setdefault(resource, set()).add((role, member, condition))
 
-    def revoke(self, resource: str, role: str, member: str) -> None:
+    def revoke(self, resource: str, role: str, member: str, condition: str = "") -> None:
         """Revoke a role from a member."""
         with self._change("iam.revoke", f"{resource} {role} {member}"):
-            self.grants.get(resource, set()).discard((role, member))
+            self.grants.get(resource, set()).discard((role, member, condition))
 
     def members(self, resource: str, role: str) -> set[str]:
         """Return the members of a role."""
-        return {member for granted, member in self.grants.get(resource, set()) if granted == role}
+        return {member for granted, member, _ in self.grants.get(resource, set()) if granted == role}
+
+    def conditions(self, resource: str, role: str) -> set[str]:
+        """Return the expressions of the conditions under which a role is granted."""
+        return {condition for granted, _, condition in self.grants.get(resource, set()) if granted == role}
 
     def etag(self, resource: str) -> str:
         """Return the etag of a resource's policy, which changes with every change of the policy."""

@@ -224,8 +224,13 @@ def _resource(request: Request) -> str:
 
 def _get_policy(request: Request) -> dict[str, Any]:
     resource = _resource(request)
-    roles = sorted({role for role, _ in request.cloud.grants.get(resource, set())})
-    bindings = [{"role": role, "members": sorted(request.cloud.members(resource, role))} for role in roles]
+    grants: dict[tuple[str, str], list[str]] = {}
+    for role, member, condition in sorted(request.cloud.grants.get(resource, set())):
+        grants.setdefault((role, condition), []).append(member)
+    bindings = [
+        {"role": role, "members": members, **({"condition": {"expression": condition}} if condition else {})}
+        for (role, condition), members in grants.items()
+    ]
     return {"version": 1, "etag": request.cloud.etag(resource), "bindings": bindings}
 
 
@@ -235,13 +240,17 @@ def _set_policy(request: Request) -> dict[str, Any]:
         raise ApiError(
             409, "aborted", "There were concurrent policy changes. Please retry the whole read-modify-write."
         )
-    requested = {(entry["role"], member) for entry in policy.get("bindings", []) for member in entry.get("members", [])}
+    requested = {
+        (entry["role"], member, entry.get("condition", {}).get("expression", ""))
+        for entry in policy.get("bindings", [])
+        for member in entry.get("members", [])
+    }
     existing = set(request.cloud.grants.get(resource, set()))
     try:
-        for role, member in sorted(requested - existing):
-            request.cloud.grant(resource, role, member)
-        for role, member in sorted(existing - requested):
-            request.cloud.revoke(resource, role, member)
+        for grant in sorted(requested - existing):
+            request.cloud.grant(resource, *grant)
+        for grant in sorted(existing - requested):
+            request.cloud.revoke(resource, *grant)
     except ApiError:
         # A single member that IAM does not know fails the whole policy.
         request.cloud.grants[resource] = existing

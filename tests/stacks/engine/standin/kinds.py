@@ -215,16 +215,19 @@ def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
     def outputs(cloud: Cloud, inputs: dict[str, Any]) -> dict[str, Any]:
         return {**inputs, "etag": cloud.etag(resource(inputs[key]))}
 
+    def condition_of(inputs: dict[str, Any]) -> str:
+        return str(inputs.get("condition", {}).get("expression", ""))
+
     def create(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        cloud.grant(resource(inputs[key]), inputs["role"], inputs["member"])
+        cloud.grant(resource(inputs[key]), inputs["role"], inputs["member"], condition_of(inputs))
         return f"{resource(inputs[key])}/{inputs['role']}/{inputs['member']}", outputs(cloud, inputs)
 
     def read(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
-        granted = state["member"] in cloud.members(resource(state[key]), state["role"])
+        granted = (state["role"], state["member"], condition_of(state)) in cloud.grants.get(resource(state[key]), set())
         return outputs(cloud, state) if granted else None
 
     def delete(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> None:
-        cloud.revoke(resource(state[key]), state["role"], state["member"])
+        cloud.revoke(resource(state[key]), state["role"], state["member"], condition_of(state))
 
     def wording(inputs: dict[str, Any], error: ApiError) -> str:
         description = f'{title} "{inputs[key]}"'
@@ -240,7 +243,7 @@ def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
         delete=delete,
         update=_no_update,
         required=fields,
-        replaces=fields,
+        replaces=fields | {"condition"},
         computed=frozenset({"etag"}),
         deletes_first=True,
         wording=wording,

@@ -108,7 +108,8 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
         else:
             reason = _reason(grant, previous, context)
             permissions = context.permissions.get(grant.role, ())
-            yield Widening(grant.role, grant.member, reason, grant.on.kind, grant.on.name, permissions)
+            on = grant.on
+            yield Widening(grant.role, grant.member, reason, on.kind, on.name, permissions, grant.condition)
 
 
 def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, ...]]]:

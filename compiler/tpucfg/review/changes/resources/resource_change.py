@@ -83,6 +83,8 @@ class Widening(NamedTuple):
     """The name of that object."""
     permissions: tuple[str, ...] = ()
     """The permissions of a custom role that the same program declares."""
+    condition: str = ""
+    """The expression that limits the grant; empty if nothing does."""
 
 
 class ResourceChange(NamedTuple):

@@ -28,22 +28,36 @@ UV = 'version = 1\n\n[[package]]\nname = "jax"\nversion = "{}"\nsource = {{ regi
         ("trainer/requirements.txt", "numpy==2.4\njax[tpu]==0.4.38 ; python_version > '3.10'\n", 2),
         ("requirements-tpu.txt", "# pip-compile\njax == 0.9.2 \\\n    --hash=sha256:00\n", 2),
         ("uv.lock", UV.format("0.9.2"), 4),
+        ("uv.lock", UV.format("0.9.2").replace("\n", "\r\n"), 4),
+        ("requirements.txt", "numpy==2.4\r\njax==0.9\r\n", 2),
         ("trainer/poetry.lock", UV.format("0.6.0"), 4),
     ],
 )
 def test_an_old_jax_is_a_warning(tmp_path: Path, file: str, text: str, line: int) -> None:
     """The warning names the file, the line and the sizes of several hosts."""
     (tmp_path / "trainer").mkdir()
-    (tmp_path / file).write_text(text)
+    (tmp_path / file).write_bytes(text.encode())
     (finding,) = warnings(tmp_path)
     assert (finding.id, finding.level) == ("TPU049", "warning")
     assert f"{file}:{line} names" in finding.message
+    assert "to 0.10.0 or newer" in (finding.help or "")
     assert "the hosts of v6e-16 on compute-engine" in finding.message
 
 
 @pytest.mark.parametrize(
     "text",
-    ["jax==0.10.0\n", "jax==1.0\n", "jaxlib==0.4.1\n", "# jax==0.4.1\n", "flax==0.4.1\n", "jax>=0.4\n", "", "\0\xff"],
+    [
+        "jax==0.10.0\n",
+        "jax==0.10.0rc1\n",
+        "jax==0.10\r\n",
+        "jax==1.0\n",
+        "jaxlib==0.4.1\n",
+        "# jax==0.4.1\n",
+        "flax==0.4.1\n",
+        "jax>=0.4\n",
+        "",
+        "\0\xff",
+    ],
 )
 def test_other_lines_are_no_warning(tmp_path: Path, text: str) -> None:
     """Only a pinned JAX before 0.10 is one."""

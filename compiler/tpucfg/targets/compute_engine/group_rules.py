@@ -1,0 +1,150 @@
+"""The rules of Compute Engine for a group: its mode, the objects that it refers to, its size and failures."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from tpucfg.catalog import Catalog
+from tpucfg.schemas import Problem
+from tpucfg.targets.common import service_problem
+from tpucfg.targets.compute_engine import pages
+from tpucfg.targets.compute_engine.host_rules import generation_of, integer
+from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, POLICY, TEMPLATE
+from tpucfg.targets.interface import RequestBody
+from tpucfg.text_format import format_value
+from tpucfg.yamldoc.document import KeyPath
+
+_POLICY_PATH: Final = (GROUP, "resourcePolicies", "workloadPolicy")
+_OBJECT: Final = re.compile(r"(?:(?:.*/)?projects/([^/]+)/)?(?:regions/([^/]+)|global)/([^/]+)/([^/]+)")
+"""The path of an object of a region: its project, region, collection and name."""
+
+
+def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
+    """Yield the problems of a group and of its references to the other objects."""
+    group = body.get(GROUP)
+    if group is None:
+        return
+    policy = group.get("resourcePolicies", {}).get("workloadPolicy")
+    if policy is not None and group.get("targetSizePolicy", {}).get("mode") != "BULK":
+        message = f"the hosts of a slice are created at once, in the mode BULK: {pages.BULK}"
+        yield service_problem((GROUP, "targetSizePolicy", "mode"), message, "set it to BULK")
+    yield from _missing_references(body, group)
+    references = tuple(_references(group))
+    for reference in references:
+        yield from _wrong_reference(body, reference)
+    yield from _other_places(references)
+    yield from _size_rules(body, group, catalog)
+    yield from _failure_rules(body, group)
+
+
+class _Reference(NamedTuple):
+    """The path of another object in a group."""
+
+    path: KeyPath
+    """The path of the field in the request body."""
+    key: str
+    """The object that it names."""
+    value: str
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The project and the region; empty for an object of no region, and for another form of a path."""
+        match = _OBJECT.fullmatch(self.value)
+        return (match[1], match[2]) if match and match[1] and match[2] else ()
+
+
+def _references(group: Mapping[str, Any]) -> Iterator[_Reference]:
+    """Yield the references of a group to its policy and to the templates of its versions."""
+    policy = group.get("resourcePolicies", {}).get("workloadPolicy")
+    if policy is not None:
+        yield _Reference(_POLICY_PATH, POLICY, policy)
+    for index, version in enumerate(group.get("versions", ())):
+        if "instanceTemplate" in version:
+            yield _Reference((GROUP, "versions", index, "instanceTemplate"), TEMPLATE, version["instanceTemplate"])
+
+
+def _missing_references(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield an error for a policy of the config that the group does not use, and for a group without a template."""
+    if POLICY in body and _at(body, _POLICY_PATH) is None:
+        message = f"it is missing, so the hosts would not form the slice of the {POLICY}: {pages.GROUPS_OF_TPUS}"
+        yield service_problem(_POLICY_PATH, message, f"set it to {_form(body, POLICY)}")
+    versions = group.get("versions", ())
+    if not group.get("instanceTemplate") and not any("instanceTemplate" in version for version in versions):
+        path = (GROUP, "versions")
+        message = f"no version of the group has a template to create its hosts from: {pages.GROUPS}"
+        yield service_problem(path, message, f"add an item with instanceTemplate: {_form(body, TEMPLATE)}")
+
+
+def _form(body: RequestBody, key: str) -> str:
+    """Return the form of the path of an object, with its name if it is in the config."""
+    return f"projects/PROJECT/regions/REGION/{COLLECTIONS[key]}/{body.get(key, {}).get('name', 'NAME')}"
+
+
+def _wrong_reference(body: RequestBody, reference: _Reference) -> Iterator[Problem]:
+    """Yield an error for a reference that is no path, or that does not name the object of the same config."""
+    path, key, value = reference
+    collection = COLLECTIONS[key]
+    match = _OBJECT.fullmatch(value)
+    if not match or match[3] != collection:
+        message = f"{format_value(value, quoted=False)} is not the path of an object: {pages.GROUPS}"
+        yield service_problem(path, message, f"write {_form({}, key)}")
+    elif key in body and match[4] != body[key]["name"]:
+        message = f"it names another object than the {key} of this config, {body[key]['name']}"
+        yield service_problem(path, message, f"end it with {collection}/{body[key]['name']}")
+
+
+def _other_places(references: tuple[_Reference, ...]) -> Iterator[Problem]:
+    """Yield an error for each template in another project or region than the policy: the group is in one region."""
+    policy = next((reference for reference in references if reference.key == POLICY and reference.place), None)
+    for reference in references:
+        if policy and reference.place and reference.place != policy.place:
+            message = (
+                f"it is in {'/'.join(reference.place)}, and the policy in {'/'.join(policy.place)}: {pages.GROUPS}"
+            )
+            yield service_problem(reference.path, message, "name a template in the project and region of the policy")
+
+
+def _at(body: Any, path: KeyPath) -> Any:
+    for step in path:
+        if isinstance(body, list) and isinstance(step, int):
+            body = body[step]
+        elif isinstance(body, dict):
+            body = body.get(step)
+    return body
+
+
+def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+    """Yield an error for a topology that does not have the chips of the group's hosts."""
+    topology = _at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
+    machine = _at(body, (TEMPLATE, "properties", "machineType"))
+    chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
+    axes = [integer(axis) for axis in str(topology).split("x")]
+    if chips is None or None in axes:
+        return
+    total = math.prod(axis for axis in axes if axis is not None)
+    hosts, rest = divmod(total, chips)
+    if group["targetSize"] == hosts and not rest:
+        return
+    message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
+    fix = "change the topology" if rest or not hosts else f"set it to {hosts}, or change the topology"
+    yield service_problem((GROUP, "targetSize"), message, fix)
+
+
+@cache
+def _chips_of(machine: str, catalog: Catalog) -> int | None:
+    """Return the chips of a machine type; None if the catalog does not have it."""
+    generation = generation_of(machine)
+    slices = catalog.generation(generation).slices if generation else ()
+    machines = (each for slice_ in slices for each in (*slice_.machines, *slice_.named_machines))
+    return next((each.chips for each in machines if each.name == machine), None)
+
+
+def _failure_rules(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:
+    model = _at(body, (TEMPLATE, "properties", "scheduling", "provisioningModel"))
+    action = group.get("instanceLifecyclePolicy", {}).get("defaultActionOnFailure")
+    if model == "FLEX_START" and action != "DO_NOTHING":
+        path = (GROUP, "instanceLifecyclePolicy", "defaultActionOnFailure")
+        message = f"a group of flex-start instances does not repair them: {pages.BULK}"
+        yield service_problem(path, message, "set it to DO_NOTHING")
