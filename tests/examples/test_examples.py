@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from spec_changes import impact
+from start_command import start_command
 from tpucfg.catalog import Catalog
 from tpucfg.diff.job_data import job_difference
 from tpucfg.fit.known_fits import KnownFits, read_known_fits
@@ -145,23 +146,23 @@ def test_a_job_moves_to_compute_engine_unchanged() -> None:
     assert not job_difference(before, moved)
     for one, other in zip(moved, before, strict=True):
         scripts = [compute_engine.startup_script(one).splitlines(), cloud_tpu.startup_script(other).splitlines()]
-        changes = [line for line in unified_diff(*reversed(scripts), lineterm="", n=0) if line[:1] in "+-"][2:]
+        changes = [line for line in unified_diff(scripts[1], scripts[0], lineterm="", n=0) if line[:1] in "+-"][2:]
         removed = [line[1:].strip() for line in changes if line.startswith("-")]
-        # The other API, its permission and its noun; a host without Docker has no program.
+        # The deadline, the other API, its noun and its permission; no Docker to wait for; and no log to reach.
         assert [line.partition(" ")[0].partition("=")[0] for line in removed] == [
-            *("elif", "resource", "#", "403)"),
+            *("echo", "resource", "#", "403)", "#", "retry", "#"),
         ]
         added = {line[1:].strip() for line in changes if line.startswith("+")} - {""}
         assert {line for line in added if "docker" in line and "install" in line}
-        run = docker_run(compute_engine.startup_script(one))
+        run = docker_create(compute_engine.startup_script(one))
         logs = ["--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", f"--label=tpucfg-job={one.name}"]
-        assert [word for word in run if word not in logs] == docker_run(cloud_tpu.startup_script(other))
+        assert [word for word in run if word not in logs] == docker_create(cloud_tpu.startup_script(other))
         assert [word for word in run if word in logs] == logs
 
 
-def docker_run(script: str) -> list[str]:
-    """Return the words of the command that starts the program: options, image, and the program's own flags."""
-    _, command = script.replace("\\\n", " ").split("docker run --detach")
+def docker_create(script: str) -> list[str]:
+    """Return the words of the command that creates the container: options, image, and the program's own flags."""
+    _, command = script.replace("\\\n", " ").split("docker create")
     return shlex.split(command.partition("\n")[0])
 
 
@@ -220,7 +221,7 @@ def test_the_review_of_an_example_has_its_cautions(
 def test_the_published_mnist_job_is_submitted_as_published() -> None:
     """The command is the guide's: bucket, package, module, versions, tier, region, and three flags for the program."""
     ((job, body),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").request_bodies
-    assert list(target_named(job.target).submission(job).start.argv) == PUBLISHED
+    assert list(start_command(target_named(job.target).submission(job)).argv) == PUBLISHED
     assert body == {
         "trainingInput": {
             "scaleTier": "BASIC_TPU",

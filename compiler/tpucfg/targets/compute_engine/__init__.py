@@ -6,7 +6,7 @@ host, `findings` the findings about a spec, `rules` those about a config, `submi
 
 from tpucfg.targets.compute_engine.findings import spec_findings
 from tpucfg.targets.compute_engine.origins import ORIGINS
-from tpucfg.targets.compute_engine.paths import DOCUMENTS, NAME
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, KIND_PREFIX, NAME
 from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
@@ -15,6 +15,7 @@ from tpucfg.targets.compute_engine.submission import submission
 
 __all__ = [
     "DOCUMENTS",
+    "KIND_PREFIX",
     "NAME",
     "ORIGINS",
     "RESERVED",
