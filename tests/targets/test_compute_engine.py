@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs import CATALOG, compiled, gcloud_refusal, job, leaves
+from jobs import CATALOG, compiled, gcloud_refusal, job, leaves, project
 from spec_factory import document
 from tpucfg import schemas
+from tpucfg.cli import app
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
@@ -605,3 +606,16 @@ def test_findings_about_extra_are_at_its_line() -> None:
     path = ("targets", "compute-engine", "extra", "instanceTemplate", "properties", "tags", "nonsense")
     assert finding.location == document(result.project.document.text).key_location(path)
     assert target_named("compute-engine") is compute_engine
+
+
+@pytest.mark.parametrize("path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"])
+def test_why_finds_metadata_by_its_key(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script has the name that `extra` and comparisons give it; an unknown name is answered with all names."""
+    (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-4").document.text)
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["why", f"instance.{path}"]) == 0
+    assert "instance.metadata.items[0].value: a script that runs trainer.image" in capsys.readouterr().out
+    assert app.run(["why", "instance.metadata.items.script"]) != 0
+    assert "startup-script" in capsys.readouterr().err
