@@ -493,8 +493,8 @@ def test_long_metadata_is_found_at_its_line() -> None:
     text = text_of("v6e-4").replace("value: |\n", f"value: |\n      # {'x' * 300_000}\n")
     findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
     lines = text.splitlines()
-    found = [each for each in findings if "allowed for a metadata value" in each.message]
-    assert [lines[each.location.line - 2].strip() for each in found] == ["- key: startup-script"]
+    reported = [each for each in findings if "allowed for a metadata value" in each.message]
+    assert [lines[each.location.line - 2].strip() for each in reported] == ["- key: startup-script"]
 
 
 def test_a_config_creates_hosts_once() -> None:
@@ -537,8 +537,8 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
 
 def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
     """Quota and the command that lists a group's errors; the end of a request for capacity."""
-    made = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
-    (note,) = [note for note in compute_engine.submission(made).notes if "list-errors" in note]
+    planned_job = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
+    (note,) = [note for note in compute_engine.submission(planned_job).notes if "list-errors" in note]
     assert "1,200 GB of disk and 4 external addresses" in note
     assert gcloud_refusal(shlex.split(note.partition("missing: ")[2]), tmp_path) is None
     waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
