@@ -7,7 +7,7 @@ an error; a second object of a name is refused with 409.
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,22 +34,55 @@ class ComputeApi:
     """The collection in which nothing can be created: the operation fails."""
     slow: str = ""
     """The collection in which nothing is created in time."""
+    lost: str = ""
+    """The collection in which an object is created, but the answer is lost."""
+    late: str = ""
+    """The collection in which the answer is lost, and the object is created only after it was asked to be deleted."""
+    page: str = ""
+    """The collection in which a proxy answers with a page and status 200, and nothing is created."""
+    unavailable: int = 0
+    """The number of waits that are answered by 503."""
+    is_deletion_slow: bool = False
+    on_request: Callable[[str, str], None] = lambda *_: None
+    """Called with the method and the path of a request before it has an effect."""
+    _late: dict[str, Any] = field(default_factory=dict)
     _operations: dict[str, tuple[str, str, Any]] = field(default_factory=dict)
 
-    def answer(self, method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
-        """Return the status and the body of the answer to a request."""
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Return the status and the body of the answer to a request; the status is 0 if the connection is closed."""
+        self.on_request(method, path)
         if path.endswith("/wait"):
-            return 200, self._wait(path.removesuffix("/wait"))
+            self.unavailable -= 1
+            return (200, self._wait(path.removesuffix("/wait"))) if self.unavailable < 0 else (503, "no healthy server")
         self.requests.append((method, path))
-        collection = path.rpartition("/")[2]
         if method == "GET":
             return (200, self.objects[path]) if path in self.objects else (404, _error("was not found"))
-        if method == "DELETE":
-            return (200, self._operation(method, path, None)) if path in self.objects else (404, _error("not found"))
+        return self._delete(path) if method == "DELETE" else self._create(path, body)
+
+    def _create(self, path: str, body: Any) -> tuple[int, Any]:
+        collection = path.rpartition("/")[2]
+        name = f"{path}/{body['name']}"
         if collection == self.refused:
             return 403, _error("Quota exceeded")
-        name = f"{path}/{body['name']}"
-        return (409, _error("already exists")) if name in self.objects else (200, self._operation(method, name, body))
+        if collection == self.page:
+            return 200, "<html>Sign in</html>"
+        if name in self.objects:
+            return 409, _error("already exists")
+        if collection in (self.lost, self.late):
+            (self.objects if collection == self.lost else self._late)[name] = body
+            return 0, None
+        return 200, self._operation("POST", name, body)
+
+    def _delete(self, path: str) -> tuple[int, Any]:
+        if path not in self.objects:
+            self.objects |= self._late
+            self._late.clear()
+            return 404, _error("not found")
+        # The path of a policy or a template is part of the group that refers to it.
+        groups = [body for name, body in self.objects.items() if "/instanceGroupManagers/" in name]
+        if "/regions/" in path and path.partition("/v1/")[2] in json.dumps(groups):
+            return 400, _error("resourceInUseByAnotherResource")
+        return 200, self._operation("DELETE", path, None)
 
     def _operation(self, method: str, path: str, body: Any) -> dict[str, Any]:
         name = f"/compute/v1/operations/operation-{len(self._operations)}"
@@ -63,6 +96,8 @@ class ComputeApi:
         method, path, body = self._operations[name]
         collection = path.split("/")[-2]
         operation = {"kind": "compute#operation", "status": "DONE", **self._link(name)}
+        if method == "DELETE" and self.is_deletion_slow:
+            return operation | {"status": "RUNNING"}
         if method == "DELETE":
             self.objects.pop(path, None)
         elif collection == self.failing:
@@ -91,7 +126,9 @@ def serving_compute(programs: Path) -> Iterator[ComputeApi]:
             text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             assert self.headers["Authorization"] == f"Bearer {TOKEN}"
             status, data = api.answer(self.command, self.path, json.loads(text) if text else None)
-            content = json.dumps(data, indent=2).encode()
+            if not status:
+                return
+            content = (data if isinstance(data, str) else json.dumps(data, indent=2)).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,10 +68,16 @@ def paste(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[st
     return run(folder, "bash", "-c", printed.stdout)
 
 
+def paste_strictly(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[str]":
+    """Paste it into a bash that ends at any failure or unset variable, with history expansion as in a terminal."""
+    printed = run(folder, *COMMAND, "submit", "--size", size)
+    return run(folder, "bash", "-euHo", "pipefail", "-c", f"set -o history\n{printed.stdout}")
+
+
 STARTS = pytest.mark.parametrize("start", [submit, paste])
 
 
-@STARTS
+@pytest.mark.parametrize("start", [submit, paste, paste_strictly])
 def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, start: Any) -> None:
     """Each object is created in order, with exactly its document as the request."""
     completed = start(tmp_path)
@@ -77,6 +86,7 @@ def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, st
     assert list(api.objects.items()) == list(zip(ALL, rendered.values(), strict=True))
     completed = start(tmp_path, "v6e-4")
     assert completed.returncode == 0, completed.stderr
+    assert re.search(r'timestamp>="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"|Z is the start', completed.stderr)
     rendered = json.loads(run(tmp_path, *COMMAND, "render", "--size", "v6e-4", "--format", "json").stdout)
     assert api.objects[INSTANCE] == rendered["instance"]
 
@@ -114,20 +124,181 @@ def test_another_template_of_the_name_is_refused(tmp_path: Path, api: ComputeApi
     assert completed.returncode != 0
     assert api.objects == before
     if start is submit:
-        assert "another instanceTemplate of the name mnist-dev-v6e-16 exists" in completed.stderr
-        assert "--request DELETE" in completed.stderr
+        assert (
+            "instanceTemplate mnist-dev-v6e-16 already exists, made from other values or by another" in completed.stderr
+        )
+        assert DELETIONS[TEMPLATE] in completed.stderr
 
 
-@pytest.mark.parametrize("problem", ["refused", "failing"])
-@pytest.mark.parametrize("path", [*ALL, INSTANCE])
-def test_a_failure_leaves_nothing_behind(tmp_path: Path, api: ComputeApi, path: str, problem: str) -> None:
-    """If a request is refused or its operation fails, the objects that were created before are deleted again."""
+def commands_in(text: str) -> set[str]:
+    """Return the commands of a text that delete objects."""
+    return set(re.findall(r"gcloud compute [a-z -]+ delete mnist-dev-\S+ --project=my-project --\w+=[\w-]+", text))
+
+
+DELETIONS = {
+    POLICY: "gcloud compute resource-policies delete mnist-dev-v6e-16 --project=my-project --region=us-east5",
+    TEMPLATE: "gcloud compute instance-templates delete mnist-dev-v6e-16 --project=my-project --region=us-east5",
+    GROUP: "gcloud compute instance-groups managed delete mnist-dev-v6e-16 --project=my-project --zone=us-east5-a",
+    INSTANCE: "gcloud compute instances delete mnist-dev-v6e-4 --project=my-project --zone=us-east5-a",
+}
+PROBLEMS = {
+    "refused": "Quota exceeded",
+    "failing": "no TPUs",
+    "lost": "Empty reply from server",
+    "late": "Empty reply from server",
+    "page": "",
+}
+"""What can happen to the creation of an object, and the words about it."""
+
+
+@STARTS
+@pytest.mark.parametrize(
+    ("problem", "path"),
+    [
+        *((problem, path) for problem in ("refused", "failing") for path in (*ALL, INSTANCE)),
+        *((problem, GROUP) for problem in ("lost", "late", "page")),
+        ("lost", POLICY),
+    ],
+)
+def test_a_failure_leaves_nothing_unnamed(tmp_path: Path, api: ComputeApi, path: str, problem: str, start: Any) -> None:
+    """If a request is refused or lost, or its operation fails, nothing else is created.
+
+    `--execute` deletes all that it has created. The pasted lines leave what costs nothing, and name what may cost.
+    """
     setattr(api, problem, path.split("/")[-2])
-    completed = submit(tmp_path, path.rpartition("mnist-dev-")[2])
-    assert completed.returncode == 1
-    assert ("Quota exceeded" if problem == "refused" else "no TPUs") in completed.stderr
+    completed = start(tmp_path, path.rpartition("mnist-dev-")[2])
+    assert completed.returncode == 1, completed.stderr
+    assert PROBLEMS[problem] in completed.stderr
     assert "Traceback" not in completed.stderr
+    if start is submit:
+        assert api.objects == {}
+        assert "gcloud" in completed.stderr.partition("deleting what was created")[2] or problem == "refused"
+    else:
+        later = ALL[ALL.index(path) + 1 :] if path in ALL else []
+        assert not {*later} & {*api.objects}
+        assert (DELETIONS[path] in completed.stderr) == (path in (GROUP, INSTANCE))
+
+
+@STARTS
+def test_a_wait_that_fails_decides_nothing(tmp_path: Path, api: ComputeApi, start: Any) -> None:
+    """An unavailable service is asked again, and the objects stay; only the error of an operation is a failure."""
+    api.unavailable = 1
+    assert start(tmp_path).returncode == 0
+    assert [*api.objects] == ALL
+
+
+@STARTS
+def test_an_accepted_group_is_started(tmp_path: Path, api: ComputeApi, start: Any) -> None:
+    """If no wait is answered, a group that was accepted may run, so that it is not deleted."""
+
+    def fail_waits(_: str, path: str) -> None:
+        api.unavailable = 9 if path.endswith("instanceGroupManagers") else api.unavailable
+
+    api.on_request = fail_waits
+    completed = start(tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert "accepted, and " in completed.stderr
+    assert not any(method == "DELETE" for method, _ in api.requests)
+
+
+class Interruption:
+    """Runs `tpucfg submit --execute`, and sends it Ctrl-C when the server receives certain requests."""
+
+    def __init__(self, folder: Path, api: ComputeApi, *requests: tuple[str, str]) -> None:
+        environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        self._pending = [*requests]
+        self._started = threading.Event()
+        api.on_request = self._interrupt
+        self._process = subprocess.Popen(
+            [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
+            cwd=folder,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.set()
+        self.stderr = self._process.communicate()[1]
+        self.status = self._process.returncode
+
+    def _interrupt(self, method: str, path: str) -> None:
+        self._started.wait()
+        if self._pending and method == self._pending[0][0] and path.endswith(self._pending[0][1]):
+            self._pending.pop(0)
+            self._process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("request_", [("POST", "/instanceTemplates"), ("POST", "/instanceGroupManagers")])
+def test_an_interrupted_start_is_undone(tmp_path: Path, api: ComputeApi, request_: tuple[str, str]) -> None:
+    """Ctrl-C while an object is posted deletes it, as the service may have created it, and those before."""
+    interrupted = Interruption(tmp_path, api, request_)
+    assert interrupted.status == 130
     assert api.objects == {}
+    assert "Traceback" not in interrupted.stderr
+
+
+def test_an_interrupted_deletion_has_named_all(tmp_path: Path, api: ComputeApi) -> None:
+    """A second Ctrl-C ends the deletion; the commands that delete the rest are printed before."""
+    api.failing = "instanceGroupManagers"
+    interrupted = Interruption(tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16"))
+    assert interrupted.status == 130
+    assert POLICY in api.objects
+    announced = interrupted.stderr.partition("deleting what was created")[2]
+    assert commands_in(announced) == {DELETIONS[path] for path in ALL}
+
+
+def test_a_killed_start_has_named_all(tmp_path: Path, api: ComputeApi) -> None:
+    """The commands that delete everything are printed before the first object is created."""
+    api.refused = "resourcePolicies"
+    completed = submit(tmp_path)
+    assert completed.stderr.index("if this is killed") < completed.stderr.index("Quota exceeded")
+    assert commands_in(completed.stderr) == {DELETIONS[path] for path in ALL}
+
+
+def test_without_a_reader_nothing_is_created(tmp_path: Path, api: ComputeApi) -> None:
+    """If the commands that delete everything cannot be printed, there is nothing to delete."""
+    submit_command = shlex.join([*COMMAND, "submit", "--size", "v6e-16", "--execute"])
+    run(tmp_path, "bash", "-c", f"{submit_command} 2>&1 | head -n 1")
+    assert not any(method == "POST" for method, _ in api.requests)
+
+
+def test_an_unfinished_deletion_is_named(tmp_path: Path, api: ComputeApi) -> None:
+    """An object whose deletion does not end in time is not called deleted."""
+    api.failing, api.is_deletion_slow = "instanceTemplates", True
+    completed = submit(tmp_path)
+    assert "resourcePolicy mnist-dev-v6e-16: still being deleted" in completed.stderr
+    assert f"delete it: {DELETIONS[POLICY]}" in completed.stderr
+
+
+def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
+    """A policy that another job has begun to use is left, and named."""
+
+    def use_policy(_: str, path: str) -> None:
+        if path.endswith("instanceTemplates"):
+            api.objects["/instanceGroupManagers/other"] = {"workloadPolicy": POLICY.removeprefix("/compute/v1/")}
+
+    api.on_request, api.refused = use_policy, "instanceTemplates"
+    completed = submit(tmp_path)
+    assert f"not deleted (resourceInUseByAnotherResource); delete it: {DELETIONS[POLICY]}" in completed.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (403, '{"error": "blocked"}'),
+        (403, '{"error": {"errors": ["a"]}}'),
+        (403, "[1]"),
+        (403, "<html>"),
+        (200, "<html>"),
+    ],
+)
+def test_the_answer_of_a_proxy_is_an_error(tmp_path: Path, api: ComputeApi, status: int, answer: str) -> None:
+    """An answer of any form is an error, and no traceback."""
+    program(tmp_path / "bin", "curl", f"printf '%s\\n{status}\\n' {shlex.quote(answer)}")
+    completed = submit(tmp_path)
+    assert completed.returncode == 1
+    assert "resourcePolicy mnist-dev-v6e-16 cannot be looked up, nothing started: " in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert not api.requests
 
 
 def test_a_failure_leaves_earlier_objects_alone(tmp_path: Path, api: ComputeApi) -> None:
@@ -139,22 +310,27 @@ def test_a_failure_leaves_earlier_objects_alone(tmp_path: Path, api: ComputeApi)
     assert list(api.objects) == [POLICY]
 
 
-def test_a_group_may_wait_for_its_machines(tmp_path: Path, api: ComputeApi) -> None:
+@STARTS
+def test_a_group_may_wait_for_its_machines(tmp_path: Path, api: ComputeApi, start: Any) -> None:
     """The last operation may last as long as the capacity is missing, which is no failure."""
     api.slow = "instanceGroupManagers"
-    completed = submit(tmp_path)
+    completed = start(tmp_path)
     assert completed.returncode == 0, completed.stderr
-    assert "still being created" in completed.stderr
-    assert "delete it with" in completed.stderr
+    assert "accepted, and " in completed.stderr
+    assert DELETIONS[GROUP] in completed.stderr
 
 
-def test_a_template_must_not_wait(tmp_path: Path, api: ComputeApi) -> None:
-    """An object that another one refers to has to exist; the policy is deleted again."""
-    api.slow = "instanceTemplates"
-    completed = submit(tmp_path)
+@STARTS
+@pytest.mark.parametrize("path", [POLICY, TEMPLATE])
+def test_a_template_must_not_wait(tmp_path: Path, api: ComputeApi, path: str, start: Any) -> None:
+    """An object that another one refers to has to exist, and the waits for it are bounded."""
+    api.slow = path.split("/")[-2]
+    completed = start(tmp_path)
     assert completed.returncode == 1
-    assert "was not created in time" in completed.stderr
-    assert POLICY not in api.objects
+    assert GROUP not in api.objects
+    if start is submit:
+        assert "was not created in time" in completed.stderr
+        assert api.objects == {}
 
 
 def test_without_a_network_nothing_is_created(tmp_path: Path, api: ComputeApi) -> None:
@@ -162,7 +338,7 @@ def test_without_a_network_nothing_is_created(tmp_path: Path, api: ComputeApi) -
     program(tmp_path / "bin", "curl", "exit 7")
     completed = submit(tmp_path)
     assert completed.returncode == 1
-    assert "cannot be looked up: no answer" in completed.stderr
+    assert "cannot be looked up, nothing started: no answer" in completed.stderr
     assert api.requests == []
 
 
@@ -170,12 +346,25 @@ def test_without_a_network_nothing_is_created(tmp_path: Path, api: ComputeApi) -
     ("options", "message"),
     [
         (("--document", "instance"), "--document needs --format json"),
-        (("--document", "group", "--format", "json"), "a config has no object group"),
+        (("--document", "", "--format", "json"), "dev/v6e-4/config.json has no object "),
+        (("--document", "group", "--format", "json"), "dev/v6e-4/config.json has no object group"),
+        (("--document", "instance", "--format", "json"), "dev/v6e-16/config.json has no object instance"),
     ],
 )
 def test_an_object_is_printed_alone(tmp_path: Path, api: ComputeApi, options: tuple[str, ...], message: str) -> None:
-    """`render --document` prints one object, and names those that there are."""
-    completed = run(tmp_path, *COMMAND, "render", "--size", "v6e-4", *options)
+    """`render --document` prints one object, and prints nothing if a config lacks it, naming those that there are."""
+    completed = run(tmp_path, *COMMAND, "render", *options)
     assert completed.returncode == 2
     assert message in completed.stderr
+    assert completed.stdout == ""
     assert not api.objects
+
+
+def test_other_targets_have_no_objects(tmp_path: Path) -> None:
+    """A field of another target's request body is no object."""
+    data = spec(target="cloud-tpu", sizes=["v2-8"], training={"tuned_on": "v2-8", "batch_size": 8, "train_steps": 1})
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
+    completed = run(tmp_path, *COMMAND, "render", "--format", "json", "--document", "tpu")
+    assert completed.returncode == 2
+    assert "config.json is one object, which --document cannot divide" in completed.stderr
+    assert completed.stdout == ""

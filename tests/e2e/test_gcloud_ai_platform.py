@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loopback import serving
+from start_command import start_command
 from tpucfg.catalog import Catalog
 from tpucfg.render.pipeline import compile_project, render_configs
 from tpucfg.spec.parse import project_from_document
@@ -83,7 +84,7 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
     project, findings = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
     assert project is not None, findings
     (config,) = render_configs(compile_project(project, Catalog()))
-    command = target_named("ai-platform").submission(config.job).start
+    command = start_command(target_named("ai-platform").submission(config.job))
     token = tmp_path / "token"
     token.write_text("no-token")
     completed = subprocess.run(

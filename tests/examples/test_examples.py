@@ -5,11 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
 
 from spec_changes import impact
+from start_command import start_command
 from tpucfg.catalog import Catalog
 from tpucfg.diff.job_data import job_difference
 from tpucfg.fit.known_fits import KnownFits, read_known_fits
@@ -136,20 +138,30 @@ def test_more_slices_keep_the_batch() -> None:
 
 
 def test_a_job_moves_to_compute_engine_unchanged() -> None:
-    """The example renders for Cloud TPU too, and its program starts there with all but the options of the log."""
-    project, _ = load_project(EXAMPLES / "compute-engine-v6e" / "tpucfg.yaml")
+    """The example renders for Cloud TPU too, and only what differs between the services differs in its job."""
+    path = EXAMPLES / "compute-engine-v6e" / "tpucfg.yaml"
+    project, _ = load_project(path)
     assert project
     moved, before = (plan(project, Catalog(), Selection(target=target)).jobs for target in (None, "cloud-tpu"))
     assert not job_difference(before, moved)
     for one, other in zip(moved, before, strict=True):
-        words = container_words(compute_engine.startup_script(one))
+        scripts = [compute_engine.startup_script(one).splitlines(), cloud_tpu.startup_script(other).splitlines()]
+        changes = [line for line in unified_diff(scripts[1], scripts[0], lineterm="", n=0) if line[:1] in "+-"][2:]
+        removed = [line[1:].strip() for line in changes if line.startswith("-")]
+        # The deadline, the other API, its noun and its permission; no Docker to wait for; and no log to reach.
+        assert [line.partition(" ")[0].partition("=")[0] for line in removed] == [
+            *("echo", "resource", "#", "403)", "#", "retry", "#"),
+        ]
+        added = {line[1:].strip() for line in changes if line.startswith("+")} - {""}
+        assert {line for line in added if "docker" in line and "install" in line}
+        run = docker_create(compute_engine.startup_script(one))
         logs = ["--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", f"--label=tpucfg-job={one.name}"]
-        assert [word for word in words if word not in logs] == container_words(cloud_tpu.startup_script(other))
-        assert [word for word in words if word in logs] == logs
-        assert words[-len(one.args) - 1 :] == [one.image, *one.args]
+        assert [word for word in run if word not in logs] == docker_create(cloud_tpu.startup_script(other))
+        assert [word for word in run if word in logs] == logs
+        assert run[-len(one.args) - 1 :] == [one.image, *one.args]
 
 
-def container_words(script: str) -> list[str]:
+def docker_create(script: str) -> list[str]:
     """Return the words of the command that creates the container: options, image, and the program's own flags."""
     _, command = script.replace("\\\n", " ").split("docker create")
     return shlex.split(command.partition("\n")[0])
@@ -210,7 +222,7 @@ def test_the_review_of_an_example_has_its_cautions(
 def test_the_published_mnist_job_is_submitted_as_published() -> None:
     """The command is the guide's: bucket, package, module, versions, tier, region, and three flags for the program."""
     ((job, body),) = compiled(EXAMPLES / "ai-platform-mnist" / "tpucfg.yaml").request_bodies
-    assert list(target_named(job.target).submission(job).start.argv) == PUBLISHED
+    assert list(start_command(target_named(job.target).submission(job)).argv) == PUBLISHED
     assert body == {
         "trainingInput": {
             "scaleTier": "BASIC_TPU",

@@ -48,6 +48,27 @@ def gke(minute: int, line: object) -> Entry:
     return entry_at(minute, labels=labels, resource=resource, **payload)
 
 
+def compute_engine(minute: int, line: object) -> Entry:
+    """Return the entry of a line on Compute Engine: as text in `message`, as Docker's log driver gcplogs sends it.
+
+    https://github.com/moby/moby/blob/master/daemon/logger/gcplogs/gcplogging.go
+    """
+    payload = {
+        "container": {
+            "command": "python -m trainer.task --train_steps=1000",
+            "created": "2026-03-01T11:58:04.204391837Z",
+            "id": "7f6c0e7d0a4b",
+            "imageId": "sha256:1f2e3d",
+            "imageName": "us-docker.pkg.dev/my-project/train/vit:1.0",
+            "metadata": {"tpucfg-job": "vit-prod-v6e-16"},
+            "name": "/trainer",
+        },
+        "instance": {"id": "4027318470192837465", "name": "vit-prod-v6e-16-x7kq", "zone": "us-east5-a"},
+        "message": line if isinstance(line, str) else json.dumps(line),
+    }
+    return entry_at(minute, jsonPayload=payload, logName="projects/my-project-prod/logs/gcplogs-docker-driver")
+
+
 def gcloud(entries: Sequence[Entry]) -> str:
     """Return entries as `gcloud logging read --format=json` prints them."""
     return json.dumps(entries, indent=2, sort_keys=True) + "\n"
@@ -75,7 +96,7 @@ def copied(entries: Sequence[Entry]) -> str:
 
 
 EVERY_FORM = pytest.mark.parametrize("form", [gcloud, compact, sink, copied])
-EVERY_SERVICE = pytest.mark.parametrize("service", [vertex, gke])
+EVERY_SERVICE = pytest.mark.parametrize("service", [vertex, gke, compute_engine])
 Form = Callable[[Sequence[Entry]], str]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ai_platform_specs import ARGS, compiled, container, spec
+from start_command import start_command
 from tpucfg.targets import Submission, target_named
 
 START = "gcloud ai-platform jobs submit training mnist_dev_v2_8 --project=my-project-dev"
@@ -38,21 +39,21 @@ def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
 )
 def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
     """Gcloud reads the config from standard input, and the fields that it would ignore there are flags."""
-    start = submission_of(data).start
+    start = start_command(submission_of(data))
     assert start.reads_config
     assert " ".join(start.argv) == f"{START} {STAGING} {flags} -- {' '.join(ARGS)}"
 
 
 def test_without_args_there_is_no_separator() -> None:
     """For a program without args, the command has no `--`."""
-    argv = submission_of(spec(trainer={"args": None})).start.argv
+    argv = start_command(submission_of(spec(trainer={"args": None}))).argv
     assert argv[-1] == "--region=us-central1"
 
 
 def test_a_run_has_its_own_job_id() -> None:
     """The run's id ends the job's id, which has underscores in all three commands, and a note explains it."""
     submission = submission_of(spec(), run="lr-2")
-    assert submission.start.argv[5] == "mnist_dev_v2_8_lr_2"
+    assert start_command(submission).argv[5] == "mnist_dev_v2_8_lr_2"
     job = "mnist_dev_v2_8_lr_2 --project=my-project-dev"
     assert " ".join(submission.watch.argv) == f"gcloud ai-platform jobs stream-logs {job}"
     assert " ".join(submission.delete.argv) == f"gcloud ai-platform jobs cancel {job}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobs import CATALOG, gcloud_refusal, job, leaves
+from start_command import start_command
 from tpucfg import schemas
 from tpucfg.targets import RequestBody, cloud_tpu, target_named
 from tpucfg.targets.interface import origin_of
@@ -179,12 +180,9 @@ def test_the_commands_name_the_job_and_its_zone() -> None:
     location = ("--project=my-project", "--zone=europe-west4-a")
     gcloud = ("gcloud", "compute", "tpus", "queued-resources")
     address = "https://tpu.googleapis.com/v2/projects/my-project/locations/europe-west4-a/queuedResources"
-    assert (submission.start.reads_config, submission.start.config_format, submission.start.token) == (
-        True,
-        "json",
-        True,
-    )
-    assert submission.start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
+    start = start_command(submission)
+    assert (start.reads_config, start.config_format, start.token) == (True, "json", True)
+    assert start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
     assert submission.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *location)
     assert submission.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *location, "--force")
     assert "is charged until it is deleted" in submission.notes[0]

@@ -143,8 +143,17 @@ def test_each_capacity_has_its_fields(capacity: Any, scheduling: dict[str, Any],
     instance = body_of("v6e-4", capacity=capacity, trainer=BOUNDED)["instance"]
     ends = {"instanceTerminationAction": "DELETE", "maxRunDuration": {"seconds": "43200"}}
     assert instance["scheduling"] == {"onHostMaintenance": "TERMINATE", **scheduling, **ends}
+    kinds = {"FLEX_START": "NO_RESERVATION", "RESERVATION_BOUND": "SPECIFIC_RESERVATION"}
+    kind = instance.get("reservationAffinity", {}).get("consumeReservationType")
+    assert kind == kinds.get(scheduling["provisioningModel"])
     assert instance.get("params", {}).get("requestValidForDuration") == wait
-    assert ("reservationAffinity" in instance) == (scheduling["provisioningModel"] == "RESERVATION_BOUND")
+
+
+def test_the_end_of_a_reservation_deletes_its_instances() -> None:
+    """An instance of a reservation is not left stopped, also without a duration; an on-demand one has no end."""
+    for capacity, action in ((RESERVED, "DELETE"), ("spot", "DELETE"), ("on-demand", None)):
+        scheduling = host_of(body_of("v6e-16", capacity=capacity))["scheduling"]
+        assert scheduling.get("instanceTerminationAction") == action
 
 
 @pytest.mark.parametrize(
@@ -393,6 +402,32 @@ SCHEDULING = f"{HOST}__scheduling"
             "instanceTemplate",
             "it is in my-project/europe-west4, and the policy in my-project/us-east5",
         ),
+        ({"instanceGroupManager__versions": [{}, {}]}, "versions", "one version"),
+        ({"instanceTemplate__name": "Vit_Prod"}, "name", "is no name of lower-case letters"),
+        ({"instanceGroupManager__baseInstanceName": "9-hosts"}, "baseInstanceName", "is no name"),
+        ({"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}}, "type", "need the throughput"),
+        ({"resourcePolicy__workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, "acceleratorTopology", "it is missing"),
+        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "16"}, "acceleratorTopology", "has 2 axes"),
+        ({f"{HOST}__machineType": "ct5p-hightpu-4t"}, "acceleratorTopology", "has 3 axes"),
+        ({f"{HOST}__machineType": "zones/us-east5-a/machineTypes/ct6e-standard-4t"}, "machineType", "and no path"),
+        ({f"{SCHEDULING}__maxRunDuration": {"seconds": "-5"}}, "seconds", "30 seconds to 120 days"),
+        ({f"{SCHEDULING}__maxRunDuration": {"seconds": "99999999"}}, "seconds", "30 seconds to 120 days"),
+        (
+            {SCHEDULING: {"provisioningModel": "RESERVATION_BOUND"}},
+            "instanceTerminationAction",
+            "deleted at its end",
+        ),
+        (
+            {f"{HOST}__reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
+            "reservationAffinity",
+            "names no reservation",
+        ),
+        (
+            {f"{HOST}__networkInterfaces": [{"subnetwork": "projects/p/regions/us-west4/subnetworks/s"}]},
+            "subnetwork",
+            "the subnetwork is in us-west4, and the host in us-east5",
+        ),
+        ({f"{HOST}__metadata": {"items": [{"value": "x"}]}}, 0, "it has no key"),
         ({f"{HOST}__disks": None}, "disks", "boots from its first disk"),
         (
             {f"{HOST}__disks": [{"source": "projects/p/zones/z/disks/d", "mode": "READ_ONLY"}]},
@@ -401,7 +436,7 @@ SCHEDULING = f"{HOST}__scheduling"
         ),
     ],
 )
-def test_the_service_refuses_it(changes: dict[str, Any], path: str, words: str) -> None:
+def test_the_service_refuses_it(changes: dict[str, Any], path: str | int, words: str) -> None:
     """Each rule names the field, and has a fix."""
     problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
     assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
@@ -427,6 +462,29 @@ def test_an_instance_attaches_disks_of_its_zone() -> None:
         body["instance"]["disks"].append(disk)
         problems = list(compute_engine.rules(body, CATALOG))
         assert [problem.message.partition("is in ")[2].partition(",")[0] for problem in problems] == expected
+
+
+def test_an_instance_names_its_zone() -> None:
+    """An instance has the path of its machine type, and a subnetwork of its region."""
+    body = hand_written("v6e-4", instance__machineType="ct6e-standard-4t")
+    assert [problem.help for problem in compute_engine.rules(body, CATALOG)] == [
+        "set it to zones/ZONE/machineTypes/ct6e-standard-4t"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"trainer": {"max_run_duration": "200d"}}, "a duration is 30 seconds to 120 days"),
+        ({"options": {"subnetwork": "projects/p/regions/us-west4/subnetworks/s"}}, "the subnetwork is in us-west4"),
+    ],
+)
+@pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
+def test_a_setting_that_the_service_refuses_is_an_error(size: str, changes: dict[str, Any], words: str) -> None:
+    """A value that no schema of a setting excludes is found in the config, at the line of the spec."""
+    result = compiled("compute-engine", size, environment=EAST, capacity=RESERVED, **deepcopy(changes))
+    (finding,) = [each for each in result.findings if each.id == "TPU074"]
+    assert words in finding.message
 
 
 def test_long_metadata_is_found_at_its_line() -> None:
@@ -467,11 +525,34 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
     for size in ("v6e-4", "v6e-16"):
         submission = compute_engine.submission(job("compute-engine", size, environment=EAST))
         assert submission.log
-        for command in (submission.watch, submission.log, submission.delete):
+        assert submission.log_since
+        assert isinstance(submission.start, Creations)
+        deletions = [step.delete for step in submission.start.steps]
+        assert submission.delete == deletions[-1]
+        logs = (submission.log, submission.log_since("2026-01-01T00:00:00Z"))
+        for command in (submission.watch, *logs, *deletions):
             assert gcloud_refusal(command.argv, tmp_path) is None, command
-    (leftovers,) = [note for note in submission.notes if "resource-policies" in note]
-    for command_line in leftovers.partition(": ")[2].split(" && "):
-        assert gcloud_refusal(shlex.split(command_line), tmp_path) is None, command_line
+
+
+def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
+    """Quota and the command that lists a group's errors; the end of a request for capacity."""
+    made = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
+    (note,) = [note for note in compute_engine.submission(made).notes if "list-errors" in note]
+    assert "1,200 GB of disk and 4 external addresses" in note
+    assert gcloud_refusal(shlex.split(note.partition("missing: ")[2]), tmp_path) is None
+    waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
+    assert any("after 2 hours" in note for note in compute_engine.submission(waiting).notes)
+
+
+def test_the_log_of_a_start_begins_with_it() -> None:
+    """The hosts of two starts have nothing else that differs and is known before."""
+    submission = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST))
+    assert submission.log
+    assert submission.log_since
+    since = submission.log_since("2026-01-01T00:00:00Z")
+    assert since.argv[3] == f'{submission.log.argv[3]} AND timestamp>="2026-01-01T00:00:00Z"'
+    assert "--freshness=30d" in submission.log.argv
+    assert "--freshness=30d" not in since.argv
 
 
 def test_the_objects_are_created_in_order() -> None:
@@ -479,7 +560,7 @@ def test_the_objects_are_created_in_order() -> None:
     submission = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST))
     assert isinstance(submission.start, Creations)
     api = "https://compute.googleapis.com/compute/v1/projects/my-project"
-    assert [(step.document, step.collection_url) for step in submission.start.steps] == [
+    assert [(step.document, step.create.argv[-1]) for step in submission.start.steps] == [
         ("resourcePolicy", f"{api}/regions/us-east5/resourcePolicies"),
         ("instanceTemplate", f"{api}/regions/us-east5/instanceTemplates"),
         ("instanceGroupManager", f"{api}/zones/us-east5-a/instanceGroupManagers"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs import CATALOG, IMAGE, job, leaves, parts, project
+from start_command import start_command
 from tpucfg import schemas
 from tpucfg.targets import SubmissionError, gke, target_named
 from tpucfg.targets.companions import combined
@@ -250,8 +251,8 @@ def test_the_commands_name_context_and_namespace() -> None:
     """Every command has the environment's context, and every command without a config has the namespace."""
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
     kubectl, namespace = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
-    assert submission.start.argv == (*kubectl, "create", "--filename=-")
-    assert (submission.start.reads_config, submission.start.token) == (True, False)
+    assert start_command(submission).argv == (*kubectl, "create", "--filename=-")
+    assert (start_command(submission).reads_config, start_command(submission).token) == (True, False)
     assert submission.watch.argv == (*kubectl, namespace, "get", "jobset/mnist-dev-v6e-16", "--watch")
     assert submission.delete.argv == (*kubectl, namespace, "delete", "jobset/mnist-dev-v6e-16")
     assert submission.notes[0].endswith(
@@ -277,7 +278,7 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
-    for command in (submission.start, submission.watch, submission.delete):
+    for command in (start_command(submission), submission.watch, submission.delete):
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(
             command.argv, env=environment, input="{}", capture_output=True, text=True, check=False

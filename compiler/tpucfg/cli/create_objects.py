@@ -2,18 +2,22 @@
 
 import json
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.run_command import access_token, output_of
 from tpucfg.targets import Command, RequestBody
-from tpucfg.targets.creations import Creation, Creations, wait_command
+from tpucfg.targets.creations import Creation, Creations, Operation
 
-_MAX_WAITS: Final = 5
-"""The waits of two minutes for an object that another one refers to."""
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
+_REFUSED: Final = frozenset(range(400, 500)) - {408}
+"""The statuses after which nothing was created; after a timeout (408), or without an answer, it may have been."""
+_PAUSE_SECONDS: Final = 2
+"""The pause before a request without an answer is sent again."""
 
 
 class _Answer(NamedTuple):
@@ -21,61 +25,96 @@ class _Answer(NamedTuple):
 
     status: int
     """The HTTP status; 0 if there was no answer."""
-    data: dict[str, Any]
+    text: str
+    is_object: bool
+    """True for JSON as the API sends it; False for a page of a proxy."""
+    operation: Operation
 
     @property
     def error(self) -> str:
         """The error of a request or of its operation; empty if there is none."""
-        error = self.data.get("error") or {}
-        messages = [str(each.get("message")) for each in (*error.get("errors", ()), error) if each.get("message")]
-        if not messages and self.status not in _OK:
-            return f"HTTP status {self.status}" if self.status else "no answer"
-        return messages[0] if messages else ""
+        if self.operation.error or self.status in _OK:
+            return self.operation.error
+        return f"HTTP status {self.status}" if self.status else "no answer"
+
+    @property
+    def is_operation(self) -> bool:
+        """True for an operation, even a failed one; False for an error on the way, or a page of a proxy."""
+        return self.status in _OK and bool(self.operation.url)
 
 
 class _Client:
-    """Runs commands with one access token."""
+    """Runs the commands of a job's creations with one access token."""
 
-    def __init__(self) -> None:
+    def __init__(self, creations: Creations) -> None:
+        self._creations = creations
         self._token = access_token()
 
     def send(self, command: Command, text: str = "") -> _Answer:
         """Run a command, and parse the answer and the status that it prints."""
         body, _, status = output_of(command, text, self._token).rstrip("\n").rpartition("\n")
         try:
-            data = json.loads(body)
-        except ValueError:
-            data = {}
+            data: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            data = None
         return _Answer(
-            int(status) if status.isascii() and status.isdecimal() else 0, data if isinstance(data, dict) else {}
+            int(status) if status.isascii() and status.isdecimal() else 0,
+            body,
+            isinstance(data, dict),
+            self._creations.operation(data) if isinstance(data, dict) else Operation(),
         )
 
-    def wait(self, operation: _Answer, waits: int) -> _Answer:
-        """Return an operation when it has ended, or after a number of waits."""
-        for _ in range(waits):
-            url = operation.data.get("selfLink")
-            if operation.data.get("status") == "DONE" or operation.error or not url:
+    def wait(self, answer: _Answer, *, only_once: bool = False) -> _Answer:
+        """Return the last state of an operation: when it has ended, or after the maximum of waits, or after the first.
+
+        A wait that fails decides nothing about the operation, and is repeated.
+        """
+        url = answer.operation.url
+        for _ in range(self._creations.max_waits):
+            if not answer.is_operation or answer.operation.is_done or answer.error:
                 break
-            operation = self.send(wait_command(url))
-        return operation
+            state = self.send(self._creations.wait(url))
+            if state.is_operation:
+                answer = state
+                if only_once:
+                    break
+            else:
+                time.sleep(_PAUSE_SECONDS)
+        return answer
+
+    def delete(self, step: Creation) -> _Answer:
+        """Delete an object, and wait for the end; a request that is not answered is repeated."""
+        answer = self.send(step.undo)
+        for _ in range(self._creations.max_waits - 1):
+            if answer.is_operation or answer.status in _REFUSED:
+                break
+            answer = self._send_later(step.undo)
+        if answer.status == _NOT_FOUND:
+            # A request to create it whose answer was lost may take effect only now.
+            answer = self._send_later(step.undo)
+        return self.wait(answer)
+
+    def _send_later(self, command: Command) -> _Answer:
+        time.sleep(_PAUSE_SECONDS)
+        return self.send(command)
 
 
 def create_objects(creations: Creations, body: RequestBody) -> None:
     """Create the objects of a job in order.
 
     Raises:
-        CommandExit: An object could not be created; those that this call created before are deleted.
+        CommandExit: An object could not be created; those that this call may have created are deleted.
     """
-    client = _Client()
+    client = _Client(creations)
+    steps = [step for step in creations.steps if not _is_reused(client, step)]
+    # Printed before anything is created: whatever ends this process then, the user knows what to delete.
+    print(_deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
     created: list[Creation] = []
     try:
-        for step in creations.steps:
-            if _is_reused(client, step):
-                print(f"{step.document} {step.name}: an equal one exists, and is reused", file=sys.stderr)
-            else:
-                _create(client, step, body[step.document], created, is_last=step == creations.steps[-1])
+        for step in steps:
+            _create(client, step, body[step.document], created, is_last=step == creations.steps[-1])
     except BaseException:
-        _delete(client, created)
+        _undo(client, created)
         raise
 
 
@@ -85,37 +124,64 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     Raises:
         CommandExit: Another object of the name exists, or the API refuses to answer.
     """
-    if not step.content:
-        return False
     answer = client.send(step.find)
     if answer.status == _NOT_FOUND:
         return False
-    if answer.status not in _OK:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up: {answer.error}")
-    if answer.data.get("description") != step.content:
-        message = f"another {step.document} of the name {step.name} exists, and was left as it is"
-        raise CommandExit(ERRORS, message, f"delete it: {step.undo.bash()}, or add --run ID, which is part of names")
-    return True
+    if answer.status not in _OK or not answer.is_object:
+        reason = answer.error or "the answer is no object"
+        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
+    if step.content and step.content in answer.text:
+        _print(f"{step.document} {step.name}: an equal one exists, and is reused")
+        return True
+    reason = "made from other values or by another release of tpucfg" if step.content else "so the job may be running"
+    message = f"{step.document} {step.name} already exists, {reason}, and was left as it is"
+    raise CommandExit(ERRORS, message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
 
 
 def _create(client: _Client, step: Creation, document: Any, created: list[Creation], *, is_last: bool) -> None:
-    """Create an object and wait for it; no other object refers to the last one, which may wait for its machines."""
-    operation = client.send(step.create, json.dumps(document))
-    if not operation.error:
-        created.append(step)
-        operation = client.wait(operation, 1 if is_last else _MAX_WAITS)
-    if operation.error:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {operation.error}")
-    is_done = operation.data.get("status") == "DONE"
-    if not is_done and not is_last:
+    """Create an object and wait for it; no other object refers to the last one, which may wait for its machines.
+
+    Raises:
+        CommandExit: The request is refused, its operation fails, or does not end in time.
+    """
+    # Added first: if the answer is lost, or this is interrupted, the object may nevertheless be created.
+    created.append(step)
+    answer = client.send(step.create, json.dumps(document))
+    if answer.status in _REFUSED:
+        created.remove(step)
+    if answer.status in _OK and not answer.is_operation and not answer.error:
+        raise CommandExit(ERRORS, f"{step.document} {step.name} may not be created: the answer is no operation")
+    answer = client.wait(answer, only_once=is_last)
+    if answer.error:
+        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {answer.error}")
+    if not answer.operation.is_done and not is_last:
         raise CommandExit(ERRORS, f"{step.document} {step.name} was not created in time")
-    print(f"{step.document} {step.name}: {'created' if is_done else 'still being created'}", file=sys.stderr)
+    is_done = answer.operation.is_done
+    _print(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
 
 
-def _delete(client: _Client, created: Sequence[Creation]) -> None:
-    """Delete objects from the last to the first, and print what could not be deleted."""
+def _undo(client: _Client, created: Sequence[Creation]) -> None:
+    """Delete objects from the last to the first, and print what is left; the commands first, as this may be killed."""
+    if created:
+        _print(_deletions("deleting what was created; if this is interrupted, run:", created))
     for step in reversed(created):
-        answer = client.wait(client.send(step.undo), _MAX_WAITS)
-        is_gone = answer.status == _NOT_FOUND or not answer.error
-        result = "deleted again" if is_gone else f"not deleted ({answer.error}); delete it: {step.undo.bash()}"
-        print(f"{step.document} {step.name}: {result}", file=sys.stderr)
+        answer = client.delete(step)
+        if answer.status == _NOT_FOUND:
+            result = "not there"
+        elif answer.operation.is_done and not answer.error:
+            result = "deleted again"
+        elif answer.error:
+            result = f"not deleted ({answer.error}); delete it: {step.delete.bash()}"
+        else:
+            result = f"still being deleted; look at it again, or delete it: {step.delete.bash()}"
+        _print(f"{step.document} {step.name}: {result}")
+
+
+def _deletions(title: str, steps: Sequence[Creation]) -> str:
+    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
+
+
+def _print(text: str) -> None:
+    # A closed stderr must end neither the start in the middle nor the deletion.
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)

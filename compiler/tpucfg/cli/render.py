@@ -30,6 +30,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import errors
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
+from tpucfg.targets.documents import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 if TYPE_CHECKING:
@@ -75,11 +76,12 @@ def render(
     require_choice(format, ("yaml", "json"), "--format")
     if out is None and (check or prune):
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
-    specs = _render_specs(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
-    if document and (format != "json" or out):
+    if document is not None and (format != "json" or out):
         raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
-    if document:
-        sys.stdout.writelines(_document_text(text, document) for rendered in specs for _, text in rendered.configs)
+    specs = _render_specs(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
+    if document is not None:
+        # All are looked up before the first is printed.
+        sys.stdout.write("".join([_document_text(*config, document) for spec in specs for config in spec.configs]))
     elif out is None:
         start = "---\n" if format == "yaml" else ""
         sys.stdout.write(start.join(text for rendered in specs for _, text in rendered.configs))
@@ -87,11 +89,17 @@ def render(
         _write(specs, out, check=check, prune=prune)
 
 
-def _document_text(config: str, key: str) -> str:
-    """Return one object of a config in JSON, such as the instanceTemplate of a slice on Compute Engine."""
-    objects = json.loads(config)
+def _document_text(path: str, config: str, key: str) -> str:
+    """Return one object of a config in JSON, such as the instanceTemplate of a slice on Compute Engine.
+
+    Raises:
+        CommandExit: The config has no such object, or is not made of several.
+    """
+    objects = objects_of(json.loads(config))
     if key not in objects:
-        raise CommandExit(USAGE, f"a config has no object {key}", f"choose one of: {listed(list(objects))}")
+        message = f"{path} has no object {key}" if objects else f"{path} is one object, which --document cannot divide"
+        hint = f"choose one of: {listed(list(objects))}; or other jobs with --size" if objects else "leave it out"
+        raise CommandExit(USAGE, message, hint)
     return json_text(objects[key])
 
 

@@ -1,7 +1,5 @@
 """The command `tpucfg submit`."""
 
-import json
-import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -13,19 +11,16 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
-from tpucfg.cli.run_command import run_command
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, Config, render_configs
+from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec.project import Project
-from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
-from tpucfg.targets.companions import json_value
+from tpucfg.targets import RequestBody, Submission, SubmissionError, target_named
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
     from tpucfg.fit.known_fits import KnownFits
     from tpucfg.results.ladder_status import LadderStatus
-    from tpucfg.targets.creations import Creations
 
 
 def submit(
@@ -60,7 +55,9 @@ def submit(
         job, submission = allowed[0]
         for line in _terms(job, bodies[job.name], project, fits):
             print(line, file=sys.stderr)
-        _execute(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
+        from tpucfg.cli.start_job import start_job
+
+        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
@@ -168,35 +165,3 @@ def _render_command(job: Job, submission: Submission, spec: Path, target: str | 
         "--format": "json" if submission.start.config_format == "json" else None,
     }
     return ["tpucfg", "render", *(word for option, value in options.items() if value for word in (option, value))]
-
-
-def _execute(submission: Submission, config: Config, render_command: list[str]) -> None:
-    """Run the start command without a shell, with the output of the render command on its standard input."""
-    command = submission.start
-    program = command.argv[0] if isinstance(command, Command) else command.steps[0].create.argv[0]
-    if shutil.which(program) is None:
-        hint = f"install {program}, or print the command without --execute and run it elsewhere"
-        raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
-    try:
-        _start(command, config, render_command)
-    except OSError as error:
-        message = f"{program} cannot be started: {error.strerror or error}"
-        raise CommandExit(ERRORS, message, f"reinstall {program}, or put another one first on the PATH") from None
-    print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
-    if submission.log:
-        print(f"read its log with: {submission.log.bash()}", file=sys.stderr)
-    print(f"delete it with: {submission.delete.bash()}", file=sys.stderr)
-
-
-def _start(command: "Command | Creations", config: Config, render_command: list[str]) -> None:
-    """Start the job by one command, or by the creation of its objects."""
-    if not isinstance(command, Command):
-        from tpucfg.cli.create_objects import create_objects
-
-        create_objects(command, config.request_body)
-        return
-    value = json_value(config.request_body, config.companions)
-    text = config.text if command.config_format == "yaml" else json.dumps(value)
-    print(f"running: {command.bash(render_command)}", file=sys.stderr)
-    if status := run_command(command, text):
-        raise CommandExit(ERRORS, f"{command.argv[0]} exited with status {status}; its own output is above")

@@ -9,15 +9,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from tpucfg.targets.documents import is_digest
+
 FLAG: Final = "--"
 """The prefix of a flag."""
 REST: Final = ""
 """The key of everything that is not a flag: positional words, and the other lines of a script."""
 COMMAND_KEYS: Final = ("args", "command")
 """Keys of lists that are command lines even if they contain no flag yet."""
-_DIGEST_KEY: Final = "description"
-_DIGEST: Final = re.compile(r"Made by tpucfg, content [0-9a-f]{16}")
-"""The description of an object of Compute Engine, by which an equal one is found and reused."""
 _METADATA_KEY: Final = "items"
 _VARIABLES_KEY: Final = "env"
 _ENV_OPTION: Final = "--env"
@@ -57,7 +56,7 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
     A digest of the other fields is left out, as it differs if and only if one of them does.
     """
     if isinstance(value, dict):
-        return {name: parse_command_lines(inner, name) for name, inner in value.items() if not _is_digest(name, inner)}
+        return {name: parse_command_lines(inner, name) for name, inner in value.items() if not is_digest(name, inner)}
     if isinstance(value, list) and _is_variable_list(value, key):
         return _variables(value)
     if isinstance(value, list) and key == _METADATA_KEY and _is_metadata(value):
@@ -70,12 +69,8 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
     return _flags_by_name(_parse_script(value), value) if isinstance(value, str) and "\n" in value else value
 
 
-def _is_digest(key: str, value: Any) -> bool:
-    return key == _DIGEST_KEY and isinstance(value, str) and _DIGEST.fullmatch(value) is not None
-
-
 def _is_metadata(items: Sequence[Any]) -> bool:
-    """Return True if a list is the metadata of an instance: texts by unique keys, one of which is a script."""
+    """Return True if a list has the form of an instance's metadata: values by unique keys."""
     keys = [item.get("key") if isinstance(item, dict) and item.keys() == {"key", "value"} else None for item in items]
     return bool(keys) and all(isinstance(key, str) for key in keys) and len({*keys}) == len(keys)
 

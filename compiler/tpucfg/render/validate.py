@@ -23,7 +23,7 @@ from tpucfg.targets.companions import (
     documents_of,
     unknown_kind,
 )
-from tpucfg.targets.documents import document_keys, joined
+from tpucfg.targets.documents import document_keys, merge_documents
 from tpucfg.targets.extra import Merged, Refusal
 from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -57,8 +57,8 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
 
 def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
     """Yield the findings about each object of a file: the request body, which is the last one, and its companions."""
-    if keys := document_keys(target_named(target)):
-        document, findings = joined(document, keys)
+    if document_keys(target_named(target)):
+        document, findings = merge_documents(document, target_named(target))
         yield from findings
     if not companion_schemas(target):
         yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))

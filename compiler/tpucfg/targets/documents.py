@@ -15,8 +15,25 @@ from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed, nearest
 from tpucfg.yamldoc.document import Document, Node
 
-_API: Final = "compute#"
-"""The start of every kind: https://cloud.google.com/compute/docs/reference/rest/v1/instances."""
+_SEPARATOR: Final = "#"
+"""Separates the API's name from the object's in a `kind`, as in `compute#instance`."""
+_DIGEST: Final = "Made by tpucfg, content "
+
+
+def digest(content: Any) -> str:
+    """Return the description of an object that a later start reuses if its content is equal.
+
+    The API's answers have added fields, so that the objects themselves cannot be compared.
+    """
+    import hashlib
+    import json
+
+    return _DIGEST + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def is_digest(key: str, value: Any) -> bool:
+    """Return True if a field is such a description, which differs if and only if another field does."""
+    return key == "description" and isinstance(value, str) and value.startswith(_DIGEST)
 
 
 def document_keys(target: Any) -> tuple[str, ...]:
@@ -32,7 +49,7 @@ def documents(target: Any, request_body: RequestBody) -> tuple[RequestBody, ...]
 
 def key_of_kind(kind: Any) -> str:
     """Return the key of an object by its `kind`, such as `instance` of `compute#instance`; empty if it has none."""
-    return kind.removeprefix(_API) if isinstance(kind, str) and kind.startswith(_API) else ""
+    return kind.partition(_SEPARATOR)[2] if isinstance(kind, str) else ""
 
 
 def by_kind(objects: Sequence[Any]) -> RequestBody | None:
@@ -43,32 +60,38 @@ def by_kind(objects: Sequence[Any]) -> RequestBody | None:
     return dict(zip(keys, objects, strict=True))
 
 
-def joined(document: Document, keys: Sequence[str]) -> tuple[Document, list[Finding]]:
-    """Return a file's documents as one that has the key of each, and the findings about those that have no such key.
+def objects_of(value: Any) -> RequestBody:
+    """Return the value of a JSON file if it is made of several documents, else an empty mapping."""
+    objects = by_kind(list(value.values())) if isinstance(value, dict) else None
+    return objects if objects is not None and objects.keys() == value.keys() else {}
+
+
+def merge_documents(document: Document, target: Any) -> tuple[Document, list[Finding]]:
+    """Return a file's documents as one that has the target's key of each, and the findings about those without one.
 
     A file without any `kind` is returned as it is: it has the keys already, as a JSON file has.
     """
     parts = document.parts()
     if len(parts) == 1 and not (isinstance(document.data, dict) and "kind" in document.data):
         return document, []
+    kinds = {f"{target.KIND_PREFIX}{key}": key for key in document_keys(target)}
     nodes: dict[str, Node] = {}
     findings = []
     for part in parts:
         kind = part.data.get("kind") if isinstance(part.data, dict) else None
-        key = key_of_kind(kind)
-        if part.root is not None and key in keys and key not in nodes:
+        key = kinds.get(kind) if isinstance(kind, str) else None
+        if part.root is not None and key is not None and key not in nodes:
             nodes[key] = part.root
         else:
-            findings.append(_unknown(kind, keys, repeated=key in nodes).finding_in(part))
+            findings.append(_unknown(kind, list(kinds), repeated=key in nodes).finding_in(part))
     roots = [part.root for part in parts if part.root]
     whole = Node(roots[0].start, roots[-1].end, {key: node.value for key, node in nodes.items()})
     whole.children, whole.keys = nodes, {key: _kind_node(node) for key, node in nodes.items()}
     return document._replace(root=whole, further_roots=()), findings
 
 
-def _unknown(kind: Any, keys: Sequence[str], *, repeated: bool) -> Problem:
+def _unknown(kind: Any, kinds: Sequence[str], *, repeated: bool) -> Problem:
     """Return the problem of a document that is no object of a slice, or the second one of its kind."""
-    kinds = [f"{_API}{key}" for key in keys]
     if kind is None:
         message = "a document of the config has no kind, which states what object it is"
         return Problem("TPU071", message, (), f"add kind: {listed(kinds, last=' or ')}")

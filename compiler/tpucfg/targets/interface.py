@@ -71,6 +71,11 @@ class Command(NamedTuple):
     token: bool = False
     """True if it needs the caller's access token, which `with_token` and `bash` pass to it."""
 
+    @property
+    def program(self) -> str:
+        """The program that the command runs."""
+        return self.argv[0]
+
     def with_token(self, file: str) -> tuple[str, ...]:
         """Return the arguments that read the header AUTHORIZATION from a file.
 
@@ -102,6 +107,8 @@ class Submission(NamedTuple):
     """Facts to know before running the command."""
     log: Command | None = None
     """The command that prints the program's output; None if `watch` prints it or a note names the command."""
+    log_since: "Callable[[str], Command] | None" = None
+    """Returns the command that prints the output since a time in RFC 3339, if `log` prints that of earlier runs too."""
 
 
 class SubmissionError(Exception):
@@ -119,7 +126,7 @@ class Target(Protocol):
     A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
     created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
     `tpucfg.targets.companions`. A target whose request body is several objects has `DOCUMENTS`, their keys in the order
-    of creation: see `tpucfg.targets.documents`.
+    of creation, and `KIND_PREFIX`, the start of their kinds: see `tpucfg.targets.documents`.
     """
 
     @property

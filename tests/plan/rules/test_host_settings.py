@@ -17,7 +17,7 @@ def both(*, prod: dict[str, Any] | None = None, **targets: Any) -> dict[str, Any
         target="cloud-tpu",
         sizes=["v6e-4", "v6e-8"],
         training__tuned_on="v6e-4",
-        environments={"dev": _DEV, "prod": _PROD | (prod or {})},
+        environments={"dev": {**_DEV}, "prod": _PROD | (prod or {})},
         targets={name.replace("_", "-"): settings for name, settings in targets.items()},
     )
 

@@ -25,7 +25,7 @@ _CONSEQUENCES: Final[Mapping[str, str]] = {
     "tags": "have no tags for firewall rules",
     "service_account": "act as the stack's own account",
 }
-"""What happens to hosts without each setting."""
+"""The consequence for hosts without each setting."""
 
 
 class _Loss(NamedTuple):

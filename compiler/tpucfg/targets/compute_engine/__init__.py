@@ -1,12 +1,13 @@
 """Compute Engine: the config is a managed instance group of TPU VMs with its template and policy, or one instance.
 
 `request` makes the objects, `paths` their names, `machine` what describes a host in them, `startup` the script of a
-host, `findings` the findings about a spec, `rules` those about a config, `submission` the commands.
+host, `findings` the findings about a spec, `submission` the commands. `rules` has the findings about a config, from
+`host_rules` with `scheduling_rules`, and `group_rules`; `config_hosts` reads the hosts of a config.
 """
 
 from tpucfg.targets.compute_engine.findings import spec_findings
 from tpucfg.targets.compute_engine.origins import ORIGINS
-from tpucfg.targets.compute_engine.paths import DOCUMENTS, NAME
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, KIND_PREFIX, NAME
 from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
@@ -15,6 +16,7 @@ from tpucfg.targets.compute_engine.submission import submission
 
 __all__ = [
     "DOCUMENTS",
+    "KIND_PREFIX",
     "NAME",
     "ORIGINS",
     "RESERVED",

@@ -10,7 +10,8 @@ from tpucfg.catalog import Catalog
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
 from tpucfg.targets.compute_engine import pages
-from tpucfg.targets.compute_engine.host_rules import generation_of, integer
+from tpucfg.targets.compute_engine.config_hosts import integer
+from tpucfg.targets.compute_engine.host_rules import generation_of
 from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, POLICY, TEMPLATE
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value
@@ -22,7 +23,8 @@ _OBJECT: Final = re.compile(r"(?:(?:.*/)?projects/([^/]+)/)?(?:regions/([^/]+)|g
 
 
 def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of a group and of its references to the other objects."""
+    """Yield the problems of a policy, of a group and of its references to the other objects."""
+    yield from _policy_rules(body)
     group = body.get(GROUP)
     if group is None:
         return
@@ -30,6 +32,9 @@ def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     if policy is not None and group.get("targetSizePolicy", {}).get("mode") != "BULK":
         message = f"the hosts of a slice are created at once, in the mode BULK: {pages.BULK}"
         yield service_problem((GROUP, "targetSizePolicy", "mode"), message, "set it to BULK")
+    if len(group.get("versions", ())) > 1:
+        message = f"a group in the mode BULK has one version: {pages.BULK}"
+        yield service_problem((GROUP, "versions"), message, "delete all but one")
     yield from _missing_references(body, group)
     references = tuple(_references(group))
     for reference in references:
@@ -121,7 +126,13 @@ def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -
     machine = _at(body, (TEMPLATE, "properties", "machineType"))
     chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
     axes = [integer(axis) for axis in str(topology).split("x")]
-    if chips is None or None in axes:
+    if chips is None or topology is None:
+        return
+    count = _axes_of(machine, catalog)
+    if None in axes or len(axes) != count:
+        message = f"{format_value(topology, quoted=False)} is no topology of {machine}, which has {count} axes"
+        path = (POLICY, "workloadPolicy", "acceleratorTopology")
+        yield service_problem(path, f"{message}: {pages.GROUPS_OF_TPUS}", f"write {'x'.join('4' * count)}, for example")
         return
     total = math.prod(axis for axis in axes if axis is not None)
     hosts, rest = divmod(total, chips)
@@ -139,6 +150,25 @@ def _chips_of(machine: str, catalog: Catalog) -> int | None:
     slices = catalog.generation(generation).slices if generation else ()
     machines = (each for slice_ in slices for each in (*slice_.machines, *slice_.named_machines))
     return next((each.chips for each in machines if each.name == machine), None)
+
+
+@cache
+def _axes_of(machine: str, catalog: Catalog) -> int:
+    """Return the axes of the topologies of a machine's generation."""
+    slices = catalog.generation(generation_of(machine) or "").slices
+    return max((slice_.topology or "").count("x") + 1 for slice_ in slices)
+
+
+def _policy_rules(body: RequestBody) -> Iterator[Problem]:
+    """Yield an error for a policy that does not connect hosts to a slice."""
+    policy = body.get(POLICY, {}).get("workloadPolicy", {})
+    path = (POLICY, "workloadPolicy")
+    if POLICY in body and policy.get("type") != "HIGH_THROUGHPUT":
+        message = f"the hosts of a slice need the throughput between them: {pages.GROUPS_OF_TPUS}"
+        yield service_problem((*path, "type"), message, "set it to HIGH_THROUGHPUT")
+    if POLICY in body and not policy.get("acceleratorTopology"):
+        message = f"it is missing, so the hosts would form no slice: {pages.GROUPS_OF_TPUS}"
+        yield service_problem((*path, "acceleratorTopology"), message, "add it, such as 4x4")
 
 
 def _failure_rules(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:

@@ -55,10 +55,13 @@ Spot: https://cloud.google.com/compute/docs/instances/spot#limitations. Flex-sta
 a published request has it: https://cloud.google.com/compute/docs/instances/create-flex-start-vm.
 """
 
+_ENDED_BY_SERVICE: Final = (*_NEVER_RESTARTED, "reservation")
+"""Capacity whose instances the service ends, those of a reservation at its end (pages.BULK_GROUPS)."""
+
 
 def host_fields(job: Job) -> dict[str, Any]:
     """Return the fields of a host, which name the zone in the paths of types only in an instance."""
-    machine, capacity = job.slice.machine, job.capacity
+    machine = job.slice.machine
     zone_prefix = f"zones/{job.zone}/" if slice_key(job) == INSTANCE else ""
     return without_empty(
         machineType=_typed(zone_prefix, "machineTypes", machine.name if machine else ""),
@@ -66,7 +69,7 @@ def host_fields(job: Job) -> dict[str, Any]:
         networkInterfaces=[_network_interface(job)],
         serviceAccounts=[{"email": host_account(job), "scopes": [SCOPE]}],
         scheduling=_scheduling(job),
-        reservationAffinity=_reservation_affinity(job) if capacity.reservation else None,
+        reservationAffinity=_reservation_affinity(job),
         tags=without_empty(items=list(job.options.get("tags") or [])),
         labels=dict(job.environment.labels),
         metadata={"items": [{"key": "startup-script", "value": startup_script(job)}]},
@@ -127,7 +130,7 @@ def _path(collection: str, name: str | None) -> str | None:
 
 def _scheduling(job: Job) -> dict[str, Any]:
     duration, kind = job.max_run_duration, job.capacity.kind
-    is_ended_by_service = duration is not None or kind in _NEVER_RESTARTED
+    is_ended_by_service = duration is not None or kind in _ENDED_BY_SERVICE
     return without_empty(
         provisioningModel=PROVISIONING[kind],
         # TPU VMs cannot be moved to another machine while they run.
@@ -141,6 +144,9 @@ def _scheduling(job: Job) -> dict[str, Any]:
 
 def _reservation_affinity(job: Job) -> dict[str, Any]:
     capacity = job.capacity
+    if not capacity.reservation:
+        # Google's requests for flex-start exclude a reservation that would match: pages.FLEX_START_WAIT.
+        return {"consumeReservationType": "NO_RESERVATION"} if capacity.kind == "flex-start" else {}
     shared = capacity.reservation_project and capacity.reservation_project != job.environment.project
     name = capacity.reservation_name
     value = f"projects/{capacity.reservation_project}/reservations/{name}" if shared else name

@@ -15,6 +15,8 @@ GROUP: Final = "instanceGroupManager"
 INSTANCE: Final = "instance"
 DOCUMENTS: Final = (POLICY, TEMPLATE, GROUP, INSTANCE)
 """The keys of the request body, each a document of the config, in the order in which they are created."""
+KIND_PREFIX: Final = "compute#"
+"""The start of an object's `kind`: https://cloud.google.com/compute/docs/reference/rest/v1/instances."""
 COLLECTIONS: Final = {
     POLICY: "resourcePolicies",
     TEMPLATE: "instanceTemplates",

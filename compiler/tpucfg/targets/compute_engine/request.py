@@ -9,7 +9,8 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.targets.common import without_empty
 from tpucfg.targets.compute_engine.machine import host_fields, wait_parameters
-from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, POLICY, TEMPLATE, object_path, slice_key
+from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, KIND_PREFIX, POLICY, TEMPLATE, object_path, slice_key
+from tpucfg.targets.documents import digest
 from tpucfg.targets.interface import RequestBody
 
 _REUSED: Final = (POLICY, TEMPLATE)
@@ -29,25 +30,15 @@ def request_body(job: Job) -> RequestBody:
     return {key: {**_head(job, key), **_description(job, key, fields), **fields} for key, fields in objects.items()}
 
 
-def content_of(job: Job, key: str) -> str:
-    """Return the description of an object that a later job may reuse if it is equal; empty for all others."""
-    description: str = request_body(job).get(key, {}).get("description", "")
-    return description
-
-
 def _head(job: Job, key: str) -> dict[str, str]:
-    return {"kind": f"compute#{key}", "name": job.name}
+    return {"kind": f"{KIND_PREFIX}{key}", "name": job.name}
 
 
 def _description(job: Job, key: str, fields: dict[str, Any]) -> dict[str, str]:
-    """Return a description that differs if an object's content does: the answers of the API have added fields."""
+    """Return the description by which an equal object is found."""
     if key not in _REUSED:
         return {}
-    import hashlib
-    import json
-
-    content = json.dumps([fields, (job.options.get("extra") or {}).get(key)], sort_keys=True)
-    return {"description": f"Made by tpucfg, content {hashlib.sha256(content.encode()).hexdigest()[:16]}"}
+    return {"description": digest([fields, (job.options.get("extra") or {}).get(key)])}
 
 
 def _instance(job: Job) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 Every rule takes the whole config, as most of them compare two objects. A config written by hand may lack some objects.
 """
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.schemas import Problem
@@ -14,8 +16,11 @@ from tpucfg.targets.compute_engine.host_rules import host_rules
 from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE
 from tpucfg.targets.hosts.findings import NAMES
 from tpucfg.targets.interface import RequestBody
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
+
+_NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
+"""The form of a name, besides its length (NAMES)."""
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -37,12 +42,19 @@ def _object_rules(body: RequestBody) -> Iterator[Problem]:
 
 def _name_rules(body: RequestBody) -> Iterator[Problem]:
     for key, value in body.items():
-        yield from _long_name((key, "name"), value["name"], MAX_NAME_LENGTH)
+        yield from _wrong_name((key, "name"), value["name"], MAX_NAME_LENGTH)
     base = body.get(GROUP, {}).get("baseInstanceName", "")
-    yield from _long_name((GROUP, "baseInstanceName"), base.partition("#")[0], MAX_BASE_NAME_LENGTH)
+    yield from _wrong_name((GROUP, "baseInstanceName"), base.partition("#")[0], MAX_BASE_NAME_LENGTH)
 
 
-def _long_name(path: KeyPath, name: str, limit: int) -> Iterator[Problem]:
+def _wrong_name(path: KeyPath, name: str, limit: int) -> Iterator[Problem]:
+    if name and not _NAME.fullmatch(name.removesuffix("-")):
+        message = (
+            f"{format_value(name)} is no name of lower-case letters, digits and dashes, which starts with a letter"
+        )
+        near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        fix = f"set it to {near}" if _NAME.fullmatch(near) else "choose another name"
+        yield service_problem(path, f"{message}: {NAMES}", fix)
     if (excess := len(name) - limit) > 0:
         message = f"the name {name} has {len(name)} characters, and {limit} are allowed for {path[0]}.{path[-1]}"
         yield Problem("TPU030", message, path, f"shorten it by {excess}", details=(f"the rule: {NAMES}",))
