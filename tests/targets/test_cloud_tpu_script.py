@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jobs import IMAGE, compiled, job
 from script_host import Host
+from shellcheck import SHELLCHECK
 from tpucfg.targets import cloud_tpu, compute_engine
 
 
@@ -186,15 +187,13 @@ def test_only_googles_registries_get_the_token(host: Host, image: str, registry:
 
 def test_the_script_passes_shellcheck() -> None:
     """Shellcheck has no remark about a script with or without login, flags and variables."""
-    if shutil.which("shellcheck") is None:
-        pytest.skip("shellcheck is missing")
     everything = {**BOUNDED, "secrets": {"A": "a/1"}, "mounts": {"/data": "${bucket}"}}
     full = cloud_tpu.startup_script(job("cloud-tpu", "v2-32", trainer=everything))
     planned_job = job("compute-engine", "v6e-16", environment={"region": "us-east5"}, trainer=everything)
     other = compute_engine.startup_script(planned_job)
     watchdog = full.split("END_OF_WATCHDOG")[1].partition("\n")[2]
     for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12"), full, other, watchdog):
-        subprocess.run(["shellcheck", "--shell=bash", f"--exclude={ALLOWED}", "-"], input=script.encode(), check=True)
+        subprocess.run([SHELLCHECK, "--shell=bash", f"--exclude={ALLOWED}", "-"], input=script.encode(), check=True)
 
 
 ALLOWED = "SC2317,SC2329,SC2174,SC2094"

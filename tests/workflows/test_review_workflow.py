@@ -14,6 +14,7 @@ from github_comments import NONE, Comments
 from github_runner import Job
 from pull_request import WORKFLOW, Proposal, run_workflow
 from repositories import ADDRESS
+from shellcheck import SHELLCHECK
 from spec_factory import ROOT
 from tpucfg.cli.app import run
 
@@ -276,7 +277,6 @@ def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
     assert own == new_project
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not on the PATH")
 @pytest.mark.parametrize("action", ["review", "comment"])
 def test_scripts_of_the_actions_pass_shellcheck(action: str, tmp_path: Path) -> None:
     """Actionlint checks workflows only, so shellcheck runs on the scripts of the actions here."""
@@ -285,5 +285,5 @@ def test_scripts_of_the_actions_pass_shellcheck(action: str, tmp_path: Path) -> 
     for number, step in enumerate(yaml.safe_load((folder / "action.yml").read_text())["runs"]["steps"]):
         scripts.append(tmp_path / f"{number}.sh")
         scripts[-1].write_text(f"#!/usr/bin/env bash\n{step['run']}\n")
-    completed = subprocess.run(["shellcheck", *map(str, scripts)], capture_output=True, text=True, check=False)
+    completed = subprocess.run([SHELLCHECK, *map(str, scripts)], capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stdout

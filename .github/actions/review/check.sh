@@ -8,7 +8,7 @@ specs=("$SPEC")
 status=0
 tpucfg check "${specs[@]/#/--spec=}" --format github || status=$?
 for spec in "${specs[@]}"; do
-  configs=$(dirname -- "$spec")/$CONFIGS
-  [ ! -d "$configs" ] || tpucfg render --spec "$spec" --out "$configs" --check || status=$?
+  folder=$(dirname -- "$spec")/$CONFIGS
+  [ ! -d "$folder" ] || tpucfg render --spec "$spec" --out "$folder" --check || status=$?
 done
 exit "$status"
