@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.catalog.refusals import ONE_SLICE, ONE_SLICE_OF_A_GROUP, Refusal
 
 TPU_API: Final = "tpu.googleapis.com"
-_HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account")
+_HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account", "data_disks", "extra")
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
 
 
@@ -66,7 +66,10 @@ class TargetFacts(NamedTuple):
     environment_keys: tuple[str, ...] = ()
     """The keys of an environment that no other target reads."""
     host_settings: tuple[str, ...] = ()
-    """The settings that limit the access of its hosts; targets with one of them give it the same name and meaning."""
+    """The settings that a change of target must not lose: limits of its hosts, their disks, and `extra`.
+
+    Targets with one of them give it the same name and meaning; only the fields of `extra` are those of each service.
+    """
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
     one_host_deletion_permissions: tuple[str, ...] = ()

@@ -139,7 +139,7 @@ _ROWS: Final = (
     Rule("TPU118", "error", "a compilation that ended early"),
     Rule("TPU119", "error", "a step that the compiler refuses"),
     # This rule is about a change of target.
-    Rule("TPU120", "warning", "a limit of the hosts that only another target has", allowable=True),
+    Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

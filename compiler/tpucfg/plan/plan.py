@@ -90,7 +90,7 @@ def _environment_findings(
     if not project.broken & _READ_BY_CAPACITY_RULES:
         yield from capacity_findings(project, catalog, selected, selection.target)
     if not project.broken & _READ_BY_HOST_RULES:
-        yield from host_setting_findings(project, selected, selection)
+        yield from host_setting_findings(project, selected, selection.target)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:

@@ -60,7 +60,7 @@ def test_a_setting_of_the_own_target_is_a_decision(own: dict[str, Any]) -> None:
     [
         {"external_ips": True, "network": "default", "tags": []},
         {"runtime_version": "tpu-ubuntu2204-base"},
-        {"extra": {"queueingPolicy": {}}},
+        {"extra": {}, "data_disks": []},
         {"network": None},
     ],
 )
@@ -77,13 +77,35 @@ def test_a_target_on_the_command_line_is_compared_too() -> None:
     assert count(data, target="gke") == 0
 
 
-def test_settings_of_a_target_that_no_environment_has_are_left_to_another_rule() -> None:
-    """TPU061 reports the whole section, with the edit that brings it along."""
+def test_a_section_that_no_environment_reads_opens_hosts_too() -> None:
+    """TPU061 about the section may be allowed; the hosts are open all the same, in each environment."""
     data = both(cloud_tpu=_CLOSED)
     data["environments"]["dev"]["target"] = "compute-engine"
-    assert count(data) == 0
+    finding = finding_with_id("TPU120", planned(data).findings)
+    assert "in dev and prod, hosts get addresses on the internet" in finding.message
     layered = both(prod={"targets": {"cloud-tpu": _CLOSED}})
-    assert count(layered) == 0
+    finding = finding_with_id("TPU120", planned(layered).findings)
+    assert finding.help == ("set environments.prod.targets.compute-engine to {external_ips: false, network: train}")
+
+
+def test_disks_and_extra_fields_are_lost_with_their_target() -> None:
+    """The edit has the disks as they are; the fields of `extra` are others, and `null` does without them."""
+    disk = {"source": "projects/my-project-prod/zones/us-east5-a/disks/data", "read_only": False}
+    lost = {"data_disks": [disk], "extra": {"queueingPolicy": {"validUntilDuration": "60s"}}}
+    finding = finding_with_id("TPU120", planned(both(cloud_tpu=lost, compute_engine={"disk_gb": 300})).findings)
+    assert finding.message.endswith("in prod, hosts have no data disks and lack what extra adds")
+    assert finding.help == (
+        f"add data_disks: [{{source: {disk['source']}, read_only: false}}] to targets.compute-engine, and set "
+        "targets.compute-engine.extra to the same fields of its own objects, or to null"
+    )
+    assert count(both(cloud_tpu=lost, compute_engine={"data_disks": [disk], "extra": None})) == 0
+
+
+def test_the_edit_has_a_long_value_in_full() -> None:
+    """An edit with an ellipsis would not work."""
+    path = f"projects/{'p' * 30}/regions/us-east5/subnetworks/{'s' * 50}"
+    finding = finding_with_id("TPU120", planned(both(cloud_tpu={"subnetwork": path})).findings)
+    assert path in str(finding.help)
 
 
 def test_an_account_and_a_network_of_a_layer_are_one_finding_for_each_place() -> None:

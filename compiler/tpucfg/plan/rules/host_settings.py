@@ -1,7 +1,7 @@
-"""Rule about limits of hosts, such as a closed network, that are set for another target than the one of the jobs.
+"""Rule about settings of hosts, such as a closed network, that another target has than the one of the jobs.
 
 Targets that create hosts have settings of the same name and meaning, but each reads its own: a change of target opens
-hosts that the old settings closed, and no message of the service mentions that.
+hosts that the old settings closed, and takes their disks, and no message of the service mentions that.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,14 +9,21 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import Finding
-from tpucfg.plan.selection import SelectedSizes, Selection
+from tpucfg.plan.rules.target_settings import OWN_FIELDS
+from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec.layers import layer_paths
 from tpucfg.spec.project import Environment, Project
-from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.text_format import dotted, listed, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
-_OPEN: Final[Mapping[str, tuple[Any, ...]]] = {"external_ips": (True,), "network": ("default",), "tags": ([],)}
-"""The values that limit nothing."""
+_NO_LOSS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "external_ips": (True,),
+    "network": ("default",),
+    "tags": ([],),
+    "data_disks": ([],),
+    "extra": ({},),
+}
+"""The values that limit and add nothing."""
 _NETWORK: Final = ("network", "subnetwork")
 _CONSEQUENCES: Final[Mapping[str, str]] = {
     "external_ips": "get addresses on the internet",
@@ -24,6 +31,8 @@ _CONSEQUENCES: Final[Mapping[str, str]] = {
     "subnetwork": "are in another subnetwork",
     "tags": "have no tags for firewall rules",
     "service_account": "act as the stack's own account",
+    "data_disks": "have no data disks",
+    OWN_FIELDS: f"lack what {OWN_FIELDS} adds",
 }
 """The consequence for hosts without each setting."""
 
@@ -38,17 +47,16 @@ class _Loss(NamedTuple):
     keys: tuple[str, ...]
 
 
-def host_setting_findings(project: Project, selected: SelectedSizes, selection: Selection) -> Iterator[Finding]:
-    """Yield a warning for the limits of another target that the selected jobs' own target has too, and that are unset.
+def host_setting_findings(project: Project, selected: SelectedSizes, target: str | None) -> Iterator[Finding]:
+    """Yield a warning for the settings of another target that the selected jobs' own target has too, and are unset.
 
-    An explicit value in the settings of the own target, or null, is a decision. A complete check reports settings of a
-    target that no environment has as a whole, by TPU061.
+    An explicit value in the settings of the own target, or null, is a decision. The rule does not depend on TPU061,
+    which reports settings of a target that no environment has: it may be allowed, and the hosts are open all the same.
     """
     losses: dict[_Loss, dict[str, None]] = {}
     for environment, sizes in selected:
-        for loss in _losses(project, environment, sizes, selection.target or environment.target):
-            if selection != Selection() or _is_read(project, loss.section):
-                losses.setdefault(loss, {})[environment.name] = None
+        for loss in _losses(project, environment, sizes, target or environment.target):
+            losses.setdefault(loss, {})[environment.name] = None
     yield from (_finding(project, loss, tuple(names)) for loss, names in losses.items())
 
 
@@ -61,7 +69,7 @@ def _losses(project: Project, environment: Environment, sizes: tuple[str, ...], 
         for other in settings.targets:
             for key in TARGET_FACTS[other].host_settings if other != target else ():
                 value = settings.targets[other].get(key)
-                if value is not None and value not in _OPEN.get(key, ()) and key in own_keys and key not in decided:
+                if value is not None and value not in _NO_LOSS.get(key, ()) and key in own_keys and key not in decided:
                     lost.setdefault(settings.source(("targets", other, key))[:-1], {})[key] = None
     yield from (_Loss(section, target, tuple(keys)) for section, keys in lost.items())
 
@@ -71,16 +79,6 @@ def _decided(project: Project, environment: Environment, size: str, target: str)
     sections = ((*layer, "targets", target) for layer in layer_paths(environment.name, size))
     decided = {key for section in sections if (node := project.document.node(section)) for key in node.keys}
     return decided | {*_NETWORK} if decided & {*_NETWORK} else decided
-
-
-def _is_read(project: Project, section: KeyPath) -> bool:
-    """Return True if an environment that the layer of a section applies to has the section's target."""
-    layer, target = section[:-2], section[-1]
-    return any(
-        environment.target == target and layer in layer_paths(environment.name, size)
-        for environment in project.environments.values()
-        for size in environment.sizes
-    )
 
 
 def _finding(project: Project, loss: _Loss, environments: tuple[str, ...]) -> Finding:
@@ -97,20 +95,21 @@ def _finding(project: Project, loss: _Loss, environments: tuple[str, ...]) -> Fi
         "TPU120",
         message,
         project.document.key_location((*section, keys[0])),
-        help=_edit(project, (*section[:-1], target), {key: _flow(values[key]) for key in keys}),
+        help=_edit(project, (*section[:-1], target), {key: values[key] for key in keys}),
         details=(f"null in the settings of {target} is a decision for its default; see docs/migrate.md",),
     )
 
 
-def _edit(project: Project, section: KeyPath, values: Mapping[str, str]) -> str:
-    pairs = [f"{key}: {text}" for key, text in values.items()]
-    if project.document.node(section):
-        return f"add {listed(pairs, last=' and ')} to {dotted(section)}"
-    return f"set {dotted(section)} to {{{', '.join(pairs)}}}"
-
-
-def _flow(value: Any) -> str:
-    """Return a value as YAML on one line."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(str, value))}]"
-    return format_value(value, quoted=False)
+def _edit(project: Project, section: KeyPath, values: Mapping[str, Any]) -> str:
+    """Return the edit that gives a section the values; the fields of `extra` are those of other objects."""
+    has_section = project.document.node(section) is not None
+    pairs = [f"{key}: {yaml_example(value)}" for key, value in values.items() if key != OWN_FIELDS]
+    edits = []
+    if pairs and has_section:
+        edits.append(f"add {listed(pairs, last=' and ')} to {dotted(section)}")
+    elif pairs:
+        edits.append(f"set {dotted(section)} to {{{', '.join(pairs)}}}")
+    if OWN_FIELDS in values:
+        extra = dotted((*section, OWN_FIELDS))
+        edits.append(f"set {extra} to the same fields of its own objects, or to null")
+    return ", and ".join(edits)

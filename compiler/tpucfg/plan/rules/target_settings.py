@@ -7,15 +7,17 @@ from tpucfg.spec.layers import deletion_help
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import Document, KeyPath
 
+OWN_FIELDS: Final = "extra"
+"""The setting that every target has, and whose fields are those of its own messages."""
 _OTHER_FIELDS: Final = "its fields are those of other objects"
 LEFT_BEHIND: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("cloud-tpu", "compute-engine"): {
         "runtime_version": "the image is Google's newest for the generation",
-        "extra": _OTHER_FIELDS,
+        OWN_FIELDS: _OTHER_FIELDS,
     },
     ("compute-engine", "cloud-tpu"): {
         "disk_gb": "the service decides the size of the boot disk",
-        "extra": _OTHER_FIELDS,
+        OWN_FIELDS: _OTHER_FIELDS,
     },
 }
 """The settings that cannot come along, with the reason, by the old and the new target; all others can, as they are."""
