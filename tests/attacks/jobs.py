@@ -302,6 +302,15 @@ ATTACKS: Final = (
         base=COMPUTE_ENGINE,
     ),
     attack(
+        "keys-beside-an-item-without-a-value",
+        options(
+            "compute-engine",
+            extra={"instance": {"metadata": {"items": [{"key": "ssh-keys", "value": "me:ssh-rsa A"}, {"key": "x"}]}}},
+        ),
+        "people can log in to the hosts",
+        base=COMPUTE_ENGINE,
+    ),
+    attack(
         "network-that-another-target-does-not-read",
         spec(("target: cloud-tpu", "target: compute-engine")),
         "external addresses changed from `false` to `true`: hosts get addresses on the internet",

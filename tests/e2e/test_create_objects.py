@@ -148,7 +148,7 @@ PROBLEMS = {
     "late": "Empty reply from server",
     "page": "",
 }
-"""What can happen to the creation of an object, and the words about it."""
+"""Events during the creation of an object, and the words about them."""
 
 
 @STARTS
@@ -209,6 +209,8 @@ class Interruption:
         self._pending = [*requests]
         self._started = threading.Event()
         api.on_request = self._interrupt
+        # A background process ignores Ctrl-C, and so would the command that it starts.
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         self._process = subprocess.Popen(
             [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
             cwd=folder,
@@ -216,6 +218,7 @@ class Interruption:
             stderr=subprocess.PIPE,
             text=True,
         )
+        signal.signal(signal.SIGINT, handler)
         self._started.set()
         self.stderr = self._process.communicate()[1]
         self.status = self._process.returncode

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs import CATALOG, compiled, gcloud_refusal, job, leaves
+from jobs import CATALOG, compiled, gcloud_refusal, job, leaves, project
 from spec_factory import document
 from tpucfg import schemas
+from tpucfg.cli import app
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
@@ -492,8 +493,8 @@ def test_long_metadata_is_found_at_its_line() -> None:
     text = text_of("v6e-4").replace("value: |\n", f"value: |\n      # {'x' * 300_000}\n")
     findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
     lines = text.splitlines()
-    found = [each for each in findings if "allowed for a metadata value" in each.message]
-    assert [lines[each.location.line - 2].strip() for each in found] == ["- key: startup-script"]
+    reported = [each for each in findings if "allowed for a metadata value" in each.message]
+    assert [lines[each.location.line - 2].strip() for each in reported] == ["- key: startup-script"]
 
 
 def test_a_config_creates_hosts_once() -> None:
@@ -536,8 +537,8 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
 
 def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
     """Quota and the command that lists a group's errors; the end of a request for capacity."""
-    made = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
-    (note,) = [note for note in compute_engine.submission(made).notes if "list-errors" in note]
+    planned_job = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
+    (note,) = [note for note in compute_engine.submission(planned_job).notes if "list-errors" in note]
     assert "1,200 GB of disk and 4 external addresses" in note
     assert gcloud_refusal(shlex.split(note.partition("missing: ")[2]), tmp_path) is None
     waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
@@ -605,3 +606,16 @@ def test_findings_about_extra_are_at_its_line() -> None:
     path = ("targets", "compute-engine", "extra", "instanceTemplate", "properties", "tags", "nonsense")
     assert finding.location == document(result.project.document.text).key_location(path)
     assert target_named("compute-engine") is compute_engine
+
+
+@pytest.mark.parametrize("path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"])
+def test_why_finds_metadata_by_its_key(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script has the name that `extra` and comparisons give it; an unknown name is answered with all names."""
+    (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-4").document.text)
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["why", f"instance.{path}"]) == 0
+    assert "instance.metadata.items[0].value: a script that runs trainer.image" in capsys.readouterr().out
+    assert app.run(["why", "instance.metadata.items.script"]) != 0
+    assert "startup-script" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from tpucfg.render.extra import extra_source, merged_request_body
 from tpucfg.targets import TARGETS, RequestBody, target_named
 from tpucfg.targets.extra import Merged
 from tpucfg.targets.interface import origin_of
-from tpucfg.targets.list_items import IDENTITIES
+from tpucfg.targets.list_items import IDENTITIES, indexed, item_names
 from tpucfg.yamldoc.document import KeyPath
 
 
@@ -296,3 +296,19 @@ def test_a_finding_names_items_and_not_their_positions() -> None:
     result = compiled("gke", "v6e-16", options={"extra": pod_extra(containers=[side, own])})
     (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
     assert "containers.trainer.image is decided by trainer.image" in finding.message
+
+
+def test_a_path_may_name_an_item_by_its_key() -> None:
+    """Comparisons address metadata by its keys; the source in `extra` is that of the item's position."""
+    added = {"key": "ssh-keys", "value": "me"}
+    extra = {"instance": {"metadata": {"items": [added]}}}
+    job_ = job("compute-engine", "v6e-4", options={"extra": extra})
+    body = merged_request_body(job_).body
+    path = ("instance", "metadata", "items", "ssh-keys")
+    assert indexed(body, path) == ("instance", "metadata", "items", 1)
+    source = ("targets", "compute-engine", "extra", *path[:-1], 0)
+    assert extra_source(job_, indexed(body, path)) == source
+    assert indexed(body, (*path[:-1], "other")) == (*path[:-1], "other")
+    assert indexed(body, ("instance", "disks", 0, "boot")) == ("instance", "disks", 0, "boot")
+    assert indexed(body, (*path[:-1], "startup-script", "value", "", 3))[3:] == (0, "value", "", 3)
+    assert item_names("items", [added, added]) == item_names("items", [added, {}]) == []

@@ -150,7 +150,7 @@ def test_a_rebooted_program_continues_without_using_up_a_restart(tmp_path: Path)
 @pytest.mark.system
 @pytest.mark.parametrize("hosts", [1, 3])
 def test_the_group_is_deleted_before_the_service_deletes_its_hosts(tmp_path: Path, hosts: int) -> None:
-    """Where the service deletes VMs after the duration, which leaves their group, the watchdog is earlier than that."""
+    """The watchdog is earlier than a service that deletes VMs after the duration, which would leave their group."""
     endless = [Trainer([(9999, 0)], checkpoint=20) for _ in range(hosts)]
     # Without marks, the hosts of a group wait for each other until the deadline.
     world = run_of(tmp_path, endless, target=compute_engine, service_limit=DURATION, broken_bucket=True)

@@ -60,7 +60,7 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
     if isinstance(value, list) and _is_variable_list(value, key):
         return _variables(value)
     if isinstance(value, list) and key == _METADATA_KEY and _is_metadata(value):
-        return {item["key"]: parse_command_lines(item["value"]) for item in value}
+        return {item["key"]: parse_command_lines(item.get("value")) for item in value}
     if isinstance(value, list):
         are_words = all(isinstance(item, str) for item in value)
         if are_words and (key in COMMAND_KEYS or any(item.startswith(FLAG) for item in value)):
@@ -70,8 +70,8 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
 
 
 def _is_metadata(items: Sequence[Any]) -> bool:
-    """Return True if a list has the form of an instance's metadata: values by unique keys."""
-    keys = [item.get("key") if isinstance(item, dict) and item.keys() == {"key", "value"} else None for item in items]
+    """Return True if a list is the metadata of an instance: values by unique keys, which the API lets an item lack."""
+    keys = [item.get("key") if isinstance(item, dict) and item.keys() <= {"key", "value"} else None for item in items]
     return bool(keys) and all(isinstance(key, str) for key in keys) and len({*keys}) == len(keys)
 
 

@@ -143,7 +143,7 @@ DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
         "the type of the boot disk follows from the generation",
     ),
 }
-"""What follows from other keys of the spec, by section, with the reason for which it is no key."""
+"""Values that follow from other keys of the spec, by section, with the reason for which they are no keys."""
 
 
 def synonym(path: KeyPath, key: str) -> str | None:

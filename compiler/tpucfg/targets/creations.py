@@ -13,7 +13,7 @@ class Operation(NamedTuple):
     """The state of a creation or a deletion."""
 
     url: str = ""
-    """Where its end can be waited for; empty if an answer is no operation."""
+    """The address at which its end can be waited for; empty if an answer is no operation."""
     is_done: bool = False
     error: str = ""
     """The reason of a failure; empty if there is none."""

@@ -112,11 +112,16 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
     open_ = [choice for choice in choices if choice.row.level == "warning" and choice.path not in refused_paths]
     for group in _grouped(refused, lambda choice: choice.row):
         yield _refusal(project, choices, group)
-    for group in _grouped(open_, lambda choice: choice.row):
-        row, kind = group[0].row, group[0].kind
-        message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {row.text}"
+    quoted: dict[str, KeyPath] = {}
+    open_groups = _grouped(open_, lambda choice: choice.row)
+    for group in sorted(open_groups, key=lambda group: project.document.value_location(_shown_path(project, group[0]))):
+        row, kind, path = group[0].row, group[0].kind, _shown_path(project, group[0])
+        # A quotation of several lines is read once, at the first place.
+        is_first = quoted.setdefault(row.text, path) == path
+        reason = row.text if is_first else f"the reason is that of {dotted(quoted[row.text])}"
+        message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {reason}"
         hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with what you know"
-        yield _finding(project, "TPU056", message, _shown_path(project, group[0]), hint, _sources(row))
+        yield _finding(project, "TPU056", message, path, hint, _sources(row))
 
 
 def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> str:

@@ -51,7 +51,7 @@ class Service(NamedTuple):
     delete_url: str
     """The URL that a DELETE request deletes the slice by, with its query."""
     slice_noun: str
-    """What that request deletes."""
+    """The objects that the request deletes, in words."""
     permission: str
     """The permission that the request needs."""
     installs_docker: bool = False
