@@ -108,6 +108,11 @@ def _misplaced(key: str, earlier: Collection[str], target: Any) -> Iterator[Prob
 def _unknown(value: Any, target: Any, *, repeated: bool) -> Problem:
     """Return the problem of a document that is no object of a slice, or the second one of its kind."""
     kinds = [f"{target.KIND_PREFIX}{key}" for key in document_keys(target)]
+    if isinstance(value, list):
+        fix = "write each item as a document that begins with its kind, with --- between two of them"
+        return Problem(
+            "TPU072", "a document of the config is a list, and each object is a document of its own", (), fix
+        )
     if not isinstance(value, dict):
         return Problem("TPU072", "a document of the config is no mapping", (), f"begin it with kind: {kinds[-1]}")
     kind = value.get("kind")
