@@ -485,7 +485,7 @@ def test_a_refused_name_is_one_problem() -> None:
 
 
 def test_documents_are_in_the_order_of_their_creation() -> None:
-    """What the group refers to is before it; policy and template, and the keys of JSON, have any order."""
+    """A group is after its policy and template, which have any order, as the keys of JSON do."""
     policy, template, group = text_of("v6e-16").split("---\n")
     for parts, kinds in (
         ((template, policy, group), []),

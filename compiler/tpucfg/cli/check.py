@@ -204,7 +204,8 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     several = bool(companion_schemas(target) or document_keys(target_named(target)))
     document = read_file(Path(file), several=several)
     findings = config_findings(document, target, catalog)
-    if findings and (wrong := other_target(read_file(Path(file), several=True), target)):
+    # A config of another target may have several documents, although those of this one have not.
+    if findings and (wrong := other_target(document if several else read_file(Path(file), several=True), target)):
         return [wrong], document.text
     return [
         finding._replace(help=_CONFIG_HELPS[finding.id]) if "tpucfg init" in finding.help else finding
