@@ -11,10 +11,11 @@ case "$1" in
   info) [ ! -e "$STATE/dead" ] ;;
   container) cat "$STATE/trainer" ;;
   login) cat > "$STATE/password"; echo "$DOCKER_CONFIG" > "$STATE/config"; echo secret > "$DOCKER_CONFIG/config.json" ;;
-  pull) echo x >> "$STATE/pulls"; [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] ;;
+  pull) echo x >> "$STATE/pulls"; echo "${REFUSAL:-}" >&2
+    [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] ;;
   create) env -0 > "$STATE/environment"
     [ "$(wc -l < "$STATE/pulls")" -gt "${FAILING:-0}" ] && echo created 0 > "$STATE/trainer" ;;
-  start) echo x >> "$STATE/starts"
+  start) echo x >> "$STATE/starts"; echo "${REFUSAL:-}" >&2
     [ "$(wc -l < "$STATE/starts")" -gt "${UNLOGGED:-0}" ] && echo exited 255 > "$STATE/trainer" ;;
 esac
 """

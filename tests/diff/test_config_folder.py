@@ -106,8 +106,7 @@ _GROUP = "---\nkind: compute#instanceGroupManager\nname: a\n"
     ("edited", "expected"),
     [
         (f"{_POLICY}---\n{_POLICY}", {("resourcePolicy 2", "kind"), ("resourcePolicy 2", "name")}),
-        ("name: a\n", {("resourcePolicy", "kind")}),
-        ("name: b\n", {("resourcePolicy", "kind"), ("resourcePolicy", "name")}),
+        ("name: a\n", {("resourcePolicy", "kind"), ("resourcePolicy", "name"), ("object", "name")}),
     ],
 )
 def test_objects_of_compute_engine_are_compared_by_kind(

@@ -91,6 +91,31 @@ def test_everything_is_tried_for_longer_than_a_new_grant_needs(host: Host) -> No
     assert sum(int(pause) for [pause] in host.calls("sleep")) == 600
 
 
+@pytest.mark.parametrize(
+    ("command", "failing", "refusal"),
+    [
+        (
+            "pull",
+            "FAILING",
+            "Error response from daemon: manifest for a/b:2 not found: manifest unknown: Requested entity",
+        ),
+        (
+            "start",
+            "UNLOGGED",
+            'runc create failed: unable to start container process: exec: "train": executable file not found',
+        ),
+    ],
+)
+def test_an_image_or_a_program_that_does_not_exist_is_not_waited_for(
+    host: Host, command: str, failing: str, refusal: str
+) -> None:
+    """The slice is charged while it waits, so a mistake ends the script at once, with Docker's own words."""
+    completed = host.boot(script_of(), **{failing: "99", "REFUSAL": refusal})
+    assert completed.returncode == 99
+    assert refusal in completed.stderr.decode()
+    assert (len(host.calls("docker", command)), host.calls("sleep")) == (1, [])
+
+
 def test_a_container_that_was_only_created_is_started_at_the_next_boot(host: Host) -> None:
     """A script that dies between the two steps leaves a container, which is no sign of a started program."""
     script = script_of()

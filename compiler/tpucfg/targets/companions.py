@@ -11,7 +11,7 @@ from typing import Any, Final
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.documents import by_kind, key_of_kind
+from tpucfg.targets.documents import by_kind, key_of_kind, numbered_by_kind
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
@@ -78,26 +78,9 @@ def combined_data(document: Document) -> Any:
     if (request_body := by_kind(objects)) is not None:
         return request_body
     if any(key_of_kind(item.get("kind")) for item in objects if isinstance(item, dict)):
-        return _numbered(objects)
+        return numbered_by_kind(objects)
     *companions, request_body = objects
     return combined(request_body, companions)
-
-
-def _numbered(objects: Sequence[Any]) -> RequestBody:
-    """Return objects of Compute Engine by the key of their kind, further ones of a kind with a number.
-
-    One without a kind has the key of the first object that the file lacks.
-    """
-    from tpucfg.targets.compute_engine.paths import DOCUMENTS
-
-    keys = [key_of_kind(item.get("kind")) if isinstance(item, dict) else "" for item in objects]
-    lacking = iter([key for key in DOCUMENTS if key not in keys])
-    named: RequestBody = {}
-    for key, item in zip(keys, objects, strict=True):
-        name = key or next(lacking, "object")
-        count = sum(other.partition(" ")[0] == name for other in named)
-        named[f"{name} {count + 1}" if count else name] = item
-    return named
 
 
 def _with_secrets_by_path(companion: Any) -> Any:

@@ -6,6 +6,7 @@ file has the request body itself. `extra`, `tpucfg why`, comparisons and rules t
 document of a file is a message that the API takes as it is.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -58,6 +59,17 @@ def by_kind(objects: Sequence[Any]) -> RequestBody | None:
     if not all(keys) or len({*keys}) < len(keys):
         return None
     return dict(zip(keys, objects, strict=True))
+
+
+def numbered_by_kind(objects: Sequence[Any]) -> RequestBody:
+    """Return objects by the key of their kind, `object` without one, and further ones of a key with a number."""
+    numbered: RequestBody = {}
+    counts: Counter[str] = Counter()
+    for item in objects:
+        key = (key_of_kind(item.get("kind")) if isinstance(item, dict) else "") or "object"
+        counts[key] += 1
+        numbered[key if counts[key] == 1 else f"{key} {counts[key]}"] = item
+    return numbered
 
 
 def objects_of(value: Any) -> RequestBody:
