@@ -478,6 +478,13 @@ def test_other_images_are_accepted(image: str) -> None:
     )
 
 
+@pytest.mark.parametrize("place", ["projects/other/global", "global", "regions/us-east5", PATH, f"https://a/v1/{PATH}"])
+def test_other_forms_of_a_path_are_accepted(place: str) -> None:
+    """A global template, and a path without project or with the service's address, are no other place."""
+    versions = [{"instanceTemplate": f"{place}/instanceTemplates/mnist-dev-v6e-16"}]
+    assert list(compute_engine.rules(hand_written(instanceGroupManager__versions=versions), CATALOG)) == []
+
+
 def test_a_refused_name_is_one_problem() -> None:
     """The help of a name that the service refuses is that by which the group refers to the object."""
     (problem,) = compute_engine.rules(hand_written(resourcePolicy__name="Vit_Prod"), CATALOG)

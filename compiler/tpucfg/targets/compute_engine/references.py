@@ -44,9 +44,9 @@ class Reference(NamedTuple):
         return "/".join(filter(None, self.location))
 
     def is_elsewhere(self, other: "Reference") -> bool:
-        """Return True if both paths have a project, or a region, and not the same one."""
-        pairs = zip(self.location, other.location, strict=True)
-        return any(mine and theirs and mine != theirs for mine, theirs in pairs)
+        """Return True for objects of two regions or projects; a global object, or a missing project, fits any."""
+        pairs = [*zip(self.location, other.location, strict=True)]
+        return all(pairs[1]) and any(mine and theirs and mine != theirs for mine, theirs in pairs)
 
 
 def references_of(group: Mapping[str, Any]) -> Iterator[Reference]:
