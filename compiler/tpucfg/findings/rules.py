@@ -140,6 +140,8 @@ _ROWS: Final = (
     Rule("TPU119", "error", "a step that the compiler refuses"),
     # This rule is about a change of target.
     Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
+    # This rule is about a config, too.
+    Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

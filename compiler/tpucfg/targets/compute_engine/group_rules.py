@@ -46,6 +46,10 @@ def _missing_references(body: RequestBody, group: Mapping[str, Any]) -> Iterator
     if POLICY in body and _at(body, POLICY_PATH) is None:
         message = f"it is missing, so the hosts would not form the slice of the {POLICY}: {pages.GROUPS_OF_TPUS}"
         yield service_problem(POLICY_PATH, message, f"set it to {_form(body, POLICY)}")
+    elif group["targetSize"] > 1 and _at(body, POLICY_PATH) is None:
+        message = f"it is missing, so the {group['targetSize']} hosts would form no slice: {pages.GROUPS_OF_TPUS}"
+        fix = f"set it to {_form(body, POLICY)}, and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
+        yield service_problem(POLICY_PATH, message, fix)
     versions = group.get("versions", ())
     if not group.get("instanceTemplate") and not any("instanceTemplate" in version for version in versions):
         path = (GROUP, "versions")

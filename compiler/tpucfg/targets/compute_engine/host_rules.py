@@ -1,16 +1,16 @@
 """The rules of Compute Engine for the fields of a host, in a template or in an instance."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
 from tpucfg.targets.compute_engine import pages
 from tpucfg.targets.compute_engine.config_hosts import ConfigHost, config_hosts
+from tpucfg.targets.compute_engine.disk_rules import disk_rules
 from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.compute_engine.scheduling_rules import SCHEDULING_RULES
-from tpucfg.targets.hosts.disks import disk_parts, remote_disks, shared_disks
 from tpucfg.targets.hosts.metadata import metadata_problems
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed
@@ -20,11 +20,10 @@ _TPU_PREFIXES: Final = ("ct", "tpu")
 """The first letters of the machine types with TPUs (TPUS)."""
 _FAMILIES: Final = {"ct5p-": "v5p", "ct6e-": "v6e", "tpu7x-": "tpu7x"}
 """The generations that Compute Engine offers, by the start of their machine types (TPUS)."""
+_ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _REGION: Final = re.compile(r"(?:^|/)regions/([^/]+)/subnetworks/")
 _IMAGE: Final = re.compile(r"ubuntu-accel-[0-9]+-amd64-tpu-((?:v5e|v5p|v6e|tpu7x)(?:-(?:v5e|v5p|v6e|tpu7x))*)")
 """The start of the name of an image or a family of Google's: the generations whose software it has (pages.IMAGES)."""
-_DISK_FIELD: Final = "source"
-"""The field of a disk that exists already."""
 
 
 def host_rules(body: RequestBody) -> Iterator[Problem]:
@@ -77,27 +76,6 @@ def _image_rules(host: ConfigHost) -> Iterator[Problem]:
             yield service_problem(path, f"{message}: {pages.IMAGES}", f"end it with {HOST_IMAGES[generation].family}")
 
 
-def _disk_rules(host: ConfigHost) -> Iterator[Problem]:
-    """Yield an error for a host without a boot disk, and for existing disks that it cannot attach."""
-    disks, path = host.fields.get("disks", ()), (*host.path, "disks")
-    if not disks and "sourceMachineImage" not in host.fields:
-        message = f"it is missing, and a host boots from its first disk: {pages.INSTANCES}"
-        yield service_problem(path, message, "add an item with boot: true and initializeParams.sourceImage")
-    yield from shared_disks(path, disks, _DISK_FIELD, host.hosts)
-    if host.zone:
-        yield from remote_disks(path, disks, _DISK_FIELD, host.zone)
-    if host.is_template:
-        yield from _paths_in_template(path, disks)
-
-
-def _paths_in_template(path: KeyPath, disks: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Yield an error for each zonal disk that a template does not name by its name alone."""
-    for index, disk in enumerate(disks):
-        if parts := disk_parts(disk.get(_DISK_FIELD, "")):
-            message = f"a template has the name of a disk of the group's zone, and no path: {pages.TEMPLATES}"
-            yield service_problem((*path, index, _DISK_FIELD), message, f"set it to {parts[2]}")
-
-
 def _network_rules(host: ConfigHost) -> Iterator[Problem]:
     """Yield an error for each subnetwork of another region than the host's."""
     for index, interface in enumerate(host.fields.get("networkInterfaces", ())):
@@ -106,6 +84,16 @@ def _network_rules(host: ConfigHost) -> Iterator[Problem]:
             path = (*host.path, "networkInterfaces", index, "subnetwork")
             message = f"the subnetwork is in {match[1]}, and the host in {host.region}: {pages.SUBNETS}"
             yield service_problem(path, message, f"name a subnetwork in {host.region}")
+
+
+def _account_rules(host: ConfigHost) -> Iterator[Problem]:
+    """Yield an error for each account that is no address; `default` is the project's own."""
+    for index, account in enumerate(host.fields.get("serviceAccounts", ())):
+        email = account.get("email", "default")
+        if email != "default" and not _ADDRESS.fullmatch(email):
+            path = (*host.path, "serviceAccounts", index, "email")
+            message = f"{format_value(email, quoted=False)} is not the address of a service account: {pages.ACCOUNTS}"
+            yield service_problem(path, message, "write NAME@PROJECT.iam.gserviceaccount.com")
 
 
 def _metadata_rules(host: ConfigHost) -> Iterator[Problem]:
@@ -127,7 +115,8 @@ _HOST_RULES: Final[Sequence[Callable[[ConfigHost], Iterator[Problem]]]] = (
     _machine_rules,
     *SCHEDULING_RULES,
     _image_rules,
-    _disk_rules,
+    disk_rules,
     _network_rules,
+    _account_rules,
     _metadata_rules,
 )

@@ -66,6 +66,9 @@ def _capacity_rules(host: ConfigHost) -> Iterator[Problem]:
     if model == "SPOT" and scheduling.get("automaticRestart") is not False:
         message = f"spot instances are not restarted: {pages.SPOT}"
         yield service_problem((*path, "automaticRestart"), message, "set it to false")
+    if model == "FLEX_START" and scheduling.get("automaticRestart"):
+        message = f"flex-start instances run once, and are not restarted: {pages.FLEX_START_WAIT}"
+        yield service_problem((*path, "automaticRestart"), message, "set it to false")
 
 
 SCHEDULING_RULES: Final[Sequence[Callable[[ConfigHost], Iterator[Problem]]]] = (
