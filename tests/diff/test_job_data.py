@@ -45,6 +45,25 @@ def test_an_account_of_one_target_is_a_difference(tmp_path: Path, capsys: Captur
     assert run(["diff", "--spec", str(spec), "--target", "compute-engine", "--target", "gke", "--exit-code"]) == 0
 
 
+def test_what_hosts_lose_on_the_other_target_is_a_difference(tmp_path: Path, capsys: Captured) -> None:
+    """Hosts that become public, lose a disk or what `extra` adds end a pipeline; equal settings do not."""
+    spec = tmp_path / "tpucfg.yaml"
+    closed = "{external_ips: false, network: train, tags: [], extra: {queueingPolicy: {}}}"
+    spec.write_text(EXAMPLE.read_text() + f"  cloud-tpu: {closed}\n")
+    assert run(["diff", "--spec", str(spec), *TARGETS, "--exit-code"]) == 3
+    output, log = capsys.readouterr()
+    assert output.splitlines()[:4] == [
+        "every job",
+        "  removed external_ips: false",
+        "  removed network: train",
+        "  removed extra: fields of the service",
+    ]
+    assert "targets.cloud-tpu.extra" in log
+    text = EXAMPLE.read_text().replace("{disk_gb: 300}", "{external_ips: false}")
+    spec.write_text(text + "  cloud-tpu: {external_ips: false, network: default}\n")
+    assert run(["diff", "--spec", str(spec), *TARGETS, "--exit-code"]) == 0
+
+
 def test_what_the_other_target_refuses_is_an_error(capsys: Captured) -> None:
     """A size that does not exist on the other target ends the comparison with the finding."""
     chat = ROOT / "examples" / "chat" / "tpucfg.yaml"

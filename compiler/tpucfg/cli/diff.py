@@ -62,7 +62,7 @@ def diff(
     only those with different bytes are parsed. A folder takes precedence over a revision of the same name.
     Of a job that moves to another target, everything that the plan decides is compared instead of the request body:
     figures, image, arguments, variables, secrets, mounts, capacity, account. With --target given twice, so are the jobs
-    of the working tree's spec on both, before anything is edited.
+    of the working tree's spec on both, before anything is edited; their hosts' addresses, network, tags and disks too.
     Values of keys such as api_key or password, tokens, and personal addresses are redacted.
 
     Example: tpucfg diff main --env prod

@@ -8,6 +8,8 @@ from tpucfg.diff.change import ConfigKey, Difference
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.plan import Job
+from tpucfg.plan.rules.host_settings import NO_LOSS
+from tpucfg.plan.rules.target_settings import OWN_FIELDS
 from tpucfg.spec.settings import Capacity, Secret
 from tpucfg.text_format import dotted
 
@@ -18,7 +20,8 @@ def job_difference(before: Iterable[Job], after: Iterable[Job]) -> Difference:
     """Return the difference between the jobs of two targets.
 
     Rendering compares each config with its job, so equal jobs start the same program with the same arguments,
-    variables, secrets and mounts on as many chips. Settings below `targets` are not part of it, but for the account.
+    variables, secrets and mounts on as many chips. Of the settings below `targets`, the account is part of it, and what
+    limits or adds to the hosts: a closed network, tags, disks. Of `extra`, only its presence can be compared.
     """
     return config_difference(_by_key(before), _by_key(after))._replace(noun="job")
 
@@ -38,12 +41,27 @@ def _moved_job_data(job: Job) -> dict[str, Any]:
 
 
 def own_settings(jobs: Iterable[Job]) -> list[str]:
-    """Return the keys of the settings of the jobs' targets, which another target does not read."""
-    return sorted({dotted(("targets", job.target, key)) for job in jobs for key in job.options if key != _ACCOUNT})
+    """Return the keys of the settings of the jobs' targets that are not compared: another target does not read them."""
+    return sorted(
+        {
+            dotted(("targets", job.target, key))
+            for job in jobs
+            for key in job.options
+            if key == OWN_FIELDS or key not in (_ACCOUNT, *TARGET_FACTS[job.target].host_settings)
+        }
+    )
 
 
 def _by_key(jobs: Iterable[Job]) -> dict[ConfigKey, Any]:
-    return {ConfigKey(job.environment.name, job.size): _job_data(job) for job in jobs}
+    return {ConfigKey(job.environment.name, job.size): {**_job_data(job), **_host_data(job)} for job in jobs}
+
+
+def _host_data(job: Job) -> dict[str, Any]:
+    """Return the settings of the hosts that limit or add something, so that defaults of two targets are equal."""
+    keys = [key for key in TARGET_FACTS[job.target].host_settings if key != _ACCOUNT]
+    values = {key: job.options.get(key) for key in keys}
+    data = {key: value for key, value in values.items() if value not in (None, *NO_LOSS.get(key, ()))}
+    return {**data, OWN_FIELDS: "fields of the service"} if OWN_FIELDS in data else data
 
 
 def _job_data(job: Job) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
-_NO_LOSS: Final[Mapping[str, tuple[Any, ...]]] = {
+NO_LOSS: Final[Mapping[str, tuple[Any, ...]]] = {
     "external_ips": (True,),
     "network": ("default",),
     "tags": ([],),
@@ -69,7 +69,7 @@ def _losses(project: Project, environment: Environment, sizes: tuple[str, ...], 
         for other in settings.targets:
             for key in TARGET_FACTS[other].host_settings if other != target else ():
                 value = settings.targets[other].get(key)
-                if value is not None and value not in _NO_LOSS.get(key, ()) and key in own_keys and key not in decided:
+                if value is not None and value not in NO_LOSS.get(key, ()) and key in own_keys and key not in decided:
                     lost.setdefault(settings.source(("targets", other, key))[:-1], {})[key] = None
     yield from (_Loss(section, target, tuple(keys)) for section, keys in lost.items())
 

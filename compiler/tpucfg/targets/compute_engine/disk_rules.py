@@ -56,12 +56,12 @@ def _new_boot_disk(path: KeyPath, disk: Mapping[str, Any]) -> Iterator[Problem]:
     if not disk.get("autoDelete"):
         where = (*path, "autoDelete")
         message = f"{dotted(where)}: each host leaves its boot disk behind, which is billed until you delete it"
-        yield _warning(where, message, f"set {dotted(where)} to true")
+        yield _warning(where, message, "set it to true")
     where = (*path, *((_NEW, "diskSizeGb") if "diskSizeGb" in disk[_NEW] else ("diskSizeGb",)))
     size = integer(disk[_NEW].get("diskSizeGb", disk.get("diskSizeGb", _LEAST_GB)))
     if size is not None and size < _LEAST_GB:
         message = f"{dotted(where)}: {size} GB have no room for Docker and the trainer's image beside the system"
-        yield _warning(where, message, f'set {dotted(where)} to "200", the size that tpucfg renders')
+        yield _warning(where, message, 'set it to "200", the size that tpucfg renders')
 
 
 def _warning(path: KeyPath, message: str, fix: str) -> Problem:
