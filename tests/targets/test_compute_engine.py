@@ -557,6 +557,15 @@ def test_the_help_is_a_number_of_whole_hosts(topology: str, fix: str) -> None:
     assert [problem.help for problem in problems] == [fix]
 
 
+def test_the_type_of_a_disk_is_in_the_zone_of_its_instance() -> None:
+    """The help is the path in the zone of the machine type."""
+    body = body_of("v6e-4")
+    host_of(body)["disks"][0]["initializeParams"]["diskType"] = "zones/us-east5-c/diskTypes/hyperdisk-balanced"
+    (problem,) = compute_engine.rules(body, CATALOG)
+    zone = host_of(body)["machineType"].split("/")[1]
+    assert problem.help == f"set it to zones/{zone}/diskTypes/hyperdisk-balanced"
+
+
 def test_an_instance_attaches_disks_of_its_zone() -> None:
     """The zone of an instance is in the path of its machine type."""
     for zone, expected in (("us-east5-a", []), ("us-east5-b", ["us-east5-b"])):
