@@ -127,7 +127,8 @@ def create_objects(creations: Creations, body: RequestBody) -> None:
         remaining = _undo(client, requests)
         raise _with_remaining(error, remaining, creations.steps[-1]) from None
     except BaseException:
-        _undo(client, requests)
+        if remaining := _undo(client, requests):
+            _print(_deletions("not deleted; run:", remaining[::-1]))
         raise
 
 
