@@ -72,7 +72,7 @@ def _cost_notes(job: Job) -> Iterator[str]:
     """Yield what is charged, and needs quota, beside the TPUs."""
     hosts = job.slice.hosts
     disks = f"{hosts * (job.options.get('disk_gb') or DEFAULT_DISK_GB):,} GB of disk"
-    addresses = "" if job.options.get("external_ips") is False else f" and {hosts} external IPv4"
+    addresses = "" if job.options.get("external_ips") is False else f" and {hosts} external IPv4 addresses"
     yield f"not in this cost, and in quotas of their own: {disks}{addresses}"
 
 
