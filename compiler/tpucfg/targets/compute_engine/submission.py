@@ -14,6 +14,7 @@ from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.startup import LOG_LABEL
 from tpucfg.targets.hosts.notes import end_notes
 from tpucfg.targets.interface import Command, RequestBody, Submission
+from tpucfg.text_format import format_count
 
 
 def submission(job: Job) -> Submission:
@@ -72,7 +73,7 @@ def _cost_notes(job: Job) -> Iterator[str]:
     """Yield what is charged, and needs quota, beside the TPUs."""
     hosts = job.slice.hosts
     disks = f"{hosts * (job.options.get('disk_gb') or DEFAULT_DISK_GB):,} GB of disk"
-    addresses = "" if job.options.get("external_ips") is False else f" and {hosts} external IPv4 addresses"
+    addresses = "" if job.options.get("external_ips") is False else f" and {format_count(hosts, 'public IP')}"
     yield f"not in this cost, and in quotas of their own: {disks}{addresses}"
 
 
