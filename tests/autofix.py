@@ -188,6 +188,7 @@ _DELETED: Final = object()
 _VALUE: Final = r"(.+?)(?:,? or .+|, which .+|, if .+| to keep .+)?"
 _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"did you mean (.+)\?", _replace),
+    (r"set it to (\S+)", _replace),
     (r"put it in quotes: (\".*\")", _replace_exactly),
     (r"write it as a list: (\[.*\])", _replace_exactly),
     (r"write (\S+), without quotes or separators", _replace_exactly),

@@ -27,12 +27,16 @@ from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.render.pipeline import compile_project, findings_beside
 from tpucfg.render.validate import config_findings
 from tpucfg.spec.parse import load_project, parse_project
+from tpucfg.targets.config_kinds import other_target
 from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc.reader import read_file
 
 BAD: Final = Path(__file__).parent / "bad"
 CATALOG: Final = Catalog()
 _REFUSED: Final = ("TPU110-", "TPU111-")
 _COMPILED: Final = tuple(f"TPU{number:03}-" for number in (62, 63, 112, 114, 116, 117, 118, 119))
+_SEVERAL: Final = ("config.compute-engine.", "config.gke.")
+"""Configs that may have several documents."""
 SPECS: Final = ("tpucfg.yaml", "tpucfg.json")
 
 
@@ -46,6 +50,17 @@ def file_of(folder: Path) -> Path:
     configs = sorted(folder.glob("config.*.yaml"))
     specs = [folder / name for name in SPECS if (folder / name).exists()]
     return next(iter([*configs, *specs]), folder / SPECS[0])
+
+
+def read_case(file: Path, name: str = "") -> Document:
+    """Return the file of a case, or one of another name in its place, as its check reads it."""
+    name = name or file.name
+    return read_file(file, name, several=has_several_documents(name))
+
+
+def has_several_documents(name: str) -> bool:
+    """Return True if the configs of the target in a case's file name may have several documents."""
+    return name.startswith(_SEVERAL)
 
 
 def arguments(file: Path) -> list[str]:
@@ -96,7 +111,9 @@ def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:
     """Return all findings about a document, as if it were read from the file of a case."""
     kind, _, target = file.stem.partition(".")
     if kind == "config":
-        return config_findings(document, target, CATALOG)
+        findings = config_findings(document, target, CATALOG)
+        wrong_target = other_target(document, target) if findings else None
+        return (wrong_target,) if wrong_target else findings
     project, spec_findings = parse_project(document)
     if project is None:
         return spec_findings

@@ -23,6 +23,7 @@ exec 3<>"/dev/tcp/127.0.0.1/$PORT" || exit 99
 arguments=()
 for argument in "$@"; do
   [[ $argument == @/dev/fd/* ]] && argument=$(<"${argument#@}")
+  [[ $argument == @- ]] && argument=$(cat)
   arguments+=("$argument")
 done
 printf '%s\0' "$HOST" "$ACTOR" "$(($# + 1))" "${0##*/}" "${arguments[@]}" >&3
@@ -33,8 +34,8 @@ printf %s "$output"
 exit "$status"
 """
 """Send the name of the program and its arguments, and print the answer, errors of docker to stderr; a header from a
-pipe is sent as text."""
-PROGRAMS: Final = ("docker", "curl", "systemctl", "systemd-run", "date", "sleep", "dpkg", "apt-get")
+pipe and the standard input are sent as text."""
+PROGRAMS: Final = ("docker", "curl", "systemctl", "systemd-run", "date", "sleep", "dpkg", "apt-get", "journalctl")
 STALLED_SECONDS: Final = 60
 """Real seconds without any call of a process that does not sleep: the script hangs."""
 

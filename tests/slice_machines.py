@@ -2,7 +2,8 @@
 
 They behave as documented:
 
-- The guest agent runs the start-up script at each boot (cloud.google.com/compute/docs/instances/startup-scripts/linux).
+- The guest agent runs the start-up script at each boot, and its output is in the journal
+  (cloud.google.com/compute/docs/instances/startup-scripts/linux).
 - systemd restarts a unit with Restart=always, here 5 seconds after its process has died, however that happened, and
   kills the rest of its group (systemd.service(5), systemd.kill(5)); `systemctl is-system-running` prints `stopping`
   while the host shuts down (systemctl(1)).
@@ -192,11 +193,16 @@ class Machines(Simulation):
             "systemd-run": self._systemd_run,
             "dpkg": lambda *_: (0, ""),
             "apt-get": lambda *_: (0, ""),
+            "journalctl": self._journalctl,
         }
         return programs[program](host, arguments)
 
     def _date(self, _: Host, __: list[str]) -> tuple[int, str]:
         return 0, f"{EPOCH + int(self.now)}\n"
+
+    def _journalctl(self, host: Host, arguments: list[str]) -> tuple[int, str]:
+        assert "--unit=google-startup-scripts.service" in arguments
+        return 0, (host.folder / "script.log").read_text(encoding="utf-8")
 
     def _systemctl(self, host: Host, arguments: list[str]) -> tuple[int, str]:
         if arguments[0] == "start":  # what a test starts in place of systemd
@@ -218,8 +224,10 @@ class Machines(Simulation):
     def _docker(self, host: Host, arguments: list[str]) -> tuple[int, str]:
         if host.docker_dead:
             return 1, "Cannot connect to the Docker daemon. Is the docker daemon running?\n"
-        if arguments[0] in ("info", "pull", "logs"):
-            return 0, ""
+        if arguments[0] == "pull" and self.scenario.refused_pull:
+            return 1, f"{self.scenario.refused_pull}\n"
+        if arguments[0] in ("info", "pull") or (arguments[0] == "logs" and host.container):
+            return 0, "step 1\n" if arguments[0] == "logs" else ""
         if arguments[0] == "create":
             host.container = Container("created")
             return 0, "trainer\n"

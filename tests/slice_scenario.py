@@ -48,6 +48,10 @@ class Scenario:
     answers: list[int] = field(default_factory=list)
     """HTTP statuses of the first calls that delete the slice; the others succeed. 0: no answer."""
     broken_bucket: bool = False
+    refused_uploads: int = 0
+    """Logs that the bucket refuses, before it takes one."""
+    refused_pull: str = ""
+    """The error of docker for each pull; empty if the image exists."""
     hosts_per_slice: int = 0
     """0 if there is only one slice."""
     worker_attribute: str = "agent-worker-number"

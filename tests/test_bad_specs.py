@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 from autofix import apply_help
-from badspecs import BAD, arguments, cases, file_of, findings_of, has_one_file, run_check
+from badspecs import (
+    BAD,
+    arguments,
+    cases,
+    file_of,
+    findings_of,
+    has_one_file,
+    has_several_documents,
+    read_case,
+    run_check,
+)
 from tpucfg.findings import RULES, Finding
-from tpucfg.yamldoc.reader import read_file, read_text
+from tpucfg.yamldoc.reader import read_text
 
 CASES = list(cases())
 EVERY_CASE = pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
@@ -61,7 +71,7 @@ def test_the_corpus_is_large() -> None:
 @EVERY_FILE
 def test_locations_are_in_the_text(file: Path) -> None:
     """Every location is a range of the file, and findings are sorted by location."""
-    findings = findings_of(read_file(file, file.name), file)
+    findings = findings_of(read_case(file), file)
     rows = file.read_bytes().decode(errors="replace").removeprefix("\ufeff").splitlines() or [""]
     assert [finding.location for finding in findings] == sorted(finding.location for finding in findings)
     related = [location for finding in findings for location, _ in finding.related]
@@ -75,7 +85,7 @@ def test_locations_are_in_the_text(file: Path) -> None:
 @EVERY_FILE
 def test_every_error_and_warning_has_help(file: Path) -> None:
     """Errors and warnings have a help line, and all texts are short, printable and without regular expressions."""
-    for finding in findings_of(read_file(file, file.name), file):
+    for finding in findings_of(read_case(file), file):
         if finding.level != "note":
             assert finding.help
         for text in (finding.message, finding.help, *finding.details):
@@ -87,19 +97,19 @@ def test_every_error_and_warning_has_help(file: Path) -> None:
 FIXABLE = [
     pytest.param(file, number, id=f"{file.parent.name}-{number}")
     for file in FILES
-    for number, finding in enumerate(findings_of(read_file(file, file.name), file))
-    if apply_help(read_file(file, file.name), finding) is not None
+    for number, finding in enumerate(findings_of(read_case(file), file))
+    if apply_help(read_case(file), finding) is not None
 ]
 
 
 @pytest.mark.parametrize(("file", "number"), FIXABLE)
 def test_the_help_resolves_the_finding(file: Path, number: int) -> None:
     """The edit of the help, applied literally, removes the finding."""
-    document = read_file(file, file.name)
+    document = read_case(file)
     before = findings_of(document, file)
     text = apply_help(document, before[number])
     assert text is not None
-    after = findings_of(read_text(text, file.name), file)
+    after = findings_of(read_text(text, file.name, several=has_several_documents(file.name)), file)
     assert occurrences(after)[identity(before[number])] < occurrences(before)[identity(before[number])]
 
 
@@ -123,11 +133,11 @@ def test_every_case_can_be_fixed(folder: Path) -> None:
     if fixed is None:
         file = file_of(folder)
         fixed_by_help = {param.values[1] for param in FIXABLE if param.values[0] == file}
-        findings = findings_of(read_file(file, file.name), file) if file.is_file() else ()
+        findings = findings_of(read_case(file), file) if file.is_file() else ()
         for number, finding in enumerate(findings):
             assert number in fixed_by_help or RULES[finding.id].allowable, finding.help
         return
-    document = read_file(fixed, file_of(folder).name)
+    document = read_case(fixed, file_of(folder).name)
     after = findings_of(document, file_of(folder))
     before = set(re.findall(r"(?:error|warning)\[(TPU\d{3})\]", (folder / "expected.txt").read_text()))
     remaining = [
@@ -142,7 +152,7 @@ ALLOWABLE = [
     pytest.param(file, finding, id=f"{file.parent.name}-{finding.id}")
     for file in FILES
     if not file.name.startswith("config.")
-    for finding in findings_of(read_file(file, file.name), file)
+    for finding in findings_of(read_case(file), file)
     if RULES[finding.id].allowable and finding.level != "note"
 ]
 
@@ -150,7 +160,7 @@ ALLOWABLE = [
 @pytest.mark.parametrize(("file", "finding"), ALLOWABLE)
 def test_an_allowed_finding_becomes_a_note(file: Path, finding: Finding) -> None:
     """An allowable finding is a note if the spec gives a reason."""
-    document = read_file(file, file.name)
+    document = read_case(file)
     data = {**document.data, "allow": {**document.data.get("allow", {}), finding.id: "it is meant"}}
     after = findings_of(read_text(json.dumps(data), file.name), file)
     assert {other.level for other in after if other.id == finding.id} == {"note"}

@@ -78,6 +78,9 @@ class World(Machines):
         if self.scenario.broken_bucket:
             return 403, '{"error": {"code": 403}}'
         if method == "POST":
+            if "/logs/" in query["name"][0] and self.scenario.refused_uploads:
+                self.scenario.refused_uploads -= 1
+                return 503, ""
             self.objects[query["name"][0]] = data
             return 200, "{}"
         if "prefix" in query:

@@ -89,6 +89,49 @@ def test_missing_path_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert "help: give the path of a config, or of a folder of configs, with --config" in capsys.readouterr().out
 
 
+GROUP = 'kind: "compute#resourcePolicy"\nname: a\n---\nkind: "compute#instanceGroupManager"\nname: a\n'
+JOBSET = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\n"
+OF_KINDS = [
+    (GROUP, "compute-engine"),
+    ('{"instance": {"kind": "compute#instance"}}', "compute-engine"),
+    (JOBSET, "gke"),
+]
+
+
+@pytest.mark.parametrize(("text", "target"), OF_KINDS)
+def test_kinds_name_the_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, target: str) -> None:
+    """Without --target, and with another one, the help is the target that the kind of an object shows."""
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    assert run(["check", "--config", str(file)]) == 2
+    assert f"help: add --target {target}\n" in capsys.readouterr().err
+    for other in ("cloud-tpu", "vertex-ai", "ai-platform", "gke" if target == "compute-engine" else "compute-engine"):
+        assert run(["check", "--config", str(file), "--target", other]) == 1
+        output = capsys.readouterr().out
+        assert f"help: replace --target {other} by --target {target}\n" in output
+        assert output.endswith(": 1 error\n")
+    run(["check", "--config", str(file), "--target", target])
+    assert "--target" not in capsys.readouterr().out
+
+
+def test_without_a_kind_no_target_is_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A config of the other targets does not name its service, and a folder may be empty."""
+    (folder / "empty").mkdir()
+    for path in ("configs/a.yml", "configs", "empty", "missing"):
+        assert run(["check", "--config", path]) == 2
+        assert "a config.yaml does not name its service" in capsys.readouterr().err
+
+
+def test_help_for_a_config_does_not_create_a_spec(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty config is rendered again; one in another encoding keeps the help about that."""
+    (folder / "empty.yaml").write_text("")
+    (folder / "utf16.yaml").write_bytes(VALID.encode("utf-16"))
+    assert run(["check", "--config", "empty.yaml", "--config", "utf16.yaml", *TARGET]) == 1
+    output = capsys.readouterr().out
+    assert "help: render it again with tpucfg render, or delete it" in output
+    assert "UTF-8" in output.partition("utf16.yaml:1:1")[2].partition("help: ")[2]
+
+
 @pytest.mark.usefixtures("folder")
 def test_long_work_shows_progress_at_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

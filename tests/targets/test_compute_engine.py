@@ -403,7 +403,30 @@ SCHEDULING = f"{HOST}__scheduling"
             "instanceTemplate",
             "it is in my-project/europe-west4, and the policy in my-project/us-east5",
         ),
+        (
+            {
+                "instanceGroupManager__versions": [
+                    {"instanceTemplate": "regions/europe-west4/instanceTemplates/mnist-dev-v6e-16"}
+                ]
+            },
+            "instanceTemplate",
+            "it is in europe-west4, and the policy in my-project/us-east5",
+        ),
         ({"instanceGroupManager__versions": [{}, {}]}, "versions", "one version"),
+        (
+            {f"{HOST}__disks__0__initializeParams__sourceImage": f"{IMAGES}/ubuntu-accel-2404-amd64-tpu-tpu7x"},
+            "sourceImage",
+            "is an image for tpu7x, and the machine is of v6e",
+        ),
+        (
+            {
+                f"{HOST}__machineType": "tpu7x-standard-4t",
+                "resourcePolicy__workloadPolicy__acceleratorTopology": "2x2x4",
+                f"{HOST}__disks__0__initializeParams__sourceImage": "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e-v20260101",
+            },
+            "sourceImage",
+            "is an image for v5e, v5p, v6e, and the machine is of tpu7x",
+        ),
         ({"instanceTemplate__name": "Vit_Prod"}, "name", "is no name of lower-case letters"),
         ({"instanceGroupManager__baseInstanceName": "9-hosts"}, "baseInstanceName", "is no name"),
         ({"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}}, "type", "need the throughput"),
@@ -442,6 +465,67 @@ def test_the_service_refuses_it(changes: dict[str, Any], path: str | int, words:
     problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
     assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
     assert all(problem.help for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "image", ["projects/p/global/images/mine-tpu7x", "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e-v1", ""]
+)
+def test_other_images_are_accepted(image: str) -> None:
+    """An image of the machine's generation, and one of your own, are no mistakes."""
+    assert (
+        list(compute_engine.rules(hand_written(**{f"{HOST}__disks__0__initializeParams__sourceImage": image}), CATALOG))
+        == []
+    )
+
+
+@pytest.mark.parametrize("place", ["projects/other/global", "global", "regions/us-east5", PATH, f"https://a/v1/{PATH}"])
+def test_other_forms_of_a_path_are_accepted(place: str) -> None:
+    """A global template, and a path without project or with the service's address, are no other place."""
+    versions = [{"instanceTemplate": f"{place}/instanceTemplates/mnist-dev-v6e-16"}]
+    assert list(compute_engine.rules(hand_written(instanceGroupManager__versions=versions), CATALOG)) == []
+
+
+def test_a_refused_name_is_one_problem() -> None:
+    """The help of a name that the service refuses is that by which the group refers to the object."""
+    (problem,) = compute_engine.rules(hand_written(resourcePolicy__name="Vit_Prod"), CATALOG)
+    assert (problem.path, problem.help) == (("resourcePolicy", "name"), "set it to mnist-dev-v6e-16")
+
+
+def test_documents_are_in_the_order_of_their_creation() -> None:
+    """A group is after its policy and template, which have any order, as the keys of JSON do."""
+    policy, template, group = text_of("v6e-16").split("---\n")
+    for parts, kinds in (
+        ((template, policy, group), []),
+        ((policy, group, template), ["instanceTemplate"]),
+        ((group, template, policy), ["instanceTemplate", "resourcePolicy"]),
+    ):
+        file = read_text("---\n".join(parts), "config.yaml", several=True)
+        findings = config_findings(file, "compute-engine", CATALOG)
+        assert [finding.message.split()[1] for finding in findings] == kinds
+        assert all("move this document above" in finding.help for finding in findings)
+    body = json.dumps(hand_written(), sort_keys=True)
+    assert config_findings(read_text(body, "config.json"), "compute-engine", CATALOG) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "id_", "help_"),
+    [
+        ('kind: "compute#disk"\nname: d\n', "TPU073", "move it to a file that is not checked"),
+        ("kind: instances\nname: d\n", "TPU073", "did you mean compute#instance?"),
+        ('kind: "compute#instanceGroupManagerResizeRequest"\nname: d\n', "TPU074", "delete this document"),
+        ("kind: [a]\nname: d\n", "TPU073", "move it to a file that is not checked"),
+        ("- name: d\n", "TPU072", "write each item as a document"),
+        ("hello\n", "TPU072", "begin it with kind: compute#instance"),
+        ("name: d\nmachineType: x\n", "TPU071", "add kind: compute#resourcePolicy, "),
+        ("instance: {name: d}\n", "TPU071", "add kind: compute#instance"),
+        ("{}\n", "TPU071", "add the document of an instance"),
+    ],
+)
+def test_a_document_that_is_no_object_is_one_finding(text: str, id_: str, help_: str) -> None:
+    """The missing host is not reported beside a document that may be meant as one, and the help is a valid form."""
+    (finding,) = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    assert finding.id == id_
+    assert finding.help.startswith(help_)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def check(world: World) -> None:
     assert [call for call in world.calls if call.problems] == [], world.report()
     assert world.calls[0].at <= latest(world), world.report()
     assert world.calls[-1].status in (200, 404) or all(host.lost for host in world.hosts), world.report()
-    if not world.scenario.broken_bucket and not world.scenario.events:  # a kill may lose the log
+    if not world.scenario.broken_bucket:
         saved = {name.rpartition("/")[2][:3] for name in world.objects if "/logs/" in name}
         assert saved >= {f"0-{host.number}" for host in world.hosts if _has_left_its_mark(world, host)}, world.report()
 
@@ -174,6 +174,47 @@ def test_a_host_whose_docker_is_dead_ends_the_slice(tmp_path: Path, target: Any)
 
 TEN_MINUTES = 600
 """The time in which the script tries a command again."""
+
+
+REFUSALS = {
+    "manifest for a/b:2 not found: manifest unknown: Requested entity": 3600,
+    "denied: Permission artifactregistry.repositories.downloadArtifacts denied": 3600,
+    "denied: of a job that ends before the last attempt": DURATION,
+}
+"""Errors of docker for a pull, and the duration of the job."""
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("target", SIZES, ids=lambda target: target.NAME)
+def test_the_reason_of_a_failed_start_outlives_the_slice(tmp_path: Path, target: Any, hosts: int, refusal: str) -> None:
+    """Each host saves what the start-up script has printed, where the error of docker is."""
+    trainers = [Trainer([(9999, 0)]) for _ in range(hosts)]
+    world = run_of(tmp_path, trainers, target=target, duration=REFUSALS[refusal], refused_pull=refusal)
+    assert len(logs(world)) == hosts, world.report()
+    assert all(refusal in text for text in logs(world)), logs(world)
+    assert world.calls[0].problems == []
+
+
+def logs(world: World) -> list[str]:
+    """Return the texts of the saved logs."""
+    return [text for name, text in world.objects.items() if "/logs/" in name]
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize(("refused", "saved"), [(0, ["step 1"]), (3, ["step 1"]), (999, [])])
+def test_the_log_of_a_program_is_saved_before_the_end(tmp_path: Path, refused: int, saved: list[str]) -> None:
+    """A bucket that refuses the log is asked again for a minute, each refusal is printed, and the slice is deleted."""
+    world = run_of(tmp_path, [Trainer([(20, 0)])], refused_uploads=refused)
+    assert [text.strip() for text in logs(world)] == saved, world.report()
+    printed = (world.hosts[0].folder / "watchdog.log").read_text(encoding="utf-8")
+    refusals = printed.count("tpucfg: logs%2F0-0-1000.txt is not in the bucket: HTTP status 503")
+    assert refusals == (refused if saved else GRACE // 5 + 1), world.report()
+    assert world.calls[0].problems == [], world.report()
+    assert 20 + 5 * refusals - 5 <= world.calls[0].at <= 20 + GRACE + SLACK, world.report()
 
 
 @pytest.mark.slow

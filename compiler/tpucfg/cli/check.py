@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 _MAX_LISTED: Final = 8
 """Limit for the specs or configs that the summary lists by name; more are only counted."""
-_CONFIG_HELP: Final = "give the path of a config, or of a folder of configs, with --config"
+_CONFIG_HELPS: Final = {
+    "TPU001": "give the path of a config, or of a folder of configs, with --config",
+    "TPU002": "render it again with tpucfg render, or delete it",
+}
+"""Help for a config that is missing or empty, instead of that for a spec, which names `tpucfg init`."""
 
 
 class _Report(NamedTuple):
@@ -159,31 +163,54 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
     from tpucfg.cli.progress import progress
+    from tpucfg.yamldoc.config_files import files_of
+
+    files, folder_findings = files_of(paths)
+    if target is None:
+        raise _no_target(files)
+    catalog, findings, sources = Catalog(), [*folder_findings], dict[str, str]()
+    with progress("checking", len(files)) as advance:
+        for file in files:
+            file_findings, text = _check_config(file, target, catalog)
+            # Thousands of configs may be checked, so only the texts that findings quote are kept.
+            if file_findings:
+                findings += file_findings
+                sources[file] = text
+            advance()
+    return _Report(findings, sources, _config_names(paths, files))
+
+
+def _no_target(files: Sequence[str]) -> CommandExit:
+    """Return the refusal to check configs without a target, which names the target if the first file shows it."""
+    from tpucfg.targets.config_kinds import target_of_kinds
+    from tpucfg.yamldoc.reader import read_file
+
+    for file in files[:1]:
+        if target := target_of_kinds(read_file(Path(file), several=True)):
+            message = f"--config needs --target, the service of all of the files; the kind in {file} is one of {target}"
+            return CommandExit(USAGE, message, f"add --target {target}")
+    return CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
+
+
+def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Finding], str]:
+    """Return the findings about a config, and its text."""
     from tpucfg.render.validate import config_findings
     from tpucfg.targets import target_named
     from tpucfg.targets.companions import companion_schemas
+    from tpucfg.targets.config_kinds import other_target
     from tpucfg.targets.documents import document_keys
-    from tpucfg.yamldoc.config_files import files_of
     from tpucfg.yamldoc.reader import read_file
 
-    if target is None:
-        raise CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
-    files, folder_findings = files_of(paths)
-    catalog, findings, sources = Catalog(), [*folder_findings], dict[str, str]()
     several = bool(companion_schemas(target) or document_keys(target_named(target)))
-    with progress("checking", len(files)) as advance:
-        for file in files:
-            document = read_file(Path(file), several=several)
-            # Thousands of configs may be checked, so only the texts that findings quote are kept.
-            if file_findings := config_findings(document, target, catalog):
-                # The help of a file that cannot be read suggests --spec.
-                findings += [
-                    finding._replace(help=_CONFIG_HELP) if finding.id == "TPU001" else finding
-                    for finding in file_findings
-                ]
-                sources[document.file] = document.text
-            advance()
-    return _Report(findings, sources, _config_names(paths, files))
+    document = read_file(Path(file), several=several)
+    findings = config_findings(document, target, catalog)
+    # A config of another target may have several documents, although those of this one have not.
+    if findings and (wrong := other_target(document if several else read_file(Path(file), several=True), target)):
+        return [wrong], document.text
+    return [
+        finding._replace(help=_CONFIG_HELPS[finding.id]) if "tpucfg init" in finding.help else finding
+        for finding in findings
+    ], document.text
 
 
 def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:

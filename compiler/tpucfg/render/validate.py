@@ -58,8 +58,8 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
 def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
     """Yield the findings about each object of a file: the request body, which is the last one, and its companions."""
     if document_keys(target_named(target)):
-        document, findings = merge_documents(document, target_named(target))
-        yield from findings
+        yield from _merged_findings(document, target, catalog)
+        return
     if not companion_schemas(target):
         yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))
         return
@@ -71,6 +71,18 @@ def _object_findings(document: Document, target: str, catalog: Catalog) -> Itera
         else:
             yield unknown_kind(companion.data, companion_schemas(target)).finding_in(companion)
     yield from (problem.finding_in(body) for problem in _problems_in(body, target, catalog))
+
+
+def _merged_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the findings about a file whose documents are one request body.
+
+    A document that is not recognized may be the object that the request body lacks, so that is not reported too.
+    """
+    merged, findings = merge_documents(document, target_named(target))
+    yield from findings
+    for problem in _problems_in(merged, target, catalog):
+        if problem.path or not findings:
+            yield problem.finding_in(merged)
 
 
 def _companion_schema(target: str, companion: Any) -> str:

@@ -160,7 +160,8 @@ class ErrorContext(NamedTuple):
 
 
 def _first_example(annotations: Mapping[str, Any], key: KeyPath) -> str:
-    examples = annotations.get("examples") or annotations.get("enum", [])
+    constant = [annotations["const"]] if "const" in annotations else []
+    examples = annotations.get("examples") or annotations.get("enum") or constant
     if not examples:
         return ""
     return f"{key[0]}: {yaml_example(examples[0])}" if key and isinstance(key[0], str) else yaml_example(examples[0])

@@ -9,15 +9,21 @@ from tpucfg.fs import is_file, open_regular_file, sorted_glob
 
 _FOLDERS: Final = (".", "trainer")
 """The folders beside the spec in which a trainer has its lock file: that of `tpucfg init` is in `trainer`."""
-_PATTERNS: Final = ("requirements*.txt", "*.lock")
+_PATTERNS: Final = ("requirements*.txt", "*.lock", "pylock.toml", "pylock.*.toml")
+"""The last two are those of https://peps.python.org/pep-0751/#file-name."""
 _MAX_BYTES: Final = 1 << 23
 """More than the longest lock file."""
 _PIN: Final = re.compile(
-    r"""^(?:jax(?:\[[^]\n]*\])?[ ]*==[ ]*|name[ ]=[ ]"jax"\r?\nversion[ ]=[ ]")
-        (([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?\S*?)(?=["\s;\\]|$)""",
-    re.ASCII | re.MULTILINE | re.VERBOSE,
+    r"""^(?:[ \t]{0,9}jax[ \t]{0,9}(?:\[[^]\n]*\])?[ \t]{0,9}\(?[ \t]{0,9}={2,3}[ \t]{0,9}
+        |name[ \t]{0,9}=[ \t]{0,9}(["'])jax\1[ \t]{0,9}\r?\nversion[ \t]{0,9}=[ \t]{0,9}["'])
+        (?P<version>v?(?P<major>[0-9]{1,4})\.(?P<minor>[0-9]{1,4})(?:\.(?P<patch>[0-9]{1,4}))?[^\s"',;)\\]*)""",
+    re.ASCII | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-"""A line of requirements, or two of a lock file of uv or poetry, with any line ends."""
+"""A line of requirements, or two of a lock file of uv, poetry or pip, with any line ends.
+
+Requirements: https://packaging.python.org/en/latest/specifications/dependency-specifiers/ (names in any case, spaces
+around extras and operators) and https://packaging.python.org/en/latest/specifications/version-specifiers/ (`===`).
+"""
 
 
 class JaxPin(NamedTuple):
@@ -47,5 +53,5 @@ def _pins_in(path: Path, name: str) -> Iterator[JaxPin]:
     except OSError:
         return
     for match in _PIN.finditer(text):
-        release = int(match[2]), int(match[3]), int(match[4] or 0)
-        yield JaxPin(name, text.count("\n", 0, match.start()) + 1, match[1], release)
+        release = int(match["major"]), int(match["minor"]), int(match["patch"] or 0)
+        yield JaxPin(name, text.count("\n", 0, match.start()) + 1, match["version"], release)

@@ -7,7 +7,7 @@ document of a file is a message that the API takes as it is.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -79,12 +79,12 @@ def objects_of(value: Any) -> RequestBody:
 
 
 def merge_documents(document: Document, target: Any) -> tuple[Document, list[Finding]]:
-    """Return a file's documents as one that has the target's key of each, and the findings about those without one.
+    """Return a file's documents as one that has the target's key of each, and the findings about their kinds and order.
 
-    A file without any `kind` is returned as it is: it has the keys already, as a JSON file has.
+    A file that has the keys already, as a JSON file has, is returned as it is.
     """
     parts = document.parts()
-    if len(parts) == 1 and not (isinstance(document.data, dict) and "kind" in document.data):
+    if len(parts) == 1 and _is_request_body(document.data):
         return document, []
     kinds = {f"{target.KIND_PREFIX}{key}": key for key in document_keys(target)}
     nodes: dict[str, Node] = {}
@@ -93,25 +93,53 @@ def merge_documents(document: Document, target: Any) -> tuple[Document, list[Fin
         kind = part.data.get("kind") if isinstance(part.data, dict) else None
         key = kinds.get(kind) if isinstance(kind, str) else None
         if part.root is not None and key is not None and key not in nodes:
+            findings += [problem.finding_in(part) for problem in _misplaced(key, nodes, target)]
             nodes[key] = part.root
         else:
-            findings.append(_unknown(kind, list(kinds), repeated=key in nodes).finding_in(part))
+            findings.append(_unknown(part.data, target, repeated=key in nodes).finding_in(part))
     roots = [part.root for part in parts if part.root]
     whole = Node(roots[0].start, roots[-1].end, {key: node.value for key, node in nodes.items()})
     whole.children, whole.keys = nodes, {key: _kind_node(node) for key, node in nodes.items()}
     return document._replace(root=whole, further_roots=()), findings
 
 
-def _unknown(kind: Any, kinds: Sequence[str], *, repeated: bool) -> Problem:
+def _is_request_body(value: Any) -> bool:
+    """Return True for a mapping of objects by key; an object has a name and, except by mistake, a kind."""
+    return isinstance(value, dict) and not value.keys() & {"kind", "name"}
+
+
+def _misplaced(key: str, earlier: Collection[str], target: Any) -> Iterator[Problem]:
+    """Yield an error for an object that an earlier document refers to, as each is created before the next one."""
+    references: Mapping[str, Sequence[str]] = getattr(target, "REFERENCES", {})
+    for other in earlier:
+        if key in references.get(other, ()):
+            message = f"the {key} is after the {other}, which refers to it, and documents are created in their order"
+            yield Problem("TPU074", message, ("kind",), f"move this document above that of the {other}")
+
+
+def _unknown(value: Any, target: Any, *, repeated: bool) -> Problem:
     """Return the problem of a document that is no object of a slice, or the second one of its kind."""
+    kinds = [f"{target.KIND_PREFIX}{key}" for key in document_keys(target)]
+    if isinstance(value, list):
+        fix = "write each item as a document that begins with its kind, with --- between two of them"
+        return Problem(
+            "TPU072", "a document of the config is a list, and each object is a document of its own", (), fix
+        )
+    if not isinstance(value, dict):
+        return Problem("TPU072", "a document of the config is no mapping", (), f"begin it with kind: {kinds[-1]}")
+    kind = value.get("kind")
     if kind is None:
         message = "a document of the config has no kind, which states what object it is"
         return Problem("TPU071", message, (), f"add kind: {listed(kinds, last=' or ')}")
     if repeated:
         return Problem("TPU074", f"two documents have the kind {format_value(kind)}", ("kind",), "delete one of them")
-    near = nearest(str(kind), kinds)
+    if refusal := getattr(target, "REFUSED_KINDS", {}).get(kind if isinstance(kind, str) else ""):
+        return Problem("TPU074", refusal, ("kind",), "delete this document")
+    # Without the prefix, which would make any two kinds similar.
+    near = nearest(str(kind).rpartition(_SEPARATOR)[2], document_keys(target))
     message = f"a document has the kind {format_value(kind)}; a config takes {listed(kinds)}"
-    return Problem("TPU073", message, ("kind",), f"did you mean {near}?" if near else "move it to a file of its own")
+    fix = f"did you mean {target.KIND_PREFIX}{near}?" if near else "move it to a file that is not checked as a config"
+    return Problem("TPU073", message, ("kind",), fix)
 
 
 def _kind_node(node: Node) -> Node:

@@ -19,6 +19,7 @@ def warnings(folder: Path, *sizes: str, target: str = "compute-engine", **option
 
 
 UV = 'version = 1\n\n[[package]]\nname = "jax"\nversion = "{}"\nsource = {{ registry = "x" }}\n'
+PYLOCK = 'lock-version = "1.0"\n\n[[packages]]\nname = "jax"\nversion = "{}"\nindex = "https://pypi.org/simple"\n'
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,12 @@ UV = 'version = 1\n\n[[package]]\nname = "jax"\nversion = "{}"\nsource = {{ regi
         ("uv.lock", UV.format("0.9.2").replace("\n", "\r\n"), 4),
         ("requirements.txt", "numpy==2.4\r\njax==0.9\r\n", 2),
         ("trainer/poetry.lock", UV.format("0.6.0"), 4),
+        ("requirements.txt", "numpy==2.4\nJAX[tpu]==0.9.1\n", 2),
+        ("requirements.txt", "jax===0.9.1\n", 1),
+        ("requirements.txt", "  jax [tpu] == 0.9.1,>0.8  # newer ones fail\n", 1),
+        ("requirements.txt", "jax (==0.9.*)\n", 1),
+        ("pylock.toml", PYLOCK.format("0.9.1"), 4),
+        ("trainer/pylock.tpu.toml", PYLOCK.format("0.9.1").replace('"', "'"), 4),
     ],
 )
 def test_an_old_jax_is_a_warning(tmp_path: Path, file: str, text: str, line: int) -> None:
@@ -52,6 +59,8 @@ def test_an_old_jax_is_a_warning(tmp_path: Path, file: str, text: str, line: int
         "jax==0.10\r\n",
         "jax==1.0\n",
         "jaxlib==0.4.1\n",
+        "jax-triton==0.4.1\n",
+        "jax [tpu] === 0.10.1\n",
         "# jax==0.4.1\n",
         "flax==0.4.1\n",
         "jax>=0.4\n",

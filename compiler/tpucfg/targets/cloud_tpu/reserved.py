@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tpucfg.targets.hosts.reserved import metadata_rows
+from tpucfg.targets.hosts.metadata import reserved_metadata
 from tpucfg.targets.interface import Reserved
 
 _API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
@@ -24,6 +24,6 @@ RESERVED: Final[Mapping[str, Reserved]] = {
         "targets.cloud-tpu.network", "replace networkConfig, which it excludes", _NODE_API
     ),
     # The program.
-    **dict(metadata_rows(f"{_NODE}.metadata")),
+    **dict(reserved_metadata(f"{_NODE}.metadata")),
 }
 """See `Target.RESERVED`."""

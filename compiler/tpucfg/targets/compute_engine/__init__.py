@@ -2,12 +2,13 @@
 
 `request` makes the objects, `paths` their names, `machine` what describes a host in them, `startup` the script of a
 host, `findings` the findings about a spec, `submission` the commands. `rules` has the findings about a config, from
-`host_rules` with `scheduling_rules`, and `group_rules`; `config_hosts` reads the hosts of a config.
+`host_rules` with `scheduling_rules`, `group_rules` and `name_rules`; `config_hosts` reads the hosts of a config, and
+`references` the paths in a group.
 """
 
 from tpucfg.targets.compute_engine.findings import spec_findings
 from tpucfg.targets.compute_engine.origins import ORIGINS
-from tpucfg.targets.compute_engine.paths import DOCUMENTS, KIND_PREFIX, NAME
+from tpucfg.targets.compute_engine.paths import DOCUMENTS, KIND_PREFIX, NAME, REFERENCES, REFUSED_KINDS
 from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
@@ -19,6 +20,8 @@ __all__ = [
     "KIND_PREFIX",
     "NAME",
     "ORIGINS",
+    "REFERENCES",
+    "REFUSED_KINDS",
     "RESERVED",
     "request_body",
     "rules",

@@ -49,7 +49,8 @@ def _unreachable_packages(project: Project, environment: Environment, slices: Se
             f"the hosts of {listed(names, last=' and ')} in {environment.name} have no external address, and install "
             "Docker from Ubuntu's servers, which Private Google Access does not reach",
             project.document.value_location(path),
-            help=f"give the subnetwork in {environment.region} a Cloud NAT, and allow TPU064, or delete {dotted(path)}",
+            help=f"give the subnetwork in {environment.region} a Cloud NAT, and allow TPU064, or delete "
+            f"{dotted(path)}, which gives each host an address on the internet",
             details=(f"see {NAT}",),
         )
 

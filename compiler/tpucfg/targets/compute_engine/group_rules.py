@@ -1,10 +1,9 @@
 """The rules of Compute Engine for a group: its mode, the objects that it refers to, its size and failures."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from tpucfg.catalog import Catalog
 from tpucfg.schemas import Problem
@@ -12,14 +11,12 @@ from tpucfg.targets.common import service_problem
 from tpucfg.targets.compute_engine import pages
 from tpucfg.targets.compute_engine.config_hosts import integer
 from tpucfg.targets.compute_engine.host_rules import generation_of
+from tpucfg.targets.compute_engine.name_rules import is_name
 from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, POLICY, TEMPLATE
+from tpucfg.targets.compute_engine.references import POLICY_PATH, Reference, references_of
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import KeyPath
-
-_POLICY_PATH: Final = (GROUP, "resourcePolicies", "workloadPolicy")
-_OBJECT: Final = re.compile(r"(?:(?:.*/)?projects/([^/]+)/)?(?:regions/([^/]+)|global)/([^/]+)/([^/]+)")
-"""The path of an object of a region: its project, region, collection and name."""
 
 
 def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -36,7 +33,7 @@ def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
         message = f"a group in the mode BULK has one version: {pages.BULK}"
         yield service_problem((GROUP, "versions"), message, "delete all but one")
     yield from _missing_references(body, group)
-    references = tuple(_references(group))
+    references = tuple(references_of(group))
     for reference in references:
         yield from _wrong_reference(body, reference)
     yield from _other_places(references)
@@ -44,37 +41,11 @@ def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     yield from _failure_rules(body, group)
 
 
-class _Reference(NamedTuple):
-    """The path of another object in a group."""
-
-    path: KeyPath
-    """The path of the field in the request body."""
-    key: str
-    """The object that it names."""
-    value: str
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The project and the region; empty for an object of no region, and for another form of a path."""
-        match = _OBJECT.fullmatch(self.value)
-        return (match[1], match[2]) if match and match[1] and match[2] else ()
-
-
-def _references(group: Mapping[str, Any]) -> Iterator[_Reference]:
-    """Yield the references of a group to its policy and to the templates of its versions."""
-    policy = group.get("resourcePolicies", {}).get("workloadPolicy")
-    if policy is not None:
-        yield _Reference(_POLICY_PATH, POLICY, policy)
-    for index, version in enumerate(group.get("versions", ())):
-        if "instanceTemplate" in version:
-            yield _Reference((GROUP, "versions", index, "instanceTemplate"), TEMPLATE, version["instanceTemplate"])
-
-
 def _missing_references(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield an error for a policy of the config that the group does not use, and for a group without a template."""
-    if POLICY in body and _at(body, _POLICY_PATH) is None:
+    if POLICY in body and _at(body, POLICY_PATH) is None:
         message = f"it is missing, so the hosts would not form the slice of the {POLICY}: {pages.GROUPS_OF_TPUS}"
-        yield service_problem(_POLICY_PATH, message, f"set it to {_form(body, POLICY)}")
+        yield service_problem(POLICY_PATH, message, f"set it to {_form(body, POLICY)}")
     versions = group.get("versions", ())
     if not group.get("instanceTemplate") and not any("instanceTemplate" in version for version in versions):
         path = (GROUP, "versions")
@@ -87,27 +58,25 @@ def _form(body: RequestBody, key: str) -> str:
     return f"projects/PROJECT/regions/REGION/{COLLECTIONS[key]}/{body.get(key, {}).get('name', 'NAME')}"
 
 
-def _wrong_reference(body: RequestBody, reference: _Reference) -> Iterator[Problem]:
+def _wrong_reference(body: RequestBody, reference: Reference) -> Iterator[Problem]:
     """Yield an error for a reference that is no path, or that does not name the object of the same config."""
     path, key, value = reference
-    collection = COLLECTIONS[key]
-    match = _OBJECT.fullmatch(value)
-    if not match or match[3] != collection:
+    collection, own = COLLECTIONS[key], body.get(key, {}).get("name", "")
+    if not reference.name:
         message = f"{format_value(value, quoted=False)} is not the path of an object: {pages.GROUPS}"
         yield service_problem(path, message, f"write {_form({}, key)}")
-    elif key in body and match[4] != body[key]["name"]:
-        message = f"it names another object than the {key} of this config, {body[key]['name']}"
-        yield service_problem(path, message, f"end it with {collection}/{body[key]['name']}")
+    # A name that the service refuses is an error itself, and its help is the name in the reference.
+    elif is_name(own) and reference.name != own:
+        message = f"it names another object than the {key} of this config, {own}"
+        yield service_problem(path, message, f"end it with {collection}/{own}")
 
 
-def _other_places(references: tuple[_Reference, ...]) -> Iterator[Problem]:
+def _other_places(references: tuple[Reference, ...]) -> Iterator[Problem]:
     """Yield an error for each template in another project or region than the policy: the group is in one region."""
-    policy = next((reference for reference in references if reference.key == POLICY and reference.place), None)
+    policy = next((reference for reference in references if reference.key == POLICY), None)
     for reference in references:
-        if policy and reference.place and reference.place != policy.place:
-            message = (
-                f"it is in {'/'.join(reference.place)}, and the policy in {'/'.join(policy.place)}: {pages.GROUPS}"
-            )
+        if policy and reference.is_elsewhere(policy):
+            message = f"it is in {reference.place}, and the policy in {policy.place}: {pages.GROUPS}"
             yield service_problem(reference.path, message, "name a template in the project and region of the policy")
 
 

@@ -8,6 +8,7 @@ from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
 from tpucfg.targets.compute_engine import pages
 from tpucfg.targets.compute_engine.config_hosts import ConfigHost, config_hosts
+from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.compute_engine.scheduling_rules import SCHEDULING_RULES
 from tpucfg.targets.hosts.disks import disk_parts, remote_disks, shared_disks
 from tpucfg.targets.hosts.metadata import metadata_problems
@@ -20,6 +21,8 @@ _TPU_PREFIXES: Final = ("ct", "tpu")
 _FAMILIES: Final = {"ct5p-": "v5p", "ct6e-": "v6e", "tpu7x-": "tpu7x"}
 """The generations that Compute Engine offers, by the start of their machine types (TPUS)."""
 _REGION: Final = re.compile(r"(?:^|/)regions/([^/]+)/subnetworks/")
+_IMAGE: Final = re.compile(r"ubuntu-accel-[0-9]+-amd64-tpu-((?:v5e|v5p|v6e|tpu7x)(?:-(?:v5e|v5p|v6e|tpu7x))*)")
+"""The start of the name of an image or a family of Google's: the generations whose software it has (pages.IMAGES)."""
 _DISK_FIELD: Final = "source"
 """The field of a disk that exists already."""
 
@@ -60,6 +63,18 @@ def _machine_paths(path: KeyPath, host: ConfigHost, name: str) -> Iterator[Probl
 def generation_of(machine: str) -> str | None:
     """Return the generation of a machine type that Compute Engine offers TPUs by; None for another."""
     return next((generation for prefix, generation in _FAMILIES.items() if machine.startswith(prefix)), None)
+
+
+def _image_rules(host: ConfigHost) -> Iterator[Problem]:
+    """Yield an error for each image of Google's that has the software of other generations than the machine's."""
+    generation = generation_of(host.machine_type.rpartition("/")[2])
+    for index, disk in enumerate(host.fields.get("disks", ())):
+        image = disk.get("initializeParams", {}).get("sourceImage", "").rpartition("/")[2]
+        match = _IMAGE.match(image)
+        if generation and match and generation not in match[1].split("-"):
+            path = (*host.path, "disks", index, "initializeParams", "sourceImage")
+            message = f"{image} is an image for {match[1].replace('-', ', ')}, and the machine is of {generation}"
+            yield service_problem(path, f"{message}: {pages.IMAGES}", f"end it with {HOST_IMAGES[generation].family}")
 
 
 def _disk_rules(host: ConfigHost) -> Iterator[Problem]:
@@ -111,6 +126,7 @@ def _metadata_rules(host: ConfigHost) -> Iterator[Problem]:
 _HOST_RULES: Final[Sequence[Callable[[ConfigHost], Iterator[Problem]]]] = (
     _machine_rules,
     *SCHEDULING_RULES,
+    _image_rules,
     _disk_rules,
     _network_rules,
     _metadata_rules,

@@ -6,6 +6,7 @@ Source: https://cloud.google.com/compute/docs/reference/rest/v1 (the collections
 from typing import Final
 
 from tpucfg.plan.job import Job
+from tpucfg.targets.compute_engine import pages
 
 NAME: Final = "compute-engine"
 API: Final = "https://compute.googleapis.com/compute/v1"
@@ -17,6 +18,13 @@ DOCUMENTS: Final = (POLICY, TEMPLATE, GROUP, INSTANCE)
 """The keys of the request body, each a document of the config, in the order in which they are created."""
 KIND_PREFIX: Final = "compute#"
 """The start of an object's `kind`: https://cloud.google.com/compute/docs/reference/rest/v1/instances."""
+REFERENCES: Final = {GROUP: (POLICY, TEMPLATE)}
+"""The objects that an object refers to, which have to exist when it is created."""
+REFUSED_KINDS: Final = {
+    f"{KIND_PREFIX}instanceGroupManagerResizeRequest": "a group in the mode BULK takes no resize request, and creates "
+    f"its hosts by its targetSize: {pages.BULK}"
+}
+"""Objects that other groups take, by kind."""
 COLLECTIONS: Final = {
     POLICY: "resourcePolicies",
     TEMPLATE: "instanceTemplates",

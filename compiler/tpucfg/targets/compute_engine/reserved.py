@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tpucfg.targets.compute_engine import pages
 from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
-from tpucfg.targets.hosts.reserved import metadata_rows
+from tpucfg.targets.hosts.metadata import reserved_metadata
 from tpucfg.targets.interface import RequestBody, Reserved
 
 _CAPACITY: Final = Reserved("capacity", "get the machines, or end them, in another way", pages.INSTANCES)
@@ -39,7 +39,7 @@ _HOST: Final[Mapping[str, Reserved]] = {
     "serviceAccounts.*": Reserved(
         "targets.compute-engine.service_account", "let the hosts act as another account", pages.ACCOUNTS
     ),
-    **dict(metadata_rows("metadata.items")),
+    **dict(reserved_metadata("metadata.items")),
 }
 """The fields of a host, in a template and in an instance."""
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
+from tpucfg.plan.naming import zone_of
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.common import (
     distinct_settings,
@@ -16,7 +17,7 @@ from tpucfg.targets.common import (
     uses_own_account,
 )
 from tpucfg.targets.hosts.secret_variables import secret_findings
-from tpucfg.targets.hosts.zones import missing_zones
+from tpucfg.text_format import dotted
 
 NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
 
@@ -44,7 +45,22 @@ def host_findings(
     yield from unsupported_machines(project, slices, target, chooses=chooses_machine)
     yield from package_unsupported(project, distinct_settings(project, environment, slices), target)
     yield from secret_findings(project, environment, slices, target)
-    yield from missing_zones(project, environment, slices, target)
+    yield from _missing_zones(project, environment, slices, target)
     yield from long_job_names(project, environment, slices, max_name_length, NAMES)
     if not uses_own_account(project, environment, slices, target):
         yield from long_account_id(project, environment, target)
+
+
+def _missing_zones(
+    project: Project, environment: Environment, slices: Sequence[Slice], target: str
+) -> Iterator[Finding]:
+    """Yield an error for each size of the target without a known zone."""
+    for slice_ in slices:
+        if target not in slice_.targets or zone_of(environment, slice_):
+            continue
+        if slice_.zones and "TPU021" not in project.allow:
+            continue  # TPU021 reports that the region does not offer the size
+        path = (*environment.path, "zones")
+        message = f"{environment.name} has no zone for {slice_.size}: no list has one in {environment.region}"
+        hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
+        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)

@@ -13,6 +13,6 @@ def end_notes(job: Job) -> Iterator[str]:
             f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
             "have started; waiting for capacity does not count"
         )
-        yield f"the end of the program's output is kept in {end_folder(job)}/logs/"
+        yield f"the end of the program's output, or of a start that fails, is kept in {end_folder(job)}/logs/"
     else:
         yield "the slice is charged until it is deleted, even after the program has ended"
