@@ -40,6 +40,8 @@ class ComputeApi:
     """The collection in which the answer is lost, and the object is created only after it was asked to be deleted."""
     page: str = ""
     """The collection in which a proxy answers with a page and status 200, and nothing is created."""
+    intercepted: Callable[[str, str], Any] = lambda *_: None
+    """Returns the status and the body of an answer that is not the API's, by the method and path of a request."""
     unavailable: int = 0
     """The number of waits that are answered by 503."""
     is_deletion_slow: bool = False
@@ -51,6 +53,9 @@ class ComputeApi:
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Return the status and the body of the answer to a request; the status is 0 if the connection is closed."""
         self.on_request(method, path)
+        if (answer := self.intercepted(method, path)) is not None:
+            status: int = answer[0]
+            return status, answer[1]
         if path.endswith("/wait"):
             self.unavailable -= 1
             return (200, self._wait(path.removesuffix("/wait"))) if self.unavailable < 0 else (503, "no healthy server")

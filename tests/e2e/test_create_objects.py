@@ -26,6 +26,7 @@ TEMPLATE = f"{REGION}/instanceTemplates/mnist-dev-v6e-16"
 GROUP = f"{ZONE}/instanceGroupManagers/mnist-dev-v6e-16"
 INSTANCE = f"{ZONE}/instances/mnist-dev-v6e-4"
 ALL = [POLICY, TEMPLATE, GROUP]
+PAGE = "<!DOCTYPE html><title>502</title>"
 
 
 @pytest.fixture
@@ -109,8 +110,129 @@ def test_a_running_job_is_not_started_twice(tmp_path: Path, api: ComputeApi, sta
     before = dict(api.objects)
     completed = start(tmp_path)
     assert completed.returncode != 0
-    assert "already exists" in completed.stderr
+    assert "already exists, so the job may be running" in completed.stderr
+    assert not commands_in(completed.stderr) or start is submit
+    assert "Traceback" not in completed.stderr
     assert api.objects == before
+
+
+@STARTS
+def test_a_group_that_another_start_makes_stays(tmp_path: Path, api: ComputeApi, start: Any) -> None:
+    """A group that appears between the look-up and the request is neither deleted nor called this start's."""
+
+    def start_another(method: str, path: str) -> None:
+        if method == "POST" and path.endswith("/instanceGroupManagers"):
+            api.objects[GROUP] = {"name": "mnist-dev-v6e-16"}
+
+    api.on_request = start_another
+    completed = start(tmp_path)
+    assert completed.returncode == 1
+    assert "was not created: " in completed.stderr.splitlines()[-1]
+    assert GROUP in api.objects
+    assert ("POST", GROUP.rpartition("/")[0]) in api.requests
+    assert ("DELETE", GROUP) not in api.requests
+
+
+@pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
+def test_lines_of_an_earlier_state_start_nothing(tmp_path: Path, api: ComputeApi, size: str) -> None:
+    """Lines that were printed before the spec changed start neither the old job nor the new one."""
+    printed = run(tmp_path, *COMMAND, "submit", "--size", size).stdout
+    assert run(tmp_path, "bash", "-c", printed).returncode == 0
+    api.objects = {path: value for path, value in api.objects.items() if path not in (GROUP, INSTANCE)}
+    before = dict(api.objects)
+    write_spec(tmp_path, changed="1")
+    api.requests.clear()
+    completed = run(tmp_path, "bash", "-c", printed)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1] == "these lines are of another state of the spec: print them again"
+    assert api.objects == before
+    assert api.requests == []
+
+
+@STARTS
+@pytest.mark.parametrize("answer", [(200, PAGE), (403, "{}"), (503, PAGE), (0, None)])
+def test_a_look_up_without_an_answer_ends_the_start(
+    tmp_path: Path, api: ComputeApi, answer: tuple[int, Any], start: Any
+) -> None:
+    """If it is unknown whether an object exists, nothing is created."""
+    api.intercepted = lambda method, _: answer if method == "GET" else None
+    completed = start(tmp_path)
+    assert completed.returncode == 1
+    assert "cannot be looked up, " in completed.stderr
+    assert not any(method == "POST" for method, _ in api.requests)
+
+
+@STARTS
+def test_waits_that_a_proxy_answers_decide_nothing(tmp_path: Path, api: ComputeApi, start: Any) -> None:
+    """A group that was accepted is started, even if each wait for it is answered by a page."""
+
+    def intercept(_: str, path: str) -> Any:
+        return (200, PAGE) if path.endswith("/wait") and TEMPLATE in api.objects else None
+
+    api.intercepted = intercept
+    completed = start(tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert "accepted, and " in completed.stderr
+    assert not any(method == "DELETE" for method, _ in api.requests)
+
+
+@STARTS
+@pytest.mark.parametrize("answer", [(200, PAGE), (502, PAGE), (0, None)])
+def test_an_unclear_creation_is_called_so(tmp_path: Path, api: ComputeApi, answer: tuple[int, Any], start: Any) -> None:
+    """Without an operation as the answer, the last line names the object that may yet appear, and how to delete it."""
+    api.intercepted = lambda method, path: (
+        answer if method == "POST" and path.endswith("/instanceGroupManagers") else None
+    )
+    completed = start(tmp_path)
+    assert completed.returncode == 1
+    assert "bad/illegal format" not in completed.stderr
+    *_, before, last = completed.stderr.splitlines()
+    if start is submit:
+        assert "instanceGroupManager mnist-dev-v6e-16: not there yet; its request may still" in completed.stderr
+        assert "unclear if it was created" in before
+        assert "not deleted: instanceGroupManager mnist-dev-v6e-16" in before
+        assert "is charged while it exists" in last
+        assert commands_in(last) == {DELETIONS[GROUP]}
+    else:
+        assert last == "instanceGroupManager may have been created, or be created later: look at it, or delete it"
+        assert commands_in(completed.stderr) == {DELETIONS[GROUP]}
+
+
+def test_the_last_line_names_what_is_charged(tmp_path: Path, api: ComputeApi) -> None:
+    """A group that could be neither created as a whole nor deleted is in the last line."""
+    api.lost = "instanceGroupManagers"
+    api.intercepted = lambda method, path: (0, None) if method == "DELETE" and path == GROUP else None
+    completed = submit(tmp_path)
+    assert completed.returncode == 1
+    assert GROUP in api.objects
+    last = completed.stderr.splitlines()[-1]
+    assert "instanceGroupManager is charged while it exists" in last
+    assert DELETIONS[GROUP] in last
+
+
+def test_commands_that_are_pasted_together_ask_nothing(tmp_path: Path, api: ComputeApi) -> None:
+    """A question of the first deletion would read the second one as its answer."""
+    api.refused = "resourcePolicies"
+    announced = submit(tmp_path).stderr.partition("if this is killed")[2].splitlines()[1:4]
+    assert [line.split()[-1] for line in announced] == ["--quiet"] * 3
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ("v6e-4", ("describe mnist-dev-v6e-4 '--format=value(status)'", "get-serial-port-output mnist-dev-v6e-4 ")),
+        (
+            "v6e-16",
+            ("list-instances mnist-dev-v6e-16", "get-serial-port-output HOST ", "list-errors mnist-dev-v6e-16 "),
+        ),
+    ],
+)
+def test_commands_for_a_person(tmp_path: Path, api: ComputeApi, size: str, words: tuple[str, ...]) -> None:
+    """The state is printed without the start-up script, the log as text; what a host has printed has a command."""
+    printed = run(tmp_path, *COMMAND, "submit", "--size", size).stdout
+    for word in (*words, "--order=asc", "value(timestamp,jsonPayload.message)", " GB of disk and "):
+        assert word in printed
+    assert not api.requests
 
 
 @STARTS
@@ -269,7 +391,7 @@ def test_an_unfinished_deletion_is_named(tmp_path: Path, api: ComputeApi) -> Non
     api.failing, api.is_deletion_slow = "instanceTemplates", True
     completed = submit(tmp_path)
     assert "resourcePolicy mnist-dev-v6e-16: still being deleted" in completed.stderr
-    assert f"delete it: {DELETIONS[POLICY]}" in completed.stderr
+    assert f"delete: {DELETIONS[POLICY]}" in completed.stderr.splitlines()[-1]
 
 
 def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
@@ -281,7 +403,8 @@ def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
 
     api.on_request, api.refused = use_policy, "instanceTemplates"
     completed = submit(tmp_path)
-    assert f"not deleted (resourceInUseByAnotherResource); delete it: {DELETIONS[POLICY]}" in completed.stderr
+    assert f"costs nothing; delete: {DELETIONS[POLICY]}" in completed.stderr.splitlines()[-1]
+    assert "not deleted (resourceInUseByAnotherResource)" in completed.stderr
 
 
 @pytest.mark.parametrize(

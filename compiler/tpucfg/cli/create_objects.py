@@ -11,6 +11,7 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.run_command import access_token, output_of
 from tpucfg.targets import Command, RequestBody
 from tpucfg.targets.creations import Creation, Creations, Operation
+from tpucfg.text_format import listed
 
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
@@ -99,6 +100,15 @@ class _Client:
         return self.send(command)
 
 
+class _Requests(NamedTuple):
+    """The objects that this call has asked for."""
+
+    sent: list[Creation]
+    """All that may exist; one is added before its request is sent, as an answer may be lost."""
+    accepted: list[Creation]
+    """Those of them whose creation was answered by an operation."""
+
+
 def create_objects(creations: Creations, body: RequestBody) -> None:
     """Create the objects of a job in order.
 
@@ -109,13 +119,28 @@ def create_objects(creations: Creations, body: RequestBody) -> None:
     steps = [step for step in creations.steps if not _is_reused(client, step)]
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
     print(_deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
-    created: list[Creation] = []
+    requests = _Requests([], [])
     try:
         for step in steps:
-            _create(client, step, body[step.document], created, is_last=step == creations.steps[-1])
+            _create(client, step, body[step.document], requests, is_last=step == creations.steps[-1])
+    except CommandExit as error:
+        remaining = _undo(client, requests)
+        raise _with_remaining(error, remaining, creations.steps[-1]) from None
     except BaseException:
-        _undo(client, created)
+        if remaining := _undo(client, requests):
+            _print(_deletions("not deleted; run:", remaining[::-1]))
         raise
+
+
+def _with_remaining(error: CommandExit, remaining: Sequence[Creation], billed: Creation) -> CommandExit:
+    """Return an error with the objects that may remain: the last line of the output names what may be charged."""
+    if not remaining:
+        return error
+    names = listed([f"{step.document} {step.name}" for step in remaining])
+    charge = f"the {billed.document} is charged while it exists" if billed in remaining else "it costs nothing"
+    return CommandExit(
+        error.status, f"{error.message}; not deleted: {names}", f"{charge}; delete: {_commands(remaining)}"
+    )
 
 
 def _is_reused(client: _Client, step: Creation) -> bool:
@@ -138,47 +163,62 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     raise CommandExit(ERRORS, message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
 
 
-def _create(client: _Client, step: Creation, document: Any, created: list[Creation], *, is_last: bool) -> None:
+def _create(client: _Client, step: Creation, document: Any, requests: _Requests, *, is_last: bool) -> None:
     """Create an object and wait for it; no other object refers to the last one, which may wait for its machines.
 
     Raises:
         CommandExit: The request is refused, its operation fails, or does not end in time.
     """
-    # Added first: if the answer is lost, or this is interrupted, the object may nevertheless be created.
-    created.append(step)
+    requests.sent.append(step)
     answer = client.send(step.create, json.dumps(document))
     if answer.status in _REFUSED:
-        created.remove(step)
-    if answer.status in _OK and not answer.is_operation and not answer.error:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} may not be created: the answer is no operation")
+        requests.sent.remove(step)
+        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {answer.error}")
+    if not answer.is_operation and not answer.operation.error:
+        reason = answer.error or "the answer is no operation"
+        raise CommandExit(ERRORS, f"{step.document} {step.name}: unclear if it was created: {reason}")
+    requests.accepted.append(step)
     answer = client.wait(answer, only_once=is_last)
     if answer.error:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {answer.error}")
+        raise CommandExit(ERRORS, f"{step.document} {step.name} could not be created: {answer.error}")
     if not answer.operation.is_done and not is_last:
         raise CommandExit(ERRORS, f"{step.document} {step.name} was not created in time")
     is_done = answer.operation.is_done
     _print(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
 
 
-def _undo(client: _Client, created: Sequence[Creation]) -> None:
-    """Delete objects from the last to the first, and print what is left; the commands first, as this may be killed."""
-    if created:
-        _print(_deletions("deleting what was created; if this is interrupted, run:", created))
-    for step in reversed(created):
+def _undo(client: _Client, requests: _Requests) -> list[Creation]:
+    """Delete objects from the last to the first, and return those that may remain.
+
+    The commands are printed first, as this may be killed.
+    """
+    if requests.sent:
+        _print(_deletions("deleting what was created; if this is interrupted, run:", requests.sent))
+    remaining = []
+    for step in reversed(requests.sent):
         answer = client.delete(step)
-        if answer.status == _NOT_FOUND:
-            result = "not there"
-        elif answer.operation.is_done and not answer.error:
-            result = "deleted again"
-        elif answer.error:
-            result = f"not deleted ({answer.error}); delete it: {step.delete.bash()}"
-        else:
-            result = f"still being deleted; look at it again, or delete it: {step.delete.bash()}"
+        is_deleted, result = _deletion_result(answer, is_accepted=step in requests.accepted)
+        if not is_deleted:
+            remaining.append(step)
         _print(f"{step.document} {step.name}: {result}")
+    return remaining
+
+
+def _deletion_result(answer: _Answer, *, is_accepted: bool) -> tuple[bool, str]:
+    """Return True if an object is gone for good, and the result of its deletion."""
+    if answer.status == _NOT_FOUND:
+        return is_accepted, "not there" if is_accepted else "not there yet; its request may still take effect"
+    if answer.error:
+        return False, f"not deleted ({answer.error})"
+    return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
 
 
 def _deletions(title: str, steps: Sequence[Creation]) -> str:
     return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
+
+
+def _commands(steps: Sequence[Creation]) -> str:
+    return " && ".join(step.delete.bash() for step in steps)
 
 
 def _print(text: str) -> None:

@@ -13,9 +13,9 @@ from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, render_configs
+from tpucfg.render.pipeline import CompiledSpec, job_hash, render_configs
 from tpucfg.spec.project import Project
-from tpucfg.targets import RequestBody, Submission, SubmissionError, target_named
+from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def submit(
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
-        _print(job, submission, spec, target, _terms(job, bodies[job.name], project, fits))
+        body = bodies[job.name]
+        _print(job, submission, _start_text(job, body, submission, spec, target), _terms(job, body, project, fits))
     if refused:
         raise CommandExit(ERRORS)
 
@@ -140,10 +141,18 @@ def _capacity(job: Job) -> str:
     return f"reservation {job.capacity.reservation}" if job.capacity.reservation else job.capacity.kind
 
 
-def _print(job: Job, submission: Submission, spec: Path, target: str | None, terms: Sequence[str]) -> None:
+def _start_text(job: Job, body: RequestBody, submission: Submission, spec: Path, target: str | None) -> str:
+    """Return what to paste into bash to start a job."""
+    command = _render_command(job, submission, spec, target)
+    if isinstance(submission.start, Command):
+        return submission.start.bash(command)
+    return submission.start.bash(command, job_hash(job, body))
+
+
+def _print(job: Job, submission: Submission, start: str, terms: Sequence[str]) -> None:
     """Print the commands of a job: all except the start command as comments, so that the output can be run."""
     print(f"# {job.name}: {job.size} on {job.target}")
-    print(submission.start.bash(_render_command(job, submission, spec, target)))
+    print(start)
     print(comment(f"# watch:  {submission.watch.bash()}"))
     if submission.log:
         print(comment(f"# log:    {submission.log.bash()}"))
@@ -156,12 +165,13 @@ def _print(job: Job, submission: Submission, spec: Path, target: str | None, ter
 
 def _render_command(job: Job, submission: Submission, spec: Path, target: str | None) -> list[str]:
     """Return the command that prints the job's config."""
+    is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
     options = {
         "--spec": None if spec == SPEC else str(spec),
         "--env": job.environment.name,
         "--size": job.size,
         "--target": target,
         "--run": job.run,
-        "--format": "json" if submission.start.config_format == "json" else None,
+        "--format": "json" if is_json else None,
     }
     return ["tpucfg", "render", *(word for option, value in options.items() if value for word in (option, value))]

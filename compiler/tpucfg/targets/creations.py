@@ -4,7 +4,7 @@ A target builds them for its service, as `tpucfg.targets.compute_engine.creation
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tpucfg.targets.interface import Command
 
@@ -41,8 +41,8 @@ class Creations(NamedTuple):
     """The creation of all objects of a job, in order."""
 
     steps: tuple[Creation, ...]
-    lines: Callable[[Sequence[str]], str]
-    """Returns lines of bash that run the steps; the argument is the command that prints the config."""
+    lines: Callable[[Sequence[str], str], str]
+    """Returns lines of bash that run the steps, from the command that prints the config and the hash that it prints."""
     wait: Callable[[str], Command]
     """Returns the command that waits for the end of an operation, by its URL, and prints the operation."""
     operation: Callable[[Mapping[str, Any]], Operation]
@@ -55,11 +55,11 @@ class Creations(NamedTuple):
         """The program that the commands run."""
         return self.steps[0].create.program
 
-    @property
-    def config_format(self) -> Literal["json"]:
-        """The format of the documents that are posted."""
-        return "json"
+    def bash(self, config: Sequence[str], job_hash: str) -> str:
+        """Return lines to paste into bash.
 
-    def bash(self, config: Sequence[str] = ()) -> str:
-        """Return lines to paste into bash; `config` is the command that prints the config."""
-        return self.lines(config)
+        Args:
+            config: The command that prints the config.
+            job_hash: The hash of the job, which the config contains: the lines start no other one.
+        """
+        return self.lines(config, job_hash)

@@ -25,8 +25,6 @@ from tpucfg.targets.interface import Command, RequestBody
 _CURL: Final = ("curl", "--silent", "--show-error", "--max-time", "180")
 """Prints the answer, of a refused request too; a wait takes two minutes."""
 _WITH_STATUS: Final = (*_CURL, "--write-out", "\\n%{http_code}\\n")
-_FAILING: Final = (*_CURL, "--fail-with-body")
-"""Fails if a request is refused, for bash."""
 _JSON: Final = ("--header", "Content-Type: application/json")
 _MAX_WAITS: Final = 5
 _COMMAND_GROUPS: Final = {
@@ -37,27 +35,47 @@ _COMMAND_GROUPS: Final = {
 }
 """The words of `gcloud compute` for each kind of object."""
 _BASH: Final = """\
+fail() {{ printf '%s\\n' "$@" >&2; exit 1; }}
+# exists PATH [CONTENT]: an object with this content is reused, and any other one ends the start.
+exists() {{
+  local answer; answer=$(request "$api/$1")
+  case $answer in
+    '{{'*200)
+      [[ ${{2-}} ]] || fail "$1 already exists, so the job may be running; it was left as it is"
+      [[ $answer == *"$2"* ]] || fail "$1 already exists with other values, and was left: delete it, or use --run" ;;
+    *404) return 1 ;;
+    *) fail "$answer" "$1 cannot be looked up, and was not created" ;;
+  esac
+}}
 # create OBJECT COLLECTION [DONE]: post it, and wait for its operation, for DONE up to {waits} times two minutes.
 create() {{
-  local try next operation answer
-  answer=$({config} --document "$1" | request --data-binary @- "$api/$2") || {{ echo "$answer" >&2; return 1; }}
+  local answer document operation
+  document=$(render --format json --document "$1") || fail "$1 was not created"
+  answer=$(request --data-binary @- "$api/$2" <<< "$document")
   operation=$(sed -n 's|^ *"selfLink": "\\(.*\\)".*|\\1|p' <<< "$answer")
-  for try in {tries}; do
-    if next=$(request --data '' "$operation/wait"); then answer=$next; else sleep 2; continue; fi
-    [[ $answer == *'"error"'* || $answer == *"\\"status\\": \\"${{3-}}"* ]] && break
+  case $operation$answer in
+    http*200) ;;
+    *409) fail "$answer" "$1 was not created: another start has made one, so do not delete it" ;;
+    *400 | *401 | *403 | *404 | *429) fail "$answer" "$1 was not created" ;;
+    *) fail "$answer" "$1 may have been created, or be created later: look at it, or delete it" ;;
+  esac
+  for _ in {tries}; do
+    answer=$(request --data '' "$operation/wait")
+    case $answer in
+      '{{'*'"error"'*200) fail "$answer" "$1 could not be created; if a part of it is left, delete it" ;;
+      '{{'*"\\"status\\": \\"${{3-}}"*200) return 0 ;;
+      '{{'*200) ;;
+      *) sleep 2 ;;
+    esac
   done
-  echo "$answer" >&2
-  [[ $answer == *"\\"status\\": \\"${{3-}}"* && $answer != *'"error"'* ]]
+  [[ -z ${{3-}} ]] || fail "$answer" "$1 was not created in time"
 }}"""
-_EXISTS: Final = """\
-# exists OBJECT CONTENT: an equal one of an earlier run is reused.
-exists() { [[ $(request "$api/$1" 2>/dev/null) == *"$2"* ]]; }"""
 
 
 def creations(job: Job, body: RequestBody) -> Creations:
     """Return the creation of each object of a request body, in the order in which they refer to each other."""
     steps = tuple(_creation(job, key, body) for key in DOCUMENTS if key in body)
-    return Creations(steps, lambda config: _lines(job, steps, config), _wait, _operation, _MAX_WAITS)
+    return Creations(steps, lambda *values: _lines(job, steps, *values), _wait, _operation, _MAX_WAITS)
 
 
 def delete_command(job: Job, key: str) -> Command:
@@ -65,6 +83,11 @@ def delete_command(job: Job, key: str) -> Command:
     place, value = _place(job, key)
     words = ("gcloud", "compute", *_COMMAND_GROUPS[key], "delete", job.name)
     return Command((*words, f"--project={job.environment.project}", f"--{place}={value}"))
+
+
+def _without_question(command: Command) -> Command:
+    """Return a command of gcloud that asks nothing: a question would read the next of several lines that are pasted."""
+    return Command((*command.argv, "--quiet"))
 
 
 def _place(job: Job, key: str) -> tuple[str, str]:
@@ -83,7 +106,7 @@ def _creation(job: Job, key: str, body: RequestBody) -> Creation:
         find=Command((*_WITH_STATUS, url), token=True),
         create=Command(post, reads_config=True, config_format="json", token=True),
         undo=Command((*_WITH_STATUS, "--request", "DELETE", url), token=True),
-        delete=delete_command(job, key),
+        delete=_without_question(delete_command(job, key)),
         content=body[key].get("description", ""),
     )
 
@@ -109,40 +132,49 @@ def _error(error: Any) -> str:
     return messages[0] if messages else str(error)
 
 
-def _lines(job: Job, steps: Sequence[Creation], config: Sequence[str]) -> str:
-    """Return a subshell, which keeps the names of its functions out of the caller's shell.
+def _lines(job: Job, steps: Sequence[Creation], config: Sequence[str], job_hash: str) -> str:
+    """Return a subshell, which keeps the names of its functions out of the caller's shell, and ends at a failure.
 
-    It fails if one of the requests is refused, or its operation fails, or an object to which another one refers is not
-    there in time, as `submit --execute` does. The command that deletes what costs is printed before it is created.
+    The lines have the paths and contents of one job, so they compare its hash with that of what they would post: the
+    spec may have changed since. The command that deletes what costs is printed before it is created.
     """
     from shlex import join, quote
 
-    request = Command((*_FAILING, *_JSON), token=True).bash().replace(" --header @", " \\\n    --header @")
+    request = Command((*_WITH_STATUS, *_JSON), token=True).bash().replace(" --header ", " \\\n    --header ")
     tries = " ".join(str(number + 1) for number in range(_MAX_WAITS))
     *first, last = steps
-    deletion = f"is the start. To delete it, also after a failure: {last.delete.bash()}"
-    parts = [
-        *(_step(job, step) for step in first),
-        f'echo "$(date -u +%FT%TZ)" {quote(deletion)} >&2 &&',
-        join(("create", last.document, _collection(job, last))) + " &&",
-        f"echo {quote(f'{last.name} is accepted, and may still wait for its machines')} >&2",
-    ]
-    functions = [
-        f"api={quote(f'{API}/projects/{job.environment.project}')}",
-        f'request() {{\n  {request} "$@"\n}}',
-        _BASH.format(waits=_MAX_WAITS, config=join(config), tries=tries),
-        *([_EXISTS] if first else ()),
-    ]
-    return "\n".join(["(", *functions, *parts, ")"])
+    return "\n".join(
+        [
+            "# `tpucfg submit --execute` does this without a shell, and deletes what it made if a step fails.",
+            "(",
+            f"api={quote(f'{API}/projects/{job.environment.project}')}",
+            f'render() {{ {join(config)} "$@"; }}',
+            f'request() {{\n  {request} "$@" || true\n}}',
+            _BASH.format(waits=_MAX_WAITS, tries=tries),
+            f"[[ $(render) == *{job_hash}* ]] || fail 'these lines are of another state of the spec: print them again'",
+            *(f"{_exists(job, step)} || {_create(job, step)} DONE" for step in first),
+            f"{_exists(job, last)} || {{",
+            f"""  echo "$(date -u +%FT%TZ)" {quote(f"is the start; delete it with: {last.delete.bash()}")} >&2""",
+            f"  {_create(job, last)}",
+            "}",
+            f"echo {quote(f'{last.name} is accepted, and may still wait for its machines')} >&2",
+            ")",
+        ]
+    )
 
 
-def _step(job: Job, step: Creation) -> str:
-    """Return the line that creates an object to which another one refers."""
+def _exists(job: Job, step: Creation) -> str:
+    """Return the line that looks an object up."""
     from shlex import join
 
-    collection = _collection(job, step)
-    exists = join(("exists", f"{collection}/{step.name}", step.content))
-    return f"{{ {exists} || {join(('create', step.document, collection, 'DONE'))}; }} &&"
+    return join(("exists", f"{_collection(job, step)}/{step.name}", *([step.content] if step.content else ())))
+
+
+def _create(job: Job, step: Creation) -> str:
+    """Return the line that creates an object."""
+    from shlex import join
+
+    return join(("create", step.document, _collection(job, step)))
 
 
 def _collection(job: Job, step: Creation) -> str:

@@ -4,15 +4,17 @@ See https://docs.cloud.google.com/tpu/docs/tpus-and-migs.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.compute_engine.creations import creations, delete_command
 from tpucfg.targets.compute_engine.machine import DEFAULT_DISK_GB, wait_parameters
-from tpucfg.targets.compute_engine.paths import GROUP, POLICY, TEMPLATE, slice_key
+from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, slice_key
 from tpucfg.targets.compute_engine.request import request_body
 from tpucfg.targets.compute_engine.startup import LOG_LABEL
 from tpucfg.targets.hosts.notes import end_notes
-from tpucfg.targets.interface import Command, Submission
+from tpucfg.targets.interface import Command, RequestBody, Submission
+from tpucfg.text_format import format_count
 
 
 def submission(job: Job) -> Submission:
@@ -22,17 +24,25 @@ def submission(job: Job) -> Submission:
     location = (f"--project={job.environment.project}", f"--zone={job.zone}")
     return Submission(
         start=creations(job, body),
-        watch=Command((*gcloud, "list-instances" if GROUP in body else "describe", job.name, *location)),
+        watch=Command((*gcloud, *_watch_words(job, body), *location)),
         delete=delete_command(job, slice_key(job)),
         notes=(
             *end_notes(job),
-            *(_group_notes(job) if GROUP in body else _instance_notes(job)),
+            *_wait_notes(job),
+            *_cost_notes(job),
+            *_problem_notes(job, body),
             *_network_notes(job),
-            _log_note(),
+            *_log_notes(job),
+            *(_REUSE_NOTES if GROUP in body else ()),
         ),
         log=_log(job, "--freshness=30d"),
         log_since=lambda time: _log(job, since=time),
     )
+
+
+def _watch_words(job: Job, body: RequestBody) -> tuple[str, ...]:
+    """Return the words that print the state of each host: the description of an instance has its start-up script."""
+    return ("list-instances", job.name) if GROUP in body else ("describe", job.name, "--format=value(status)")
 
 
 def _log(job: Job, *options: str, since: str = "") -> Command:
@@ -49,33 +59,50 @@ def _log(job: Job, *options: str, since: str = "") -> Command:
     return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options))
 
 
-def _log_note() -> str:
-    return (
-        'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START" to its query, with the time'
-        " of this start, or give each run its own name with --run"
-    )
+def _log_notes(job: Job) -> Iterator[str]:
+    """Yield the command that prints the program's last lines as text, and the limit of the other one."""
+    project = job.environment.project
+    query = f'jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
+    fields = "--format=value(timestamp,jsonPayload.message)"
+    words = ("gcloud", "logging", "read", query, f"--project={project}", "--order=asc", "--freshness=1h", fields)
+    yield f"to read the last hour: {Command(words).bash()}"
+    yield 'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START", or submit with --run'
 
 
-def _group_notes(job: Job) -> Iterator[str]:
-    """Yield notes about the hosts of a group, and about what outlives it: a later start reuses it if it is equal."""
-    errors = ("gcloud", "compute", "instance-groups", "managed", "list-errors", job.name)
+def _cost_notes(job: Job) -> Iterator[str]:
+    """Yield what is charged, and needs quota, beside the TPUs."""
+    hosts = job.slice.hosts
+    disks = f"{hosts * (job.options.get('disk_gb') or DEFAULT_DISK_GB):,} GB of disk"
+    addresses = "" if job.options.get("external_ips") is False else f" and {format_count(hosts, 'public IP')}"
+    yield f"not in this cost, and in quotas of their own: {disks}{addresses}"
+
+
+def _problem_notes(job: Job, body: RequestBody) -> Iterator[str]:
+    """Yield the commands that print why hosts are missing, and what a host has printed while it started.
+
+    The start-up script's output is in the serial port's:
+    https://cloud.google.com/compute/docs/instances/startup-scripts/linux#viewing-output.
+    """
     location = (f"--project={job.environment.project}", f"--zone={job.zone}")
-    disk_gb = job.options.get("disk_gb") or DEFAULT_DISK_GB
-    addresses = "" if job.options.get("external_ips") is False else f" and {job.slice.hosts} external addresses"
-    yield (
-        f"a group is created before its {job.slice.hosts} hosts, which need quota for {job.slice.hosts * disk_gb:,} GB"
-        f" of disk{addresses} beside the TPUs; why hosts are missing: {Command((*errors, *location)).bash()}"
-    )
-    commands = " && ".join(delete_command(job, key).bash() for key in (TEMPLATE, POLICY))
-    yield f"template and policy cost nothing and stay; to start a changed job of this name: {commands}"
+    if GROUP in body:
+        errors = ("gcloud", "compute", "instance-groups", "managed", "list-errors", job.name, *location)
+        yield f"if hosts are missing: {Command(errors).bash()}"
+    host = "HOST" if GROUP in body else job.name
+    serial = ("gcloud", "compute", "instances", "get-serial-port-output", host, *location)
+    yield f"if a host does not start the program: {Command(serial).bash()}"
 
 
-def _instance_notes(job: Job) -> Iterator[str]:
+_REUSE_NOTES: Final = (
+    "policy and template cost nothing and stay, for the next start; a changed job needs a name of its own with --run",
+)
+
+
+def _wait_notes(job: Job) -> Iterator[str]:
     """Yield a note about an instance that waits for capacity.
 
     See https://cloud.google.com/compute/docs/instances/about-flex-start-vms.
     """
-    if parameters := wait_parameters(job):
+    if slice_key(job) == INSTANCE and (parameters := wait_parameters(job)):
         hours = int(parameters["requestValidForDuration"]["seconds"]) // 3600
         yield (
             f"without capacity, the request ends after {hours} hours, and the instance is gone without an error:"
