@@ -640,18 +640,23 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
         assert submission.log_since
         assert isinstance(submission.start, Creations)
         deletions = [step.delete for step in submission.start.steps]
-        assert submission.delete == deletions[-1]
+        assert deletions[-1].argv == (*submission.delete.argv, "--quiet")
         logs = (submission.log, submission.log_since("2026-01-01T00:00:00Z"))
         for command in (submission.watch, *logs, *deletions):
             assert gcloud_refusal(command.argv, tmp_path) is None, command
 
 
 def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
-    """Quota and the command that lists a group's errors; the end of a request for capacity."""
+    """Quota, commands for the case that hosts or the program are missing, and the end of a request for capacity."""
     planned_job = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
-    (note,) = [note for note in compute_engine.submission(planned_job).notes if "list-errors" in note]
-    assert "1,200 GB of disk and 4 external addresses" in note
-    assert gcloud_refusal(shlex.split(note.partition("missing: ")[2]), tmp_path) is None
+    notes = compute_engine.submission(planned_job).notes
+    assert any("1,200 GB of disk and 4 public IPs" in note for note in notes)
+    commands = [shlex.split(note.partition(": ")[2]) for note in notes if ": gcloud " in note]
+    assert [words[4 if "managed" in words else 3] for words in commands] == [
+        *("list-errors", "get-serial-port-output", 'jsonPayload.container.metadata."tpucfg-job"="mnist-dev-v6e-16"'),
+    ]
+    for words in commands:
+        assert gcloud_refusal(words, tmp_path) is None, words
     waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
     assert any("after 2 hours" in note for note in compute_engine.submission(waiting).notes)
 
