@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -120,9 +120,9 @@ def usage_errors() -> Iterator[None]:
 # Option types.
 
 
-def _target_option(help: str) -> Any:
+def _target_option(help: str, callback: Callable[[Any], Any] = _target) -> Any:
     return typer.Option(
-        "--target", metavar="TARGET", help=help, callback=_target, autocompletion=_complete_target, show_default=False
+        "--target", metavar="TARGET", help=help, callback=callback, autocompletion=_complete_target, show_default=False
     )
 
 
@@ -178,14 +178,7 @@ OneSizeOption = Annotated[str, typer.Option("--size", metavar="SIZE", help="The 
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--target",
-        metavar="TARGET",
-        help="The target; given twice, compare the spec's jobs on both. [default: the spec's]",
-        callback=_targets,
-        autocompletion=_complete_target,
-        show_default=False,
-    ),
+    _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]", _targets),
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: vertex-ai]")]

@@ -47,8 +47,10 @@ def _start(start: Command | Creations, config: Config, render_command: Sequence[
     if isinstance(start, Creations):
         create_objects(start, config.request_body)
         return
-    value = json_value(config.request_body, config.companions)
-    text = config.text if start.config_format == "yaml" else json.dumps(value)
+    if start.config_format == "yaml":
+        text = config.text
+    else:
+        text = json.dumps(json_value(config.request_body, config.companions))
     print(f"running: {start.bash(render_command)}", file=sys.stderr)
     if status := run_command(start, text):
         raise CommandExit(ERRORS, f"{start.argv[0]} exited with status {status}; its own output is above")

@@ -54,17 +54,21 @@ def _log(job: Job, *options: str, since: str = "") -> Command:
     """
     project = job.environment.project
     entries = f'logName="projects/{project}/logs/gcplogs-docker-driver"'
-    query = f'{entries} AND jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
+    query = f"{entries} AND {_label_query(job)}"
     query += f' AND timestamp>="{since}"' if since else ""
     return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options))
 
 
+def _label_query(job: Job) -> str:
+    """Return the query for what the containers of all runs of a job have printed."""
+    return f'jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
+
+
 def _log_notes(job: Job) -> Iterator[str]:
     """Yield the command that prints the program's last lines as text, and the limit of the other one."""
-    project = job.environment.project
-    query = f'jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
+    limits = (f"--project={job.environment.project}", "--order=asc", "--freshness=1h")
     fields = "--format=value(timestamp,jsonPayload.message)"
-    words = ("gcloud", "logging", "read", query, f"--project={project}", "--order=asc", "--freshness=1h", fields)
+    words = ("gcloud", "logging", "read", _label_query(job), *limits, fields)
     yield f"to read the last hour: {Command(words).bash()}"
     yield 'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START", or submit with --run'
 
