@@ -428,7 +428,7 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
     command.send_signal(number)
     while held and command.poll() is None:
         command.send_signal(number)
-        time.sleep(0.002)
+        time.sleep(0.0002)
     _, err = command.communicate(timeout=60)
     if not held:  # else a signal may arrive while the interpreter ends
         assert command.returncode == 130, err
@@ -440,6 +440,21 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
     assert [path.name for path in (folder.path / "results").iterdir()] == ["fit.json"]
     assert not is_alive(int((folder.path / "pid").read_text()))
+
+
+def test_a_signal_that_the_caller_ignores_does_not_end_the_command(folder: Folder) -> None:
+    """A command that nohup has started survives the end of its terminal."""
+    folder.python(
+        f"""
+        os.kill(os.getppid(), signal.SIGHUP)
+        time.sleep(0.3)
+        {ENDS}
+        """
+    )
+    command = ["nohup", *COMMAND, "fit", *ONE]
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=folder.path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
 
 
 def test_a_killed_command_leaves_no_process(folder: Folder) -> None:

@@ -1,12 +1,10 @@
 """The command `tpucfg fit`."""
 
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -14,6 +12,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.compiled_table import EnvironmentFits, compiled_table, environment_fits, fit_notes, rung_data
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_progress import FitProgress
+from tpucfg.cli.interrupts import Interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
 from tpucfg.cli.table import markdown_table, text_table
@@ -26,7 +25,7 @@ from tpucfg.fit.levers import levers
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key
-from tpucfg.fit.schedule import Limits, uninterrupted
+from tpucfg.fit.schedule import Limits, Running
 from tpucfg.markdown import prose
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
@@ -118,20 +117,24 @@ def _compile(
     outcomes: list[Outcome] = []
     write_error = ""
     total = sum(job.settings.trainer.fit is not None for job in jobs)
-    with FitProgress(total) as progress, _terminable():
+    with FitProgress(total) as progress, Interrupts() as interrupts:
+
+        def observe(running: Sequence[Running]) -> None:
+            interrupts.check()
+            progress.observe(running)
+
         known = file._replace(results={}) if fresh else file
-        compilations = compile_rungs(project, jobs, known, spec.parent.resolve(), limits, progress.observe)
+        compilations = compile_rungs(project, jobs, known, spec.parent.resolve(), limits, observe)
         try:
             for outcome in compilations:
                 outcomes.append(outcome)
                 progress.ended(outcome)
         finally:
-            with uninterrupted():
-                compilations.close()
-                write_error, removed = _write(project, path, outcomes)
-                progress.removed(removed, str(path))
-                if isinstance(sys.exception(), KeyboardInterrupt):
-                    progress.interrupted(outcomes, write_error or f"kept in {path}")
+            compilations.close()
+            write_error, removed = _write(project, path, outcomes)
+            progress.removed(removed, str(path))
+            if isinstance(sys.exception(), KeyboardInterrupt):
+                progress.interrupted(outcomes, write_error or f"kept in {path}")
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 
@@ -158,21 +161,6 @@ def _is_kept(project: Project, key: FitKey) -> bool:
     """Return True for a result of another project, or of a rung that the spec still has."""
     settings = project.settings.get((key.environment, key.size))
     return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the command like Ctrl-C, so that no compilation outlives it."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 _Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]

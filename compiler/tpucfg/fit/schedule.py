@@ -1,13 +1,11 @@
 """Run compilations side by side, as many as memory allows, and end all of them if the caller stops waiting.
 
-One thread reads all processes, so that Ctrl-C, which raises an exception in it, leaves no process behind.
+One thread reads all processes. The observer, which it calls several times a second, may raise an exception to end them.
 """
 
 import selectors
-import signal
 import time
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tpucfg.fit.worker_process import Cause, Launch, ProcessEnd, WorkerProcess
@@ -55,7 +53,7 @@ class StartFailure(NamedTuple):
 TaskEnd = ProcessEnd | StartFailure | None
 """The end of a task: None if it was not needed any more."""
 Observer = Callable[[Sequence[Running]], None]
-"""Called several times a second with the compilations that run."""
+"""Called several times a second with the compilations that run; an exception that it raises ends them."""
 
 
 def run_tasks(tasks: Sequence[Task], limits: Limits, observe: Observer) -> Generator[tuple[Task, TaskEnd], None, None]:
@@ -70,16 +68,6 @@ def run_tasks(tasks: Sequence[Task], limits: Limits, observe: Observer) -> Gener
             yield from schedule.ended_for_memory()
     finally:
         schedule.close()
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delay a second Ctrl-C until the block, which cleans up after the first one, is complete."""
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 class _Schedule:
@@ -142,10 +130,9 @@ class _Schedule:
 
     def close(self) -> None:
         """End all processes."""
-        with uninterrupted():
-            for running in self.running:
-                running.process.kill()
-            self._selector.close()
+        for running in self.running:
+            running.process.kill()
+        self._selector.close()
 
     def _next(self) -> Task | None:
         """Return the first task whose lane is free."""
