@@ -183,7 +183,7 @@ def job_hash(job: Job, request_body: RequestBody) -> str:
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
-        target = target_named(selection.target or environment.target)
+        target = target_named(environment.target)
         slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
         yield from target.spec_findings(project, environment, slices)
 

@@ -42,13 +42,16 @@ class _Choice(NamedTuple):
     """The capacity of one selected size."""
 
     environment: Environment
-    target: str
     slice: Slice
     settings: Settings
     path: KeyPath
     """The path of the layer that sets the capacity."""
     row: CapacityRow
     """The verdict of the table."""
+
+    @property
+    def target(self) -> str:
+        return self.environment.target
 
     @property
     def kind(self) -> CapacityKind:
@@ -60,34 +63,32 @@ class _Choice(NamedTuple):
         return _class_of(self.target, self.settings) is not None
 
 
-def capacity_findings(
-    project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None = None
-) -> Iterator[Finding]:
-    """Yield the findings about the capacity of the selected sizes; `target` replaces those of the environments."""
-    choices = tuple(_choices(project, catalog, selected, target))
+def capacity_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
+    """Yield the findings about the capacity of the selected sizes."""
+    choices = tuple(_choices(project, catalog, selected))
     by_class = [choice for choice in choices if choice.has_class]
     yield from _class_and_capacity(project, by_class)
     for rule in _RULES:
         yield from rule(project, [choice for choice in choices if not choice.has_class])
 
 
-def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None) -> Iterator[_Choice]:
+def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[_Choice]:
     for environment, sizes in selected:
-        name = target or environment.target
+        target = environment.target
         for size in sizes:
             settings = project.settings[environment.name, size]
             # Most rules do not apply to on-demand without a class, which is the capacity of most specs.
             if (
                 settings.capacity.kind == "on-demand"
-                and not _class_of(name, settings)
-                and name not in _UNCERTAIN_ON_DEMAND
+                and not _class_of(target, settings)
+                and target not in _UNCERTAIN_ON_DEMAND
             ):
                 continue
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
-            if slice_ and name in slice_.targets:
-                row = capacity_verdict(name, slice_, settings.capacity.kind)
-                yield _Choice(environment, name, slice_, settings, settings.source(("capacity",)), row)
+            if slice_ and target in slice_.targets:
+                row = capacity_verdict(target, slice_, settings.capacity.kind)
+                yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
 
 
 def _class_of(target: str, settings: Settings) -> str | None:

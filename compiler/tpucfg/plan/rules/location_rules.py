@@ -26,10 +26,11 @@ _NOT_OFFICIAL: Final = {
 
 
 def location_findings(
-    project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str], target: str
+    project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str]
 ) -> Iterator[Finding]:
-    """Yield the findings about the location of an environment, for the given sizes and the target of its jobs."""
+    """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
+    target = environment.target
     if TARGET_FACTS[target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
@@ -46,7 +47,7 @@ def location_findings(
     missing = [slice_ for slice_, zones in zoned_by_region if not zones]
     if missing:
         all_missing = len(missing) == len(zoned_by_region)
-        yield _missing_in_region(project, catalog, environment, ladder, missing, all_missing, target)
+        yield _missing_in_region(project, catalog, environment, ladder, missing, all_missing)
     offered = [(slice_, zones[0]) for slice_, zones in zoned_by_region if zones]
     for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
         slices, zones = zip(*group, strict=True)
@@ -79,7 +80,6 @@ def _missing_in_region(
     ladder: list[Slice],
     missing: list[Slice],
     all_missing: bool,
-    target: str,
 ) -> Finding:
     """Return the finding, at the environment's region if that offers no rung at all, else at the first missing rung."""
     region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
@@ -89,7 +89,7 @@ def _missing_in_region(
         if region not in known:
             near = nearest(region, known)
             hint = f"did you mean {near}?" if near else _region_hint(environment, ladder, missing, complete_regions)
-            details = (f"regions with TPUs: {listed(sorted(known), 30)}", _zone_list(target))
+            details = (f"regions with TPUs: {listed(sorted(known), 30)}", _zone_list(environment.target))
             return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
     verb = "is" if len(names) == 1 else "are"
     index = environment.sizes.index(names[0])
@@ -98,7 +98,7 @@ def _missing_in_region(
         f"{listed(names, last=' and ')} {verb} not offered in {region}",
         at_region if all_missing else project.document.value_location((*environment.sizes_path, index)),
         help=_region_hint(environment, ladder, missing, complete_regions),
-        details=(_offering_regions(missing, complete_regions, ladder), _zone_list(target)),
+        details=(_offering_regions(missing, complete_regions, ladder), _zone_list(environment.target)),
         related=() if all_missing else ((at_region, f"the region of {environment.name}"),),
     )
 
