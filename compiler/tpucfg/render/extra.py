@@ -24,15 +24,9 @@ def extra_path(job: Job, path: KeyPath = ()) -> KeyPath:
     return job.settings.source(("targets", job.target, "extra", *path))
 
 
-def merged_extra(job: Job) -> Merged | None:
-    """Return the request body of a job with `extra` merged in, and where that comes from; None without `extra`."""
-    return merged_request_body(job) if job.options.get("extra") else None
-
-
 def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
     """Return the path in the spec of the value of `extra` that added a field; None if another setting did."""
-    merged = merged_extra(job)
-    source = merged.source(path) if merged else None
+    source = merged_request_body(job).source(path) if job.options.get("extra") else None
     return None if source is None else extra_path(job, source)
 
 
