@@ -131,11 +131,13 @@ def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequenc
     if group[0].target not in _UNCERTAIN_ON_DEMAND:
         return f"set {dotted(path)} to on-demand"
     durations = [choice.settings.trainer.max_run_duration for choice in group]
-    # In the layer of the capacity, so that it limits no other run.
-    duration_path = dotted((*path[:-1], "trainer", "max_run_duration"))
     is_valid = all(each and each.seconds in FLEX_START_SECONDS for each in durations)
-    duration = "" if is_valid else f" and {duration_path} to 12h"
-    return f"set {dotted(path)} to flex-start{duration}"
+    return f"set {dotted(path)} to flex-start" + ("" if is_valid else f" and {_duration_edit(path)}")
+
+
+def _duration_edit(capacity: KeyPath) -> str:
+    """Return the edit that limits a run, in the layer of the capacity at a path, so that it limits no other run."""
+    return f"{dotted((*capacity[:-1], 'trainer', 'max_run_duration'))} to 12h"
 
 
 def _shown_path(project: Project, choice: _Choice) -> KeyPath:
@@ -242,9 +244,7 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
         path = choice.settings.source(("trainer", "max_run_duration"))
         if duration is None:
             message = "capacity flex-start needs trainer.max_run_duration: the machines are lent for that time"
-            # In the layer of the capacity, so that it limits no other run.
-            own_path = (*choice.path[:-1], "trainer", "max_run_duration")
-            yield _finding(project, "TPU057", message, choice.path, f"set {dotted(own_path)} to 12h", details)
+            yield _finding(project, "TPU057", message, choice.path, f"set {_duration_edit(choice.path)}", details)
         elif duration.seconds not in FLEX_START_SECONDS:
             message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
             limit = "10m" if duration.seconds < FLEX_START_SECONDS[0] else "7d"

@@ -147,38 +147,31 @@ def _unofficial(
 
 
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
+    """Yield a finding for the zone that the spec sets for a size, unless Google's current list has it."""
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
-    location = project.document.value_location(path)
-    zones_by_name = {zone.name: zone for zone in slice_.zones}
-    zones_in_region = slice_.zones_in(environment.region)
-    suggested_zones = [zone.name for zone in zones_in_region if zone.official] or [
-        zone.name for zone in zones_in_region
-    ]
-    offered_zones = (
-        f"{slice_.size} is offered in {listed(list(zones_by_name))}"
-        if zones_by_name
-        else f"no list has a zone for {slice_.size}"
-    )
-    hint = (
-        f"set {dotted(path)} to {listed(suggested_zones, last=' or ')}"
-        if suggested_zones
-        else f"delete it; {offered_zones}"
-    )
+    location, hint = project.document.value_location(path), _zone_hint(environment, slice_, path)
+    zones = {zone.name: zone for zone in slice_.zones}
     if name.rpartition("-")[0] != environment.region:
-        yield Finding.of(
-            "TPU022",
-            f"the zone {name} is not in {environment.region}, the region of {environment.name} and its bucket",
-            location,
-            help=hint,
-            related=(
-                (project.document.value_location((*environment.path, "region")), f"the region of {environment.name}"),
-            ),
-        )
-    elif zones_by_name and name not in zones_by_name:
+        region_location = project.document.value_location((*environment.path, "region"))
+        message = f"the zone {name} is not in {environment.region}, the region of {environment.name} and its bucket"
+        related = ((region_location, f"the region of {environment.name}"),)
+        yield Finding.of("TPU022", message, location, help=hint, related=related)
+    elif zones and name not in zones:
         message = f"{slice_.size} is not offered in the zone {name}"
         yield Finding.of("TPU022", message, location, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
-    elif zones_by_name and not zones_by_name[name].official:
-        yield _unofficial("TPU022", catalog, [slice_], zones_by_name[name], name, location)
+    elif zones and not zones[name].official:
+        yield _unofficial("TPU022", catalog, [slice_], zones[name], name, location)
+
+
+def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
+    """Return the edit of a zone: to one in the environment's region, preferably of Google's list, or its deletion."""
+    in_region = slice_.zones_in(environment.region)
+    if in_region:
+        names = [zone.name for zone in in_region if zone.official] or [zone.name for zone in in_region]
+        return f"set {dotted(path)} to {listed(names, last=' or ')}"
+    if slice_.zones:
+        return f"delete it; {slice_.size} is offered in {listed([zone.name for zone in slice_.zones])}"
+    return f"delete it; no list has a zone for {slice_.size}"
 
 
 def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
