@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.ai_platform.reserved import RESERVED
 from tpucfg.targets.ai_platform.rules import FIELDS, GUIDE, NAME
 from tpucfg.targets.common import without_empty
-from tpucfg.targets.extra import merge_extra
+from tpucfg.targets.extra import merged_request_body
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
 
 MASTERS: Final[Mapping[str, str | None]] = {
@@ -89,7 +88,7 @@ def submission(job: Job) -> Submission:
     """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
     # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = merge_extra(job, request_body(job), ORIGINS, RESERVED).body["trainingInput"]
+    training = merged_request_body(job).body["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {
