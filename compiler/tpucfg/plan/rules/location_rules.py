@@ -30,32 +30,17 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
-    target = environment.target
-    if TARGET_FACTS[target].zones == "chosen by the service":
+    if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
-    selected = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
+    selected = [slice_ for slice_ in ladder if slice_.size in sizes and environment.target in slice_.targets]
     for slice_ in selected:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
     # A size whose zone the spec sets was checked above, so that one mistake is reported only once.
-    zoned_by_region = [
-        (slice_, slice_.zones_in(environment.region))
-        for slice_ in selected
-        if slice_.zones and slice_.size not in environment.zones
-    ]
-    missing = [slice_ for slice_, zones in zoned_by_region if not zones]
-    if missing:
-        all_missing = len(missing) == len(zoned_by_region)
-        yield _missing_in_region(project, catalog, environment, ladder, missing, all_missing)
-    offered = [(slice_, zones[0]) for slice_, zones in zoned_by_region if zones]
-    for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
-        slices, zones = zip(*group, strict=True)
-        if not zones[0].official:
-            location = project.document.value_location(
-                (*environment.sizes_path, environment.sizes.index(slices[0].size))
-            )
-            yield _unofficial("TPU021", catalog, slices, zones[0], environment.region, location)
+    by_region = [slice_ for slice_ in selected if slice_.zones and slice_.size not in environment.zones]
+    yield from _missing_in_region(project, catalog, environment, ladder, by_region)
+    yield from _unofficial_in_region(project, catalog, environment, by_region)
 
 
 def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -74,33 +59,38 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
 
 
 def _missing_in_region(
-    project: Project,
-    catalog: Catalog,
-    environment: Environment,
-    ladder: list[Slice],
-    missing: list[Slice],
-    all_missing: bool,
-) -> Finding:
-    """Return the finding, at the environment's region if that offers no rung at all, else at the first missing rung."""
+    project: Project, catalog: Catalog, environment: Environment, ladder: list[Slice], slices: list[Slice]
+) -> Iterator[Finding]:
+    """Yield an error for slices without a zone in the environment's region.
+
+    It is at the region if that offers none of them, else at the first missing rung.
+    """
     region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
+    missing = [slice_ for slice_ in slices if not slice_.zones_in(region)]
+    if not missing:
+        return
     complete_regions, names = _regions_with_all(ladder), [slice_.size for slice_ in missing]
-    if all_missing:
-        known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
-        if region not in known:
-            near = nearest(region, known)
-            hint = f"did you mean {near}?" if near else _region_hint(environment, ladder, missing, complete_regions)
-            details = (f"regions with TPUs: {listed(sorted(known), 30)}", _zone_list(environment.target))
-            return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
-    verb = "is" if len(names) == 1 else "are"
-    index = environment.sizes.index(names[0])
-    return Finding.of(
+    hint = _region_hint(environment, ladder, missing, complete_regions)
+    zone_list = _zone_list(environment.target)
+    if missing == slices and region not in (known := _regions_with_tpus(catalog)):
+        near = nearest(region, known)
+        details = (f"regions with TPUs: {listed(sorted(known), 30)}", zone_list)
+        message, hint = f"no TPU is offered in {region}", f"did you mean {near}?" if near else hint
+        yield Finding.of("TPU021", message, at_region, help=hint, details=details)
+        return
+    at_rung = project.document.value_location((*environment.sizes_path, environment.sizes.index(names[0])))
+    yield Finding.of(
         "TPU021",
-        f"{listed(names, last=' and ')} {verb} not offered in {region}",
-        at_region if all_missing else project.document.value_location((*environment.sizes_path, index)),
-        help=_region_hint(environment, ladder, missing, complete_regions),
-        details=(_offering_regions(missing, complete_regions, ladder), _zone_list(environment.target)),
-        related=() if all_missing else ((at_region, f"the region of {environment.name}"),),
+        f"{listed(names, last=' and ')} {'is' if len(names) == 1 else 'are'} not offered in {region}",
+        at_region if missing == slices else at_rung,
+        help=hint,
+        details=(_offering_regions(missing, complete_regions, ladder), zone_list),
+        related=() if missing == slices else ((at_region, f"the region of {environment.name}"),),
     )
+
+
+def _regions_with_tpus(catalog: Catalog) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
 
 
 def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder: list[Slice]) -> str:
@@ -133,6 +123,19 @@ def _region_hint(
 def _regions_with_all(ladder: list[Slice]) -> list[str]:
     regions = [slice_.regions(official=True) for slice_ in ladder]
     return [region for region in regions[0] if all(region in offered_in for offered_in in regions)]
+
+
+def _unofficial_in_region(
+    project: Project, catalog: Catalog, environment: Environment, slices: list[Slice]
+) -> Iterator[Finding]:
+    """Yield a warning for each list, other than Google's current one, that the zones in the region are known from."""
+    offered = [(slice_, zones[0]) for slice_ in slices if (zones := slice_.zones_in(environment.region))]
+    for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
+        of_list, zones = zip(*group, strict=True)
+        if not zones[0].official:
+            path = (*environment.sizes_path, environment.sizes.index(of_list[0].size))
+            location = project.document.value_location(path)
+            yield _unofficial("TPU021", catalog, of_list, zones[0], environment.region, location)
 
 
 def _unofficial(
