@@ -230,6 +230,23 @@ def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None
     assert folder.file()[0]["files"] == {"step.py": "0" * 16}
 
 
+def test_a_file_that_is_replaced_meanwhile_counts_as_changed(folder: Folder) -> None:
+    """`mv` and `rsync -t` put a file in place with an older time of its last write."""
+    folder.python(f"time.sleep(0.05); os.rename('older.py', 'step.py'); {ENDS}")
+    (folder.path / "older.py").write_text("# older")
+    os.utime(folder.path / "older.py", (10**9, 10**9))
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    assert folder.file()[0]["files"] == {"step.py": "0" * 16}
+
+
+def test_a_file_from_a_clock_that_is_ahead_is_not_changed(folder: Folder) -> None:
+    """Else its result would be outdated for as long as the clock is ahead."""
+    folder.python(ENDS)
+    os.utime(folder.path / "step.py", (10**10, 10**10))
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    assert folder.file()[0]["files"] != {"step.py": "0" * 16}
+
+
 def test_a_program_outside_the_folder_is_noted(folder: Folder) -> None:
     """The hashes of an installed program are not kept, so the readers of the file cannot see that it changed."""
     folder.python(f"RESULT['files'] = []; {ENDS}")
