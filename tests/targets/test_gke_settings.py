@@ -17,7 +17,7 @@ from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.targets.extra import merged_request_body
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}

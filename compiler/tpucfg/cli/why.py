@@ -23,8 +23,8 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.extra import extra_source
-from tpucfg.targets.interface import origin_of, spec_path
 from tpucfg.targets.list_items import indexed, item_names
+from tpucfg.targets.patterns import origin_of, spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
 
