@@ -116,9 +116,7 @@ def _with_placeholder(line: str, environment: str) -> str:
 
 def _unprotected_environments(review: Review) -> Iterator[str]:
     """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
-    before, after = (
-        revision.project.environments if revision.project else {} for revision in (review.before, review.after)
-    )
+    before, after = review.before.environments, review.after.environments
     return (name for name in before if name in after and before[name].protect and not after[name].protect)
 
 
