@@ -25,6 +25,7 @@ from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
+from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,9 +157,9 @@ def _text(difference: Difference) -> str:
 
 
 def _json(difference: Difference) -> str:
-    from tpucfg.diff.describe import difference_json, dump_json
+    from tpucfg.diff.describe import difference_json
 
-    return dump_json(difference_json(difference))
+    return json_text(difference_json(difference)).rstrip("\n")
 
 
 def _markdown(difference: Difference) -> str:

@@ -9,7 +9,7 @@ from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group
 from tpucfg.diff.command_lines import FLAG, REST
 from tpucfg.diff.tree_diff import ORDER
 from tpucfg.diff.value_pairs import show_change
-from tpucfg.text_format import dotted, json_text, listed, printable
+from tpucfg.text_format import dotted, listed, printable
 from tpucfg.yamldoc.document import KeyPath
 
 ALL_CONFIGS: Final = "every config"
@@ -61,11 +61,6 @@ def change_json(change: Change) -> dict[str, Any]:
         "path": [step for step in change.path if step != REST],
         **{key: value for key, value in values.items() if value is not ABSENT},
     }
-
-
-def dump_json(data: Any) -> str:
-    """Return data as JSON text without a final line break."""
-    return json_text(data).rstrip("\n")
 
 
 def format_config_counts(difference: Difference) -> str:
