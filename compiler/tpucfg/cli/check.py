@@ -79,12 +79,14 @@ def check(
     """
     require_choice(format, FORMATS, "--format")
     if config:
-        if spec or env or size:
-            raise CommandExit(
-                USAGE, "--config checks files without a spec, so it takes no --spec, --env or --size", "leave them out"
-            )
+        if spec or env or size or stack_outputs:
+            message = "--config checks files without a spec, so it takes no --spec, --env, --size or --stack-outputs"
+            raise CommandExit(USAGE, message, "leave them out")
         report = _check_configs(config, target)
     elif stack_outputs:
+        if size or target:
+            message = "--stack-outputs compares a stack with its environment, so it takes no --size and no --target"
+            raise CommandExit(USAGE, message, "leave them out")
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], env, size, target)
