@@ -13,15 +13,15 @@ from tpucfg.redaction import redact
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import Caution, cautions, format_risks
+from tpucfg.review.markdown.change_sections import config_sections, resource_sections
 from tpucfg.review.markdown.commit_range import format_commit_range, format_revision
 from tpucfg.review.markdown.costs import cost_block, cost_sections
 from tpucfg.review.markdown.drift_lines import drift_block, drift_sections
-from tpucfg.review.markdown.fits import fit_block, folds_of_fits
+from tpucfg.review.markdown.fits import fit_block, fit_sections
 from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.section import Section, fold, table_block
-from tpucfg.review.markdown.sections import config_sections, resource_sections
 from tpucfg.review.markdown.since_line import reviewed_marker, since_line
-from tpucfg.review.markdown.size_limit import fit_sections
+from tpucfg.review.markdown.size_limit import join_within_limit
 from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import counts_table, headline
 from tpucfg.review.review import EarlierReview, Review
@@ -58,7 +58,7 @@ def comment(
     head = [markers("" if is_of_repository else spec, review, earlier), title, commits, since_line(earlier)]
     head += [*description(review), caution_block(cautions(review)), *effects(review)]
     last = "\n\n".join(line for line in (others, footer(review)) if line)
-    return fit_sections("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
+    return join_within_limit("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
 
 
 def description(review: Review) -> list[str]:
@@ -90,7 +90,7 @@ def folds(review: Review) -> list[Section]:
     """Return the parts that can be cut."""
     return [
         *cost_sections(review),
-        *folds_of_fits(review),
+        *fit_sections(review),
         *_long_table(review),
         *resource_sections(review.environments),
         *drift_sections(review.environments),

@@ -46,7 +46,7 @@ def fit_block(review: Review) -> str:
     return "\n\n".join([f"**Fit**: memory (HBM) of a device, {_source(fits.rows)}", "\n".join(lines)])
 
 
-def folds_of_fits(review: Review) -> list[Section]:
+def fit_sections(review: Review) -> list[Section]:
     """Return a fold with the rungs that the block only counts."""
     fits = review.fits
     if not _is_shown(review):
