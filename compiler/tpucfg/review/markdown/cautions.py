@@ -21,7 +21,7 @@ from tpucfg.review.changes.resources.resource_change import (
 from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.review.markdown.drift_lines import access_lines, drift_line
 from tpucfg.review.review import EnvironmentReview, Review
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "new": "grants {what} on {on} to {who}",
@@ -177,7 +177,7 @@ def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) ->
     if changes:
         first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
-        more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
+        more = f" (and {format_count(others, 'more resource')})" if others else ""
         yield Caution(risk, f"{_label(first)}{more} {text}")
 
 

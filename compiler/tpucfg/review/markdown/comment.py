@@ -8,7 +8,7 @@ from urllib.parse import quote
 from tpucfg.diff.describe import format_config_counts
 from tpucfg.findings import Finding
 from tpucfg.install_source import INSTALL_INFRA
-from tpucfg.markdown import alert, code, html, prose, table
+from tpucfg.markdown import alert, code, html, items, prose, table
 from tpucfg.redaction import redact
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
@@ -188,9 +188,7 @@ def _findings_blocks(review: Review) -> str:
 
 
 def _finding_list(findings: Sequence[Finding]) -> str:
-    lines = [f"- {code(finding.id)} {prose(_message(finding))}" for finding in findings[:_MAX_FINDINGS]]
-    more = [f"- … and {len(findings) - _MAX_FINDINGS:,} more"] if len(findings) > _MAX_FINDINGS else []
-    return "\n".join([*lines, *more])
+    return items([f"{code(finding.id)} {prose(_message(finding))}" for finding in findings], _MAX_FINDINGS)
 
 
 def _message(finding: Finding) -> str:
