@@ -74,7 +74,7 @@ def test_a_broken_section_hides_no_other_broken_section(chunk: int) -> None:
 
 def found_by_comparison(*names: str) -> set[tuple[str, str]]:
     """Return the errors of structure that compare a section with one that the other case changes."""
-    phrases = ("overrides", "takes the program away", "no sizes", "needs the key sizes", "on ai-platform")
+    phrases = ("overrides", "removes the program", "no sizes", "needs the key sizes", "on ai-platform")
     return {error for name in names for error in mistakes(name) if any(phrase in error[1] for phrase in phrases)}
 
 

@@ -105,7 +105,7 @@ ATTACKS: Final = (
         _KNOWN,
         (
             f"drift of `{_URN}` is now allowed (`the data team edits it`)",
-            "`data-us-central1` no longer prevents access to single objects: `publicAccessPrevention`; differs in",
+            "`data-us-central1` no longer prevents public access to its objects: `publicAccessPrevention`; differs in",
         ),
         status=0,
         arguments=_OPENED,
@@ -114,7 +114,7 @@ ATTACKS: Final = (
         "bucket-opened-after-its-drift-was-allowed",
         _HARMLESS,
         (
-            "drift: `storage.Bucket` `data-us-central1` no longer prevents access to single objects",
+            "drift: `storage.Bucket` `data-us-central1` no longer prevents public access to its objects",
             "`allow_drift` covers neither access nor deletion",
         ),
         status=0,

@@ -136,7 +136,7 @@ ATTACKS: Final = (
             write("../prod.jsonl", _NOTHING),
             write("../dev.jsonl", _NOTHING),
         ),
-        ("TPU09", "no longer prevents access to single objects"),
+        ("TPU09", "no longer prevents public access to its objects"),
         status=0,
         arguments=(*_PROD, "--preview", "dev=../dev.jsonl"),
     ),

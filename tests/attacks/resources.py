@@ -248,7 +248,7 @@ ATTACKS: Final = (
     Attack(
         "rules-judge-previews-too",
         _preview({}, {"location": "US", "publicAccessPrevention": "inherited"}),
-        ("`TPU090`", "`TPU091`", "no longer prevents access to single objects: `publicAccessPrevention`"),
+        ("`TPU090`", "`TPU091`", "no longer prevents public access to its objects: `publicAccessPrevention`"),
         status=0,
         arguments=_PREVIEW,
     ),

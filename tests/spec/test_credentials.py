@@ -174,7 +174,7 @@ def test_a_token_of_a_known_form_is_an_error_under_any_name(kind: str) -> None:
     ):
         result = compiled(spec(**change))
         (finding,) = [finding for finding in result.findings if finding.id == "TPU017"]
-        assert "by its form" in finding.message
+        assert "has the form of a credential" in finding.message
         assert finding.help.startswith("store the value in Secret Manager, delete ")
         assert token not in result.source
         assert token not in "".join(finding.lines)

@@ -29,7 +29,7 @@ _PAIR: Final = frozenset(("name", "value"))
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
 _BLANK: Final = "*"
-_BY_FORM: Final = "by its form"
+_FORM: Final = "form"
 
 
 # secret_names is imported in use, as most specs do not pass the filter above.
@@ -66,8 +66,8 @@ class Credential(NamedTuple):
     """The name of the variable, flag or field."""
     is_variable: bool = True
     """False for a flag and a field, whose value the program has to read from a variable instead."""
-    by: str = "by its name"
-    """The reason for which the value counts as a credential."""
+    by: str = "name"
+    """The part that shows it: `name` or `form`."""
 
     @property
     def variable(self) -> str:
@@ -104,7 +104,7 @@ def credentials_in(document: Document) -> Iterator[Credential]:
                 if _is_secret_name(name) and (values := tuple(_secret_values(document, path))):
                     yield Credential(path, layer, values, name, is_variable)
                 elif values := tuple(value for value in _values(document, path) if _has_token(document.node(value))):
-                    yield Credential(path, layer, values, name, is_variable, _BY_FORM)
+                    yield Credential(path, layer, values, name, is_variable, _FORM)
         targets = document.node((*layer, "targets"))
         for target in targets.keys if targets else ():
             path = (*layer, "targets", target, "extra")
@@ -119,7 +119,7 @@ def _credentials_below(node: Node, path: KeyPath, layer: KeyPath, name: str = ""
     if not isinstance(node.value, dict | list):
         by_name = bool(name) and _is_secret_name(name) and _is_credential(node)
         if by_name or _has_token(node):
-            by = "by its name" if by_name else _BY_FORM
+            by = "name" if by_name else _FORM
             yield Credential(path, layer, (path,), name, path[-1] == "value", by)
 
 
@@ -138,7 +138,8 @@ def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:
 
 def credential_finding(document: Document, credential: Credential, hint: str, lines: Sequence[str] = ()) -> Finding:
     """Return the error about a credential, with the edit and the lines that it refers to."""
-    message = f"{dotted(credential.path)} is a credential {credential.by}, readable in the spec, the config and the job"
+    subject = f"{dotted(credential.path)} has the {credential.by} of a credential"
+    message = f"{subject}, readable in the spec, the config and the job"
     details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
     return Finding.of(
         "TPU017",
@@ -161,7 +162,7 @@ def without_credentials(document: Document, findings: Iterable[Finding]) -> Iter
         if credential is None:
             yield finding
         else:
-            message = f"{dotted(credential.path)} is a credential {credential.by}, and does not fit the schema"
+            message = f"{dotted(credential.path)} has the {credential.by} of a credential, and does not fit the schema"
             yield Finding.of(finding.id, message, finding.location, help=credential.help)
 
 

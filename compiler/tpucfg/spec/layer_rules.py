@@ -209,7 +209,7 @@ def _check_programs(document: Document) -> Iterator[Finding]:
             continue
         removals = [path for keys in PROGRAMS for key in keys for path in _removals(document, name, size, key)]
         path = max(removals, key=layer_rank, default=("trainer",))
-        message = f"{dotted(path)} takes the program away: a trainer needs image, or package and module"
+        message = f"{dotted(path)} removes the program: a trainer needs image, or package and module"
         hint = deletion_help(document, path)
         if path[0] == "trainer":
             hint = f"set {dotted(path)} to {_EXAMPLES[str(path[-1])]}, or to your own"

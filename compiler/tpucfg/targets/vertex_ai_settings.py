@@ -38,7 +38,7 @@ def _restart_count(project: Project, environment: Environment, settings: Setting
     path = settings.source(("trainer", "restarts"))
     return Finding.of(
         "TPU059",
-        f"{dotted(path)} is {settings.trainer.restarts}, and {_NAME} has no number for it: it restarts a failed worker "
+        f"{dotted(path)} is {settings.trainer.restarts}, and {_NAME} takes no number: it restarts a failed worker "
         "up to 5 times and then the whole job up to 3 times, or never",
         project.document.value_location(path),
         help=f"{removal_hint(project, environment, path, 'restarts')}, or set it to 0 for no restart",

@@ -81,7 +81,10 @@ _TABLE: Final = {
     "tab character": ("a tab is used where YAML allows only spaces", "replace the tab by spaces"),
     "cannot start any token": ("an unquoted value cannot start with {first}", _QUOTE),
     "entries are not allowed": ("a list cannot start on the line of its key", _LIST_ENTRIES),
-    "expected '-' indicator": ("this line is among the entries of a list, and is not one", "start it with a dash"),
+    "expected '-' indicator": (
+        "this line is in a list, and is not an entry of it",
+        "start it with a dash",
+    ),
     "expected ',' or '(.)'": ("a comma or the closing {0} is missing before this", "add a comma, or close with {0}"),
     "expected node content": ("a value is missing before this", "add the value, or delete the extra punctuation"),
     "unknown escape": ("{first}{second} is not an escape sequence", _NO_ESCAPES),

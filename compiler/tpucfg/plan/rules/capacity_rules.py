@@ -120,7 +120,7 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
         is_first = quoted.setdefault(row.text, path) == path
         reason = row.text if is_first else f"the reason is that of {dotted(quoted[row.text])}"
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {reason}"
-        hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with what you know"
+        hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with your reason"
         yield _finding(project, "TPU056", message, path, hint, _sources(row))
 
 
@@ -216,7 +216,7 @@ def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[
         message = f"GKE's page on flex-start does not list {_place(group[0])} for {_sizes(group)}"
         details = (f"it lists {listed(zones, last=' and ')}: {GKE_FLEX}",)
         edit_path = _edit_path(project, choices, group)
-        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with what you know"
+        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with your reason"
         yield _finding(project, "TPU056", message, group[0].path, hint, details)
 
 
@@ -240,7 +240,7 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
             continue
         path = choice.settings.source(("trainer", "max_run_duration"))
         if duration is None:
-            message = "capacity flex-start needs trainer.max_run_duration: the machines are lent for that time"
+            message = "capacity flex-start needs trainer.max_run_duration: the machines are provided for that time"
             # In the layer of the capacity, so that it limits no other run.
             own_path = (*choice.path[:-1], "trainer", "max_run_duration")
             yield _finding(project, "TPU057", message, choice.path, f"set {dotted(own_path)} to 12h", details)

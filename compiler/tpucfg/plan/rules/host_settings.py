@@ -96,7 +96,7 @@ def _finding(project: Project, loss: _Loss, environments: tuple[str, ...]) -> Fi
         message,
         project.document.key_location((*section, keys[0])),
         help=_edit(project, (*section[:-1], target), {key: values[key] for key in keys}),
-        details=(f"null in the settings of {target} is a decision for its default; see docs/migrate.md",),
+        details=(f"null under targets.{target} accepts the default; see: tpucfg explain TPU120",),
     )
 
 

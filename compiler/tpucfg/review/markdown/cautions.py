@@ -16,6 +16,7 @@ from tpucfg.review.changes.resources.resource_change import (
     Reason,
     ResourceChange,
     Widening,
+    reported_widenings,
 )
 from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.review.markdown.drift_lines import access_lines, drift_line
@@ -31,10 +32,16 @@ _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "condition": "grants {what} on {on} to {who} under another condition than before",
     "unconditional": "grants {what} on {on} to {who} without the condition that it had",
     "names": "names everyone, through {who}, in {what}",
-    "opens": "no longer prevents access to single objects: {what}",
+    "opens": "no longer prevents {barred}: {what}",
     "policy": "replaces the whole IAM policy of {on}: {what}",
 }
 """Sentences by the kind of access."""
+_BARRED: Final[Mapping[str, str]] = {
+    "publicAccessPrevention": "public access to its objects",
+    "uniformBucketLevelAccess": "access lists on single objects",
+}
+"""The access that an input of a bucket prevents: https://cloud.google.com/storage/docs/public-access-prevention and
+https://cloud.google.com/storage/docs/uniform-bucket-level-access."""
 _UNKNOWN_MEMBERS: Final[Mapping[str, str]] = {
     "": "an unknown member",
     UNKNOWN: "a member that is known only after the update",
@@ -185,16 +192,15 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
     for statement in change.statements:
         if statement.risk:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
-    for widening in change.widened:
-        # A preview can claim that nothing existed before; then its grants are new.
-        if widening.why != "own" or not is_new:
-            yield Caution(Risk.ACCESS, f"{_label(change)} {_describe_widening(widening)}")
+    for widening in reported_widenings(change, is_new=is_new):
+        yield Caution(Risk.ACCESS, f"{_label(change)} {_describe_widening(widening)}")
 
 
 def _describe_widening(widening: Widening) -> str:
     member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
     target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
-    text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member)
+    barred = _BARRED.get(widening.what, "access")
+    text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member, barred=barred)
     # Whole, as the end of an expression can undo its start.
     condition = _UNKNOWN_CONDITIONS.get(widening.condition, f", if {code(redact(widening.condition))}")
     text = f"{text}{condition}"

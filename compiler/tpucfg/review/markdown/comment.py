@@ -1,4 +1,4 @@
-"""The review as one Markdown comment: summary, cautions, impact, warnings, and folded details."""
+"""The review as one Markdown comment: heading, cautions, counts, impact, warnings, and folded details."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -56,17 +56,15 @@ def comment(
     commits = format_commit_range(review.before.snapshot, review.after.snapshot)
     title = f"### tpucfg review{name}: {headline(review)}"
     head = [markers("" if is_of_repository else spec, review, earlier), title, commits, since_line(earlier)]
-    head += [*description(review), caution_block(cautions(review)), *effects(review)]
+    head += [*spec_errors(review), caution_block(cautions(review)), *description(review), *effects(review)]
     last = "\n\n".join(line for line in (others, footer(review)) if line)
     return fit_sections("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
 
 
 def description(review: Review) -> list[str]:
-    """Return the blocks before the cautions: errors of the specs, and the table of counts."""
-    blocks = [*spec_errors(review)] if review.is_broken else []
-    if not review.is_change:
-        blocks.append(f"{format_config_counts(review.difference)}.".capitalize())
-    return [*blocks, counts_table(review), _missing_packages(review)]
+    """Return the blocks below the cautions: the table of counts, or that nothing changes."""
+    unchanged = "" if review.is_change else f"{format_config_counts(review.difference)}.".capitalize()
+    return [unchanged, counts_table(review), _missing_packages(review)]
 
 
 def _missing_packages(review: Review) -> str:
@@ -76,7 +74,7 @@ def _missing_packages(review: Review) -> str:
 
 
 def effects(review: Review) -> list[str]:
-    """Return the blocks after the cautions."""
+    """Return the blocks below the table of counts."""
     return [
         cost_block(review),
         fit_block(review),

@@ -1,4 +1,4 @@
-"""The reviews of several specs as one Markdown comment: their sum, all cautions, and a part for each changed spec."""
+"""The reviews of several specs as one Markdown comment: all cautions, their sum, and a part for each changed spec."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -21,6 +21,7 @@ from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.section import Section, markdown_blocks
 from tpucfg.review.markdown.since_line import since_line
 from tpucfg.review.markdown.size_limit import fit_sections
+from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import headline
 from tpucfg.review.review import RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
@@ -60,7 +61,7 @@ def repository_comment(reviewed: RepositoryReview) -> str:
     first_lines = markers("", reviewed.reviews[0], reviewed.earlier) if reviewed.reviews else marker("")
     head = [first_lines, f"### tpucfg review: {repository_headline(reviewed)}", _commit_line(reviewed)]
     head.append(since_line(reviewed.earlier))
-    head += [_spec_table(changed), caution_block(_all_cautions(changed, reviewed))]
+    head += [caution_block(_all_cautions(changed, reviewed)), _spec_table(changed)]
     sections = [section for group in _equal_parts(changed) for section in _group_sections(group)]
     last = [_unchanged_line(unchanged), others, *_footers(changed)]
     text = "\n\n".join(block for block in head if block)
@@ -100,7 +101,7 @@ def _changed_parts(reviewed: RepositoryReview) -> Iterator[_Part]:
                 review.after.snapshot.repository_path,
                 headline(review),
                 tuple(cautions(review)),
-                tuple(block for block in (*description(review), *effects(review)) if block),
+                tuple(filter(None, (*spec_errors(review), *description(review), *effects(review)))),
                 tuple(folds(review)),
                 footer(review),
             )

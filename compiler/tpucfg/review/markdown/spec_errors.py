@@ -16,7 +16,12 @@ _MAX_FINDINGS: Final = 12
 
 
 def spec_errors(review: Review) -> Iterator[str]:
-    """Yield blocks of Markdown: the errors of a revision, the jobs of a valid one, and what was not compared."""
+    """Yield blocks of Markdown: the errors of a revision, the jobs of a valid one, and what was not compared.
+
+    Nothing is yielded if both specs are valid.
+    """
+    if not review.is_broken:
+        return
     for revision in sorted((review.after, review.before), key=lambda revision: not revision.is_broken):
         yield from _errors(revision) if revision.is_broken else _jobs(revision)
     if any(environment.source == "preview" for environment in review.environments):

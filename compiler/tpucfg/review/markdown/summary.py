@@ -7,7 +7,8 @@ from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
 from tpucfg.review.changes.environment_changes import LIFTED
-from tpucfg.review.changes.resources.resource_change import count_resources
+from tpucfg.review.changes.resources.resource_change import count_resources, reported_widenings
+from tpucfg.review.changes.statements import format_environments
 from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review
@@ -45,12 +46,18 @@ def _change_headline(review: Review) -> str:
     resources = count_resources(review.resources)
     # A deletion rule or a shorter retention is only an update, but the reason to read on.
     weakened = sum(any(statement.destructive for statement in change.statements) for change in review.resources)
+    widened = sum(
+        bool(reported_widenings(change, is_new=environment.is_new))
+        for environment in review.environments
+        for change in environment.changes
+    )
     configs = review.difference
     counts_by_phrase = [
         (resources.delete, "{} deleted", "resource"),
         (resources.replace, "{} replaced", "resource"),
         (resources.lifted, "{} no longer protected", "resource"),
         (weakened, "{} with data at risk", "resource"),
+        (widened, "{} with wider access", "resource"),
         (resources.create, "{} created", "resource"),
         (resources.update, "{} updated", "resource"),
         (len(configs.changed), "{} changed", "config"),
@@ -60,7 +67,8 @@ def _change_headline(review: Review) -> str:
     phrases = [
         template.format(f"{count:,} {noun}{'s' * (count != 1)}") for count, template, noun in counts_by_phrase if count
     ]
-    return _with_phrases(", ".join(phrases) or "no config or resource changes", review)
+    nothing = "no config or resource changes" if review.is_known else "no known config or resource changes"
+    return _with_phrases(", ".join(phrases) or nothing, review)
 
 
 def _with_phrases(counts: str, review: Review) -> str:
@@ -72,8 +80,20 @@ def _with_phrases(counts: str, review: Review) -> str:
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
-    parts = (counts, cost_phrase(review.costs), fit_phrase(review.fits), ", ".join([*phrases][:_MAX_PHRASES]))
+    parts = (
+        counts,
+        _unknown_phrase(review.environments),
+        cost_phrase(review.costs),
+        fit_phrase(review.fits),
+        ", ".join([*phrases][:_MAX_PHRASES]),
+    )
     return "; ".join(part for part in parts if part)
+
+
+def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
+    """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
+    names = [environment.environment for environment in environments if environment.problem or environment.unverified]
+    return f"changes to resources unknown in {format_environments(names)}" if names else ""
 
 
 def counts_table(review: Review) -> str:

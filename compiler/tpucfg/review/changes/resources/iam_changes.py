@@ -15,7 +15,7 @@ from tpucfg.review.changes.resources.step import Step
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _BARRIERS: Final = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
-"""Inputs of a bucket that prevent access to single objects:
+"""Inputs of a bucket that prevent public access, and access to single objects:
 https://cloud.google.com/storage/docs/public-access-prevention."""
 _NARROW_TO_BROAD: Final = (
     ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),

@@ -162,3 +162,13 @@ def count_resources(changes: Iterable[ResourceChange]) -> Counts:
         lifted=sum(change.protection == "lifted" for change in all_changes),
         widened=sum(bool(change.widened) for change in all_changes),
     )
+
+
+def reported_widenings(change: ResourceChange, *, is_new: bool) -> list[Widening]:
+    """Return the access that a reviewer must know: all but what a new environment grants on its own resources.
+
+    Args:
+        change: the change of one resource.
+        is_new: True if the environment had no resources before. A preview can claim that; then its grants are new.
+    """
+    return [widening for widening in change.widened if widening.why != "own" or not is_new]
