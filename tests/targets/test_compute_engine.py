@@ -641,6 +641,14 @@ def test_a_setting_that_the_service_refuses_is_an_error(size: str, changes: dict
     assert words in finding.message
 
 
+@pytest.mark.parametrize("duration", ["20s", "200d"])
+def test_the_help_for_a_duration_is_a_range_of_the_setting(duration: str) -> None:
+    """Both limits are in the words of the spec, as a duration may be too short or too long."""
+    result = compiled("compute-engine", "v6e-4", environment=EAST, trainer={"max_run_duration": duration})
+    (finding,) = [each for each in result.findings if each.id == "TPU074"]
+    assert finding.help.endswith("in a spec, max_run_duration from 30s to 120d")
+
+
 def test_long_metadata_is_found_at_its_line() -> None:
     """The location of a value in a list of items is that of the value."""
     text = text_of("v6e-4").replace("value: |\n", f"value: |\n      # {'x' * 300_000}\n")
