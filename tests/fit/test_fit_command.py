@@ -1,5 +1,6 @@
 """`tpucfg fit` with a false Python: what is compiled, kept and printed."""
 
+import errno
 import json
 import os
 import subprocess
@@ -229,6 +230,23 @@ def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None
     assert folder.file()[0]["files"] == {"step.py": "0" * 16}
 
 
+def test_a_file_that_is_replaced_meanwhile_counts_as_changed(folder: Folder) -> None:
+    """`mv` and `rsync -t` put a file in place with an older time of its last write."""
+    folder.python(f"time.sleep(0.05); os.rename('older.py', 'step.py'); {ENDS}")
+    (folder.path / "older.py").write_text("# older")
+    os.utime(folder.path / "older.py", (10**9, 10**9))
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    assert folder.file()[0]["files"] == {"step.py": "0" * 16}
+
+
+def test_a_file_from_a_clock_that_is_ahead_is_not_changed(folder: Folder) -> None:
+    """Else its result would be outdated for as long as the clock is ahead."""
+    folder.python(ENDS)
+    os.utime(folder.path / "step.py", (10**10, 10**10))
+    assert folder.fit("--size", "v5litepod-16")[0] == 0
+    assert folder.file()[0]["files"] != {"step.py": "0" * 16}
+
+
 def test_a_program_outside_the_folder_is_noted(folder: Folder) -> None:
     """The hashes of an installed program are not kept, so the readers of the file cannot see that it changed."""
     folder.python(f"RESULT['files'] = []; {ENDS}")
@@ -264,6 +282,34 @@ def test_results_that_cannot_be_written_are_printed(folder: Folder) -> None:
     assert status == 1
     assert "31.7" in out
     assert "results/fit.json cannot be written" in err
+    assert "help: move away the file that takes the place of its folder, and run the command again" in err
+
+
+def test_a_full_disk_is_not_called_a_matter_of_permission(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The help is the one for the error."""
+    folder.python(ENDS)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tpucfg.cli.fit.write_fit_file", refuse)
+    status, out, err = folder.fit()
+    assert status == 1
+    assert "31.7" in out
+    assert "help: make room on its disk, and run the command again" in err
+
+
+def test_the_help_for_a_broken_file_names_the_spec(
+    folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command works where the spec has another name."""
+    folder.python(ENDS)
+    (tmp_path / "tpucfg.yaml").rename(tmp_path / "chat.yaml")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "fit.json").write_text("<<<<<<< HEAD\n")
+    for command in (["check"], ["fit"], ["status", "--env", "dev"], ["ladder"]):
+        assert run([*command, "--spec", "chat.yaml"]) == 1
+        assert "help: delete the file, and compile again: tpucfg fit --spec chat.yaml\n" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("value", ["0s", "15", "-1m", "1.5h", "m", "9" * 9 + "d"])

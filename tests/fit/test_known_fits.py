@@ -74,7 +74,7 @@ def test_a_broken_file_is_one_finding() -> None:
 
 def test_the_gate_has_a_problem_for_each_verdict() -> None:
     """Only a current result of a step that fits opens the gate."""
-    levers = Levers(2, 16, "grad_accum", sees_accumulation=True, sees_parallelism=False)
+    levers = Levers(2, 16, "grad_accum", sees_accumulation=True, can_divide_model=False)
     refused = RungFit(FitKey("mnist", "dev", "v2-32"), REFUSED, levers=levers)
     fits = known(fit("v2-8"), refused, fit("v2-128", "--a"), fit("v2-256", compiled=False))
     problems = fit_problems(fits, "dev", ["v2-8", "v2-32", "v2-128", "v2-256", "v2-512"])

@@ -40,6 +40,12 @@ def edit(excess: Fraction, **changes: Any) -> str:
             {"trainer__args": {"mesh": "${data_parallel},${model_parallel}"}},
             f"{GRAD_ACCUM.format(2)}, or {MODEL_PARALLEL}",
         ),
+        # All 8 devices share a copy of the batch already.
+        (
+            Fraction(3, 2),
+            {"trainer__args": {"mesh": "${data_parallel},${model_parallel}"}, "training__model_parallel": 8},
+            GRAD_ACCUM.format(2),
+        ),
         (Fraction(3, 2), {"trainer__args": {"mesh": "$${model_parallel}"}}, GRAD_ACCUM.format(2)),
         (Fraction(3, 2), {"training": NO_FLAG}, NEITHER),
         (Fraction(3, 2), {"training": NO_FLAG, "trainer__env": {"MESH": "${model_parallel}"}}, MODEL_PARALLEL),

@@ -1,5 +1,6 @@
 """The start-up script of Compute Engine, run by a real bash: what differs from that of Cloud TPU."""
 
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,37 @@ def test_without_docker_a_bounded_job_has_ended(host: Host) -> None:
     watchdog, _, _ = watchdog_of("v6e-4", str(host.state)).partition("\nwhile true")
     program(host.programs, "systemctl", "echo running")
     assert bash(host, f"{watchdog}\nnow=100\nattend\ncat ended\n").splitlines()[-1] == "100 none"
+
+
+SILENT_CURL = r"""
+arguments=()
+for argument in "$@"; do
+  case $argument in
+    20) argument=0.1 ;;
+    5) argument=0 ;;
+    http*) argument=http://127.0.0.1:$PORT ;;
+  esac
+  arguments+=("$argument")
+done
+echo x >> "$STATE/requests"
+timeout 5 /usr/bin/curl --noproxy "*" "${arguments[@]}"
+status=$?
+[ $status != 124 ] || echo "$*" >> "$STATE/hung"
+exit $status
+"""
+"""The real curl, with shorter times, whose every request goes to a server of the test; after 5 seconds it hangs."""
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"secrets": {"A": "a/1"}, "image": "r/i"}, {"mounts": {"/data": "${bucket}"}}]
+)
+def test_a_server_that_never_answers_ends_the_script(host: Host, settings: dict[str, Any]) -> None:
+    """A connection that is accepted, but not answered, fails like a refused one: the slice is charged meanwhile."""
+    program(host.programs, "curl", SILENT_CURL)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert boot(host, settings, PORT=str(server.getsockname()[1])) == 0 or settings
+    assert (host.state / "requests").exists()
+    assert not (host.state / "hung").exists(), (host.state / "hung").read_text()
 
 
 def watchdog_of(size: str, folder: str) -> str:

@@ -184,10 +184,6 @@ def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -
         )
 
 
-def _has_source(result: FitResult) -> bool:
-    return any(name.endswith(".py") for name in result.files)
-
-
 def _headroom(result: FitResult | None) -> str:
     if result is None:
         return "not compiled"

@@ -1,5 +1,6 @@
 """The command `tpucfg fit`."""
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
-from tpucfg.fit.fit_findings import fit_findings
+from tpucfg.fit.fit_findings import fit_command, fit_findings
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.levers import levers
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
@@ -37,6 +38,15 @@ _DEFAULT_TIME_LIMIT: Final = "15m"
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
+_MAKE_ROOM: Final = "make room on its disk"
+_WRITE_HELP: Final[Mapping[int | None, str]] = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.ENOTDIR: "move away the file that takes the place of its folder",
+    errno.EEXIST: "move away the file that takes the place of its folder",
+}
+"""The remedies for a file of results that cannot be written, by error number."""
+_PERMISSION_HELP: Final = "give yourself permission to write it"
 
 
 def fit(
@@ -78,7 +88,8 @@ def fit(
     sys.stdout.flush()
     print_findings(findings, {str(spec): project.document.text})
     if write_error:
-        raise CommandExit(ERRORS, write_error, "give yourself permission to write it, and run the command again")
+        hint = _WRITE_HELP.get(write_error.errno, _PERMISSION_HELP)
+        raise CommandExit(ERRORS, _write_message(spec, write_error), f"{hint}, and run the command again")
     if errors(findings):
         raise CommandExit(ERRORS)
 
@@ -93,29 +104,29 @@ def _seconds(text: str) -> float:
 def _require_compilable(project: Project, jobs: Sequence[Job], spec: Path) -> None:
     """End the command where no step is named, the machine cannot compile, or the file of results has a mistake."""
     with_step = [job for job in jobs if job.settings.trainer.fit]
+    file = read_fit_file(fit_path(spec.parent), command=fit_command(project, [*project.environments]))
     if not with_step:
         findings: Sequence[Finding] = [missing_step_finding(project, jobs)]
     elif problem := machine_problem():
         findings = [machine_finding(project, with_step[0], problem)]
     else:
-        findings = read_fit_file(fit_path(spec.parent)).findings
+        findings = file.findings
     if findings:
-        file = read_fit_file(fit_path(spec.parent))
         print_findings(findings, {str(spec): project.document.text, str(file.path): file.text})
         raise CommandExit(ERRORS)
 
 
 def _compile(
     project: Project, jobs: Sequence[Job], spec: Path, limits: Limits, *, fresh: bool
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[Outcome], OSError | None]:
     """Compile the rungs, and write the results, also those that are complete when Ctrl-C is pressed.
 
-    Returns the outcomes in the order of the jobs, and the reason why the results could not be written.
+    Returns the outcomes in the order of the jobs, and the error if the results could not be written.
     """
     path = fit_path(spec.parent)
     file = read_fit_file(path)
     outcomes: list[Outcome] = []
-    write_error = ""
+    write_error: OSError | None = None
     total = sum(job.settings.trainer.fit is not None for job in jobs)
     with FitProgress(total) as progress, Interrupts() as interrupts:
 
@@ -134,27 +145,32 @@ def _compile(
             write_error, removed = _write(project, path, outcomes)
             progress.removed(removed, str(path))
             if isinstance(sys.exception(), KeyboardInterrupt):
-                progress.interrupted(outcomes, write_error or f"kept in {path}")
+                kept = _write_message(spec, write_error) if write_error else f"kept in {path}"
+                progress.interrupted(outcomes, kept)
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 
 
-def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[str, Sequence[FitKey]]:
-    """Add the results to the file; return the reason if that fails, or the results that the spec has no rung for.
+def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[OSError | None, Sequence[FitKey]]:
+    """Add the results to the file; return the error if that fails, or the results that the spec has no rung for.
 
     Another run may have written the file since this one read it, so it is read again.
     """
     new = {outcome.result.key: outcome.result for outcome in outcomes if outcome.result}
     if not new and not path.exists():
-        return "", ()
+        return None, ()
     before = read_fit_file(path).results
     kept = {key: result for key, result in before.items() if _is_kept(project, key)}
     results: Mapping[FitKey, FitResult] = kept | new
     try:
         write_fit_file(path, results.values())
     except OSError as error:
-        return f"{path} cannot be written: {error.strerror or error}", ()
-    return "", [key for key in before if key not in results]
+        return error, ()
+    return None, [key for key in before if key not in results]
+
+
+def _write_message(spec: Path, error: OSError) -> str:
+    return f"{fit_path(spec.parent)} cannot be written: {error.strerror or error}"
 
 
 def _is_kept(project: Project, key: FitKey) -> bool:

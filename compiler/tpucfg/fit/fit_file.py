@@ -24,7 +24,7 @@ MAX_FILE_BYTES: Final = 8 << 20
 _MAX_FINDINGS: Final = 5
 """A file with more mistakes was probably not written by `tpucfg fit`."""
 _IDS: Final = RuleIds("TPU109", "TPU109", "TPU109", "TPU109", "TPU109", "key", "the file")
-_HELP: Final = "delete the file, and compile again: tpucfg fit"
+_COMMAND: Final = "tpucfg fit"
 
 
 class FitFile(NamedTuple):
@@ -45,8 +45,14 @@ def fit_path(folder: Path) -> Path:
     return folder / "results" / NAME
 
 
-def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
-    """Read a file of results; no file means no results."""
+def read_fit_file(path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
+    """Read a file of results; no file means no results.
+
+    Args:
+        path: The file.
+        is_trusted: True if a job of this run made the results.
+        command: The command that writes the file again, for findings about it.
+    """
     # As for records: a link in a checkout could lead anywhere on the machine that reads it.
     if path.parent.is_symlink() or path.parent.is_file():
         kind, reason = ("link", "a symbolic link") if path.parent.is_symlink() else ("file", "a file")
@@ -58,35 +64,39 @@ def read_fit_file(path: Path, *, is_trusted: bool = False) -> FitFile:
     except FileNotFoundError:
         return FitFile(path, {}, is_trusted=is_trusted)
     except OSError as error:
-        hint = f"delete the folder {path}, and compile again: tpucfg fit" if path.is_dir() else _HELP
-        return _unreadable(path, "", Location(str(path)), error.strerror or str(error), hint)
+        reason = "it is a symbolic link" if path.is_symlink() else error.strerror or str(error)
+        hint = _help(f"the folder {path}" if path.is_dir() and not path.is_symlink() else "the file", command)
+        return _unreadable(path, "", Location(str(path)), reason, hint)
     if len(content) > MAX_FILE_BYTES:
-        return _unreadable(path, "", Location(str(path)), f"the file is larger than {MAX_FILE_BYTES:,} bytes")
-    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted)
+        reason, hint = f"the file is larger than {MAX_FILE_BYTES:,} bytes", _help("the file", command)
+        return _unreadable(path, "", Location(str(path)), reason, hint)
+    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command)
 
 
-def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False) -> FitFile:
+def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
     """Parse the text of a file of results. A file with any mistake has no results."""
+    hint = _help("the file", command)
     try:
         data = parse_strict_json(text, small_integer)
     except json.JSONDecodeError as error:
         location = Location(str(path), error.lineno, error.colno, error.lineno, error.colno + 1)
-        return _unreadable(path, text, location, f"it is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+        reason = f"it is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        return _unreadable(path, text, location, reason, hint)
     except AmbiguousJsonError as error:
-        return _unreadable(path, text, Location(str(path)), str(error))
+        return _unreadable(path, text, Location(str(path)), str(error), hint)
     if not schemas.is_valid(SCHEMA, data):
         document = read_text(text, str(path))
         findings = islice(schemas.schema_findings(SCHEMA, document, _IDS), _MAX_FINDINGS)
-        return FitFile(path, {}, tuple(finding._replace(help=_HELP) for finding in findings), text)
+        return FitFile(path, {}, tuple(finding._replace(help=hint) for finding in findings), text)
     every = [parse_result(row) for row in data["results"]]
     for index, result in enumerate(every):
         if problem := contradiction(result.memory, fits=result.fits):
             location = read_text(text, str(path)).value_location(("results", index, "fits"))
             rung = format_value(f"{result.key.environment} {result.key.size}", quoted=False)
-            return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}")
+            return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}", hint)
     results = {result.key: result for result in every}
     if len(results) < len(data["results"]):
-        return _unreadable(path, text, Location(str(path)), "a rung has two results")
+        return _unreadable(path, text, Location(str(path)), "a rung has two results", hint)
     return FitFile(path, results, (), text, is_trusted)
 
 
@@ -119,6 +129,10 @@ def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
     return True
 
 
-def _unreadable(path: Path, text: str, location: Location, reason: str, hint: str = _HELP) -> FitFile:
+def _help(place: str, command: str) -> str:
+    return f"delete {place}, and compile again: {command}"
+
+
+def _unreadable(path: Path, text: str, location: Location, reason: str, hint: str) -> FitFile:
     finding = Finding.of("TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=hint)
     return FitFile(path, {}, (finding,), text)

@@ -55,7 +55,7 @@ def _figures(result: FitResult | None) -> Hashable:
 
 def read_known_fits(project: Project, jobs: Iterable[Job], folder: Path) -> KnownFits:
     """Return the fits of jobs, from the results next to a spec in that folder."""
-    file = read_fit_file(fit_path(folder))
+    file = read_fit_file(fit_path(folder), command=fit_command(project, [*project.environments]))
     return KnownFits(file, rung_fits(project, jobs, file, ProgramFiles(folder)))
 
 

@@ -261,6 +261,7 @@ def _hashes(folder: Path, files: Iterable[str], started: float) -> Mapping[str, 
 
 def _is_newer(path: Path, started: float) -> bool:
     try:
-        return path.stat().st_mtime > started
+        # The time of the last change, not of the last write: a copy can bring an old one, or one of another clock.
+        return path.stat().st_ctime > started
     except OSError:
         return True

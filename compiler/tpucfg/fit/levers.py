@@ -24,11 +24,12 @@ class Levers(NamedTuple):
     """The flag of the accumulation that the program gets; None if it gets none."""
     sees_accumulation: bool
     """True if the program gets the accumulation, by that flag or by a placeholder."""
-    sees_parallelism: bool
-    """True if a flag or a variable of the program has `${model_parallel}` or `${data_parallel}`."""
+    can_divide_model: bool
+    """True if a flag or a variable of the program has `${model_parallel}` or `${data_parallel}`, and a slice has more
+    devices than share a copy of the batch now."""
 
 
-NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, sees_parallelism=False)
+NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, can_divide_model=False)
 """Those of a program that sees neither setting."""
 
 
@@ -43,7 +44,7 @@ def levers(project: Project, job: Job) -> Levers:
         int(rung.micro_batch),
         flag,
         flag is not None or "grad_accum" in placeholders,
-        not placeholders.isdisjoint(_PARALLELISM),
+        not placeholders.isdisjoint(_PARALLELISM) and rung.model_parallel < rung.slice.devices // rung.slice.slices,
     )
 
 
@@ -72,7 +73,7 @@ def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
 def _edits(size: str, values: Levers, excess: Fraction) -> Iterator[str]:
     if count := _least_accumulation(values, excess):
         yield f"set overrides.{size}.grad_accum to {count} or more"
-    if values.sees_parallelism:
+    if values.can_divide_model:
         yield f"raise overrides.{size}.model_parallel"
 
 
