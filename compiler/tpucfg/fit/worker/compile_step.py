@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
+_FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+"""The variables with flags of the compiler, which a program can set before libtpu is initialized."""
 
 
 class Lowered(NamedTuple):
@@ -68,6 +70,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
     opened = OpenedFiles(request["folder"])
+    flags = _compiler_flags()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
     configure_jax()
@@ -77,7 +80,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     available = available_hbm(devices[0])
     answers.begin("trace")
     step = call_function(function, devices, request["flags"])
-    lowered = lower(step, devices, answers)
+    changed_flags = {name: value for name, value in _compiler_flags().items() if value != flags[name]}
+    lowered = lower(step, devices, answers, changed_flags)
     versions = {"jax": jax_version, "libtpu": libtpu_version}
     result = {
         **versions,
@@ -92,6 +96,10 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     return {**result, **compile_lowered(lowered, devices, available)}
 
 
+def _compiler_flags() -> dict[str, str]:
+    return {name: os.environ.get(name, "") for name in _FLAG_VARIABLES}
+
+
 def configure_jax() -> None:
     """Undo settings of the user's program that are for a machine with TPUs."""
     import jax
@@ -102,8 +110,12 @@ def configure_jax() -> None:
     jax.config.update("jax_enable_compilation_cache", False)
 
 
-def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
-    """Trace and lower the step."""
+def lower(step: Step, devices: Sequence[Any], answers: Answers, changed_flags: Mapping[str, str]) -> Lowered:
+    """Trace and lower the step; its hash covers all that the compiler gets from the program.
+
+    `changed_flags` has the variables of the compiler's flags that the program has set itself. They are no part of the
+    StableHLO, and change the memory of a step and the limit for it.
+    """
     import jax
 
     start = time.monotonic()
@@ -117,7 +129,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    digest = hashlib.sha256((text + _compiler_options(lowered)).encode()).hexdigest()
+    settings = _compiler_options(lowered) + (repr(sorted(changed_flags.items())) if changed_flags else "")
+    digest = hashlib.sha256((text + settings).encode()).hexdigest()
     return Lowered(lowered, digest, work, time.monotonic() - start)
 
 

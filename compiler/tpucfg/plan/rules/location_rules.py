@@ -18,9 +18,9 @@ ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
 """Data should be in a regional bucket in the TPU's region."""
 _NOT_OFFICIAL: Final = {
-    "older-docs": "{size} is not in Google's current list for {location_name}, only in an older one",
-    "single-tenant": "{size} is offered in {location_name} only to customers with capacity of their own",
-    "third-party": "{size} is not in Google's list for {location_name}, only in {source}",
+    "older-docs": "{sizes} not in Google's current list for {location_name}, only in an older one",
+    "single-tenant": "{sizes} offered in {location_name} only to customers with capacity of their own",
+    "third-party": "{sizes} not in Google's list for {location_name}, only in {source}",
 }
 """Messages by the kind of list that names the zone."""
 
@@ -142,7 +142,8 @@ def _unofficial(
     id_: str, catalog: Catalog, slices: Sequence[Slice], zone: Zone, location_name: str, location: Location
 ) -> Finding:
     source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
-    message = _NOT_OFFICIAL[zone.kind].format(size=sizes, location_name=location_name, source=source.title)
+    sizes += " is" if len(slices) == 1 else " are"
+    message = _NOT_OFFICIAL[zone.kind].format(sizes=sizes, location_name=location_name, source=source.title)
     official = listed(slices[0].regions(official=True))
     hint = "request quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
     details = (f"the other list: {source.url}", f"Google's current list: {ZONES_URL}")
