@@ -149,7 +149,7 @@ def _check_records(
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
     """Return the findings about the training steps of the compiled jobs, and the texts of the files that they quote."""
-    jobs = [job for job, _ in compiled.request_bodies]
+    jobs = compiled.jobs
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
     if compiled.project is None or known is None:
         return (), {}

@@ -107,7 +107,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Finding]) -> Iterator[str]:
-    keys = ("id", "level", "message", "help")
     document = {
         "environments": [
             {
@@ -117,9 +116,7 @@ def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Findi
             }
             for resources in environments
         ],
-        "findings": [
-            {key: getattr(finding, key) for key in keys} | {"location": str(finding.location)} for finding in findings
-        ],
+        "findings": [finding.data("id", "level", "message", "help", "location") for finding in findings],
     }
     yield json_text(document).rstrip("\n")
 

@@ -49,6 +49,11 @@ class CompiledSpec(NamedTuple):
     source: str
     """The spec's own text, which reports quote."""
 
+    @property
+    def jobs(self) -> list[Job]:
+        """The selected jobs."""
+        return [job for job, _ in self.request_bodies]
+
 
 class Config(NamedTuple):
     """The rendered file of one job."""
@@ -300,7 +305,7 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         project=compiled.project.name,
         configs=configs,
         all_paths=tuple(_all_paths(compiled.project, format_)),
-        compiled=compiled if any(job.settings.trainer.fit for job, _ in compiled.request_bodies) else None,
+        compiled=compiled if any(job.settings.trainer.fit for job in compiled.jobs) else None,
     )
 
 
