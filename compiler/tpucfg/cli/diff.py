@@ -107,8 +107,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
     from tpucfg.diff.job_data import job_difference, own_settings
 
     catalog = Catalog()
-    compiled = (load_compiled(spec, catalog, chosen, quiet=True)[1] for chosen in (first, second))
-    before, after = ([job for job, _ in each.request_bodies] for each in compiled)
+    before, after = (load_compiled(spec, catalog, chosen, quiet=True)[1].jobs for chosen in (first, second))
     if settings := own_settings([*before, *after]):
         print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
     return job_difference(before, after)
