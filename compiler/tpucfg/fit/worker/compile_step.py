@@ -36,6 +36,14 @@ _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
 _FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 """The variables with flags of the compiler, which a program can set before libtpu is initialized."""
+_EFFORTS: Final = (
+    "jax_compiler_enable_remat_pass",
+    "jax_exec_time_optimization_effort",
+    "jax_memory_fitting_effort",
+    "jax_memory_fitting_level",
+    "jax_optimization_level",
+)
+"""The settings of JAX that it hands to the compiler, beside the StableHLO."""
 
 
 class Lowered(NamedTuple):
@@ -70,7 +78,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
     opened = OpenedFiles(request["folder"])
-    flags = _compiler_flags()
+    settings = _compiler_settings()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
     configure_jax()
@@ -80,8 +88,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     available = available_hbm(devices[0])
     answers.begin("trace")
     step = call_function(function, devices, request["flags"])
-    changed_flags = {name: value for name, value in _compiler_flags().items() if value != flags[name]}
-    lowered = lower(step, devices, answers, changed_flags)
+    changed = {name: value for name, value in _compiler_settings().items() if value != settings[name]}
+    lowered = lower(step, devices, answers, changed)
     versions = {"jax": jax_version, "libtpu": libtpu_version}
     result = {
         **versions,
@@ -96,8 +104,12 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     return {**result, **compile_lowered(lowered, devices, available)}
 
 
-def _compiler_flags() -> dict[str, str]:
-    return {name: os.environ.get(name, "") for name in _FLAG_VARIABLES}
+def _compiler_settings() -> dict[str, str]:
+    """Return the settings of the compiler that a program can change, and that are no part of its StableHLO."""
+    import jax
+
+    efforts = {name: str(getattr(jax.config, name, "")) for name in _EFFORTS}
+    return {name: os.environ.get(name, "") for name in _FLAG_VARIABLES} | efforts
 
 
 def configure_jax() -> None:
@@ -110,11 +122,11 @@ def configure_jax() -> None:
     jax.config.update("jax_enable_compilation_cache", False)
 
 
-def lower(step: Step, devices: Sequence[Any], answers: Answers, changed_flags: Mapping[str, str]) -> Lowered:
+def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping[str, str]) -> Lowered:
     """Trace and lower the step; its hash covers all that the compiler gets from the program.
 
-    `changed_flags` has the variables of the compiler's flags that the program has set itself. They are no part of the
-    StableHLO, and change the memory of a step and the limit for it.
+    `changed` has the settings of the compiler that the program has changed itself. They are no part of the StableHLO,
+    and change the memory of a step and the limit for it.
     """
     import jax
 
@@ -129,8 +141,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed_flags: M
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    settings = _compiler_options(lowered) + (repr(sorted(changed_flags.items())) if changed_flags else "")
-    digest = hashlib.sha256((text + settings).encode()).hexdigest()
+    settings = repr(sorted(changed.items())) if changed else ""
+    digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
     return Lowered(lowered, digest, work, time.monotonic() - start)
 
 
