@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hbm_refusal import Refusal, parse_refusal
 from hlo_traffic import collective_bytes
+from jaxpr_access import Argument, device_bytes, untouched_bytes
 from jaxpr_flops import Work, count_work
 from opened_files import OpenedFiles
 from step_error import StepError, describe
@@ -52,6 +53,8 @@ class Lowered(NamedTuple):
     lowered: Any
     stablehlo: str
     work: Work
+    untouched: int
+    """Bytes of arguments and results that a device need not read or write."""
     seconds: float
 
 
@@ -143,7 +146,18 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     _check_device_count(text, len(devices))
     settings = repr(sorted(changed.items())) if changed else ""
     digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
-    return Lowered(lowered, digest, work, time.monotonic() - start)
+    untouched = _untouched(traced.jaxpr.jaxpr, step, lowered)
+    return Lowered(lowered, digest, work, untouched, time.monotonic() - start)
+
+
+def _untouched(jaxpr: Any, step: Step, lowered: Any) -> int:
+    import jax
+
+    leaves = jax.tree.leaves((step.args, step.kwargs))
+    donated = [info.donated for info in jax.tree.leaves(lowered.args_info)]
+    if not len(leaves) == len(donated) == len(jaxpr.invars):  # a static argument, or the wrapper of another library
+        return 0
+    return untouched_bytes(jaxpr, [Argument(device_bytes(leaf), each) for leaf, each in zip(leaves, donated)])  # noqa: B905
 
 
 def _compiler_options(lowered: Any) -> str:
@@ -193,7 +207,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) ->
     except Exception as error:  # noqa: BLE001 - the compiler's Python part raises several types
         raise StepError("refused", describe(error), error) from None
     else:
-        figures = _accepted(compiled, available, devices)
+        figures = _accepted(compiled, available, devices, lowered.untouched)
     uncounted = {*lowered.work.uncounted, *figures.pop("uncounted")}
     return {
         **figures,
@@ -210,7 +224,7 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"fits": False, "hbm": hbm, "hbm_bytes": None, "ici_bytes": None, "uncounted": ()}
 
 
-def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str, Any]:
+def _accepted(compiled: Any, available: int, devices: Sequence[Any], untouched: int) -> dict[str, Any]:
     """Return the figures of a compiled step."""
     memory = compiled.memory_analysis()
     used = _used_hbm(memory)
@@ -219,7 +233,7 @@ def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "hbm_bytes": memory.argument_size_in_bytes + memory.output_size_in_bytes,
+        "hbm_bytes": max(0, memory.argument_size_in_bytes + memory.output_size_in_bytes - untouched),
         "ici_bytes": traffic.ici,
         "uncounted": traffic.uncounted,
     }
