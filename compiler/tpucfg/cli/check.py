@@ -25,7 +25,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.spec.project import Project
-from tpucfg.text_format import format_count, printable
+from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.pipeline import CompiledSpec
@@ -79,12 +79,11 @@ def check(
     """
     require_choice(format, FORMATS, "--format")
     if config:
-        if spec or env or size:
-            raise CommandExit(
-                USAGE, "--config checks files without a spec, so it takes no --spec, --env or --size", "leave them out"
-            )
+        unread = {"--spec": spec, "--env": env, "--size": size, "--stack-outputs": stack_outputs}
+        _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
     elif stack_outputs:
+        _refuse("--stack-outputs compares a stack with its environment", {"--size": size, "--target": target})
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], env, size, target)
@@ -93,6 +92,13 @@ def check(
         print(f"{printable(report.subject)}: {format_counts(report.findings)}")
     if errors(report.findings):
         raise CommandExit(ERRORS)
+
+
+def _refuse(reason: str, options: Mapping[str, object]) -> None:
+    """Raise CommandExit for options that are given, and that the check would not read."""
+    if given := [option for option, value in options.items() if value]:
+        message = f"{reason}, so it takes no {listed(given, last=' and no ')}"
+        raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
 
 
 def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] | None, target: str | None) -> _Report:

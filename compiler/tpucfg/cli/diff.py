@@ -25,6 +25,7 @@ from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
+from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,13 +157,13 @@ def _text(difference: Difference) -> str:
 
 
 def _json(difference: Difference) -> str:
-    from tpucfg.diff.describe import difference_json, dump_json
+    from tpucfg.diff.describe import difference_json
 
-    return dump_json(difference_json(difference))
+    return json_text(difference_json(difference)).rstrip("\n")
 
 
 def _markdown(difference: Difference) -> str:
-    from tpucfg.review.markdown.sections import difference_markdown
+    from tpucfg.review.markdown.change_sections import difference_markdown
 
     return difference_markdown(difference)
 

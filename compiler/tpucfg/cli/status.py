@@ -66,7 +66,7 @@ def _json(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[s
             "target": status.ladder.environment.target,
             "region": status.ladder.environment.region,
             "results": status.ladder.results.file,
-            "rungs": [rung_data(status, index) for index in range(len(status.ladder.evaluations))],
+            "rungs": [rung_data(evaluation, status.ladder) for evaluation in status.ladder.evaluations],
             "findings": [
                 {
                     "id": finding.id,

@@ -17,7 +17,7 @@ from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
-from tpucfg.render.extra import merged_request_body, refused_extra
+from tpucfg.render.extra_findings import refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
@@ -25,7 +25,7 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import companions_of, json_value
 from tpucfg.targets.documents import documents
-from tpucfg.targets.extra import Merged
+from tpucfg.targets.extra import Merged, merged_request_body
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file, read_text
 
@@ -166,11 +166,6 @@ def compile_project(
     return CompiledSpec(project, request_bodies, _allowed(project, findings), project.document.text)
 
 
-def build_request_body(job: Job) -> RequestBody:
-    """Return the target's request body with the fields that the spec's `extra` adds."""
-    return merged_request_body(job).body
-
-
 def job_hash(job: Job, request_body: RequestBody) -> str:
     """Return a hash of the resolved job, which changes if and only if the effect of the config changes."""
     # hashlib loads OpenSSL, and `check` computes no hash.
@@ -183,7 +178,7 @@ def job_hash(job: Job, request_body: RequestBody) -> str:
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
-        target = target_named(selection.target or environment.target)
+        target = target_named(environment.target)
         slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
         yield from target.spec_findings(project, environment, slices)
 

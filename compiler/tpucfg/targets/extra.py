@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.plan.job import Job
+from tpucfg.targets import target_named
 from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches_step, origin_of, pattern_steps, spec_path
 from tpucfg.targets.list_items import WHOLE, identity_fields, is_object_list, item_identity
 from tpucfg.yamldoc.document import KeyPath
@@ -115,21 +116,31 @@ def _reached(rows: _Rows[_Row]) -> Iterator[_Row]:
     return (row for rest, row in rows if rest in _ENDS)
 
 
-def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]) -> Merged:
-    """Return the request body of a job with the job's `extra` merged into it.
+def merged_request_body(job: Job) -> Merged:
+    """Return the request body of a job with `extra` merged in."""
+    return merge_extra(job, target_named(job.target).request_body(job))
 
-    Args:
-        job: The job.
-        body: The request body that the target wrote.
-        origins: The target's ORIGINS.
-        reserved: The target's RESERVED.
-    """
+
+def merge_extra(job: Job, body: RequestBody) -> Merged:
+    """Return a request body that the job's target wrote, with the job's `extra` merged into it."""
     extra = job.options.get("extra")
     if not extra:
         return Merged(body, {}, ())
-    merger = _Merger(job, body, origins)
-    merged = merger.mapping(body, extra, _Position(_rows(origins), _rows(reserved)))
+    target = target_named(job.target)
+    merger = _Merger(job, body, target.ORIGINS)
+    merged = merger.mapping(body, extra, _Position(_rows(target.ORIGINS), _rows(target.RESERVED)))
     return Merged(merged, merger.sources, tuple(merger.refusals))
+
+
+def extra_path(job: Job, path: KeyPath = ()) -> KeyPath:
+    """Return the path in the spec of a value below `extra`, in the layer that sets it for the job."""
+    return job.settings.source(("targets", job.target, "extra", *path))
+
+
+def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
+    """Return the path in the spec of the value of `extra` that added a field; None if another setting did."""
+    source = merged_request_body(job).source(path) if job.options.get("extra") else None
+    return None if source is None else extra_path(job, source)
 
 
 _LEFT_OUT: Final = object()

@@ -26,7 +26,7 @@ COMPANIONS: Final = "companions"
 class Origin(NamedTuple):
     """The origin of a field of the request body: `tpucfg why` prints it, and `extra` cannot change the field."""
 
-    kind: str
+    kind: Literal["spec", "catalog", "figure", "rule"]
     """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
     detail: str
     """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""

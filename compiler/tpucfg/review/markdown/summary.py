@@ -12,10 +12,12 @@ from tpucfg.review.changes.statements import format_environments
 from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review
+from tpucfg.text_format import format_count
 
 _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
+_NOTHING: Final = "no changes"
 _RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "IAM widened")
 _PLAIN_COLUMNS: Final = 2
 """Number of columns before those that count risks, which are set in bold."""
@@ -30,10 +32,10 @@ def _drift_phrases(environments: Sequence[EnvironmentReview]) -> Iterator[str]:
     """Yield what differs in the cloud, without what is known or harmless."""
     drifted = sum(bool(drift.risk) for environment in environments for drift in environment.drift)
     if drifted:
-        yield f"{drifted:,} resource{'s' * (drifted != 1)} differ{'s' * (drifted == 1)} in the cloud"
+        yield f"{format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud"
     grants = sum(len(environment.bucket_access.grants) for environment in environments if environment.bucket_access)
     if grants:
-        yield f"{grants:,} undeclared grant{'s' * (grants != 1)} in the cloud"
+        yield f"{format_count(grants, 'undeclared grant')} in the cloud"
 
 
 def _change_headline(review: Review) -> str:
@@ -64,9 +66,7 @@ def _change_headline(review: Review) -> str:
         (len(configs.added), "{} added", "config"),
         (len(configs.removed), "{} removed", "config"),
     ]
-    phrases = [
-        template.format(f"{count:,} {noun}{'s' * (count != 1)}") for count, template, noun in counts_by_phrase if count
-    ]
+    phrases = [template.format(format_count(count, noun)) for count, template, noun in counts_by_phrase if count]
     nothing = "no config or resource changes" if review.is_known else "no known config or resource changes"
     return _with_phrases(", ".join(phrases) or nothing, review)
 
@@ -109,9 +109,13 @@ def counts_table(review: Review) -> str:
     if review.missing_packages and all(environment.source == "none" for environment in review.environments):
         # The packages of the stack programs are missing, which a line below the table reports once.
         return table(["environment", "configs"], [[code(name), _config_cell(review, name)] for name in names])
-    header = ["environment", *_RESOURCE_COLUMNS, "configs"]
-    rows = [[code(name), *_resource_cells(by_name.get(name)), _config_cell(review, name)] for name in names]
-    return table(header, rows, range(1, len(_RESOURCE_COLUMNS) + 1))
+    cells = {name: _resource_cells(by_name.get(name)) for name in names}
+    if not any(cell != "0" for row in cells.values() for cell in row):
+        # Most changes leave the resources alone; six columns of zeros would hide that.
+        rows = [[code(name), _NOTHING, _config_cell(review, name)] for name in names]
+        return table(["environment", "resources", "configs"], rows)
+    rows = [[code(name), *cells[name], _config_cell(review, name)] for name in names]
+    return table(["environment", *_RESOURCE_COLUMNS, "configs"], rows, range(1, len(_RESOURCE_COLUMNS) + 1))
 
 
 def _resource_cells(environment: EnvironmentReview | None) -> list[str]:
@@ -140,4 +144,4 @@ def _config_cell(review: Review, name: str) -> str:
     difference = review.difference
     keys_by_verb = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
     counts = [(sum(key.environment == name for key in keys), verb) for verb, keys in keys_by_verb]
-    return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or "0"
+    return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or _NOTHING
