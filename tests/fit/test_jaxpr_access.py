@@ -10,24 +10,27 @@ from spec_factory import ROOT
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "accessed.py"
 WORKER: Final = ROOT / "compiler" / "tpucfg" / "fit" / "worker"
-HALF: Final = 1
+HALF: Final = 100
 """The bytes of the buffer, of which either the reading or the writing is left out."""
-BOTH: Final = 2
+BOTH: Final = 200
 
 EXPECTED: Final = {
     "replaced": BOTH,
     "replaced copy": 0,
     "replaced in a call": BOTH,
-    "replaced in a loop": BOTH,
+    "replaced in a loop": BOTH - 9,
     "doubled in a loop": 0,
     "replaced, and read later": HALF,
     "scattered": BOTH,
+    "halves": 0,
+    "a row": 99,
     "gathered": HALF,
     "gradient": 0,
     "returned": HALF,
     "returned, and not read": BOTH,
     "not used": 0,
     "exchanged": BOTH * (1 + 10),
+    "rows by index in a loop": 0,
     "read by a loop": 0,
     "branch": 0,
 }

@@ -25,10 +25,10 @@ NUMBERS: Final = jax.ShapeDtypeStruct((5,), jnp.int32)
 
 
 def add(name: str, function: Callable[..., Any], other: Any, donated: tuple[int, ...] = (0,)) -> None:
-    """Count the bytes of a function of a buffer and another argument, which have 1 and 10 of them."""
+    """Count the bytes of a function of a buffer and another argument, which have 100 and 1000 of them."""
     arguments = (BUFFER, other)
     jaxpr = jax.jit(function, donate_argnums=donated).trace(*arguments).jaxpr.jaxpr
-    COUNTS[name] = untouched_bytes(jaxpr, [Argument(10**index, index in donated) for index in range(2)])
+    COUNTS[name] = untouched_bytes(jaxpr, [Argument(100 * 10**index, index in donated) for index in range(2)])
 
 
 def replace_row(buffer: Any, row: Any) -> Any:
@@ -52,6 +52,11 @@ def replace_and_sum(buffer: Any, row: Any) -> Any:
     return replaced, replaced.sum()
 
 
+def index_in_loop(buffer: Any, row: Any) -> Any:
+    """Read the rows one by one."""
+    return lax.scan(lambda c, k: (c + lax.dynamic_index_in_dim(buffer, k), None), row, jnp.arange(100))[0]
+
+
 def descend(buffer: Any, numbers: Any) -> Any:
     """Take a gradient of some rows, which is zero in the others, from all of them."""
     return buffer - jax.grad(lambda rows: rows[numbers].sum())(buffer)
@@ -64,12 +69,15 @@ add("replaced in a loop", replace_in_loop, ROW)
 add("doubled in a loop", double_in_loop, ROW)
 add("replaced, and read later", replace_and_sum, ROW)
 add("scattered", lambda buffer, numbers: buffer.at[numbers].add(buffer[numbers] * 2), NUMBERS)
+add("halves", lambda buffer, row: (buffer[:40] ** 2).sum() + (buffer[40:] ** 2).sum() + row, ROW)
+add("a row", lambda buffer, row: buffer[7] + row, ROW)
 add("gathered", lambda buffer, numbers: buffer[numbers].sum(), NUMBERS, ())
 add("gradient", descend, NUMBERS)
 add("returned", lambda buffer, row: (buffer, row @ buffer.T), ROW)
 add("returned, and not read", lambda buffer, row: (buffer, row * 2), ROW)
 add("not used", lambda _, row: row * 2, ROW)
 add("exchanged", lambda buffer, other: (other, buffer), BUFFER, (0, 1))
+add("rows by index in a loop", index_in_loop, ROW, ())
 add("read by a loop", lambda buffer, row: lax.scan(lambda c, x: (c + x, None), row[0], buffer)[0], ROW)
 add("branch", lambda buffer, row: lax.cond(row.sum() > 0, lambda b: b, lambda b: b * 2, buffer), ROW)
 

@@ -7,6 +7,7 @@ the least traffic with the memory has no part of them that stays where it is.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,8 +20,10 @@ _REPLACING: Final = frozenset(
     ("dynamic_update_slice", "scatter", "scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub")
 )
 """Primitives that replace elements of their first operand, in place if nothing else reads it later."""
-_SELECTING: Final = frozenset(("dynamic_slice", "gather", "slice"))
-"""Primitives that read elements of their first operand."""
+_SLICING: Final = frozenset(("dynamic_slice", "slice"))
+"""Primitives that read as many elements of their first operand as their result has."""
+_GATHERING: Final = frozenset(("gather",))
+"""Primitives that read elements of their first operand, of which all may be the same ones."""
 _CALLS: Final = frozenset(("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit"))
 
 
@@ -37,15 +40,15 @@ def untouched_bytes(jaxpr: Any, arguments: Sequence[Argument]) -> int:
     """Return the bytes of arguments that one device need not read, and of results that it need not write."""
     program = _Program(jaxpr)
     kept = {program.origin(result) for result in jaxpr.outvars}
-    total = 0
+    total = Fraction(0)
     for index, (variable, argument) in enumerate(zip(jaxpr.invars, arguments)):  # noqa: B905 - of equal length
         is_kept = index in kept
         if is_kept and not argument.is_donated:
             continue  # the result is a copy
         # An argument without any use is no part of the compiled program.
-        is_touched = program.is_read(variable) or not (is_kept or program.has_use(variable))
-        total += argument.bytes * (is_kept + (not is_touched))
-    return total
+        share = program.read_share(variable) if is_kept or program.has_use(variable) else 1
+        total += argument.bytes * (is_kept + 1 - share)
+    return int(total)
 
 
 def device_bytes(leaf: Any) -> int:
@@ -72,9 +75,10 @@ class _Program:
         """Return true if an equation has the variable as an operand."""
         return variable in self._uses
 
-    def is_read(self, variable: Any) -> bool:
-        """Return true if an equation reads all of a variable, or of a later version of it."""
-        return any(self._reads(equation, position) for equation, position in self._uses.get(variable, ()))
+    def read_share(self, variable: Any) -> Fraction:
+        """Return the part of a variable, and of its later versions, that the equations read."""
+        shares = (self._share(equation, position) for equation, position in self._uses.get(variable, ()))
+        return min(Fraction(1), sum(shares, Fraction(0)))
 
     def origin(self, variable: Any) -> int | None:
         """Return the argument that a variable is, or of which it has some elements replaced; None for another one."""
@@ -88,18 +92,25 @@ class _Program:
             variable = equation.invars[source]
         return None if hasattr(variable, "val") else self._arguments[variable]
 
-    def _reads(self, equation: Any, position: int) -> bool:
+    def _share(self, equation: Any, position: int) -> Fraction:
         name = equation.primitive.name
-        if name in _SELECTING and position == 0:
-            return False
+        if position == 0 and name in _SLICING | _GATHERING:
+            return Fraction(0) if name in _GATHERING else _size_share(equation)
         inner = _body(equation)
         if inner is not None and position < _passed(equation):
-            if inner.is_read(inner.jaxpr.invars[position]):
-                return True
+            share = inner.read_share(inner.jaxpr.invars[position]) * int(equation.params.get("length", 1))
         elif position or name not in _REPLACING | _SAME:
-            return True
+            return Fraction(1)
+        else:
+            share = Fraction(0)
         versions = (result for number, result in enumerate(equation.outvars) if _source(equation, number) == position)
-        return any(self.is_read(result) for result in versions)
+        return share + sum((self.read_share(result) for result in versions), Fraction(0))
+
+
+def _size_share(equation: Any) -> Fraction:
+    """Return the part that the result of an equation is of its first operand."""
+    whole = math.prod(equation.invars[0].aval.shape)
+    return Fraction(math.prod(equation.outvars[0].aval.shape), whole) if whole else Fraction(0)
 
 
 def _source(equation: Any, number: int) -> int | None:
