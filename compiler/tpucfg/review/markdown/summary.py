@@ -17,7 +17,7 @@ _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
 _UNCHANGED: Final = "unchanged"
-_RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "IAM widened")
+_RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "wider access")
 _PLAIN_COLUMNS: Final = 2
 """Number of columns before those that count risks, which are set in bold."""
 
