@@ -757,7 +757,7 @@ def test_metadata_is_merged_by_its_key() -> None:
     extra = {"instanceTemplate": {"properties": {"metadata": {"items": items}}}}
     ((_, body),) = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).request_bodies
     assert [item["key"] for item in host_of(body)["metadata"]["items"]] == ["startup-script", "enable-oslogin"]
-    for key, id_ in (("startup-script", "TPU066"), ("startup-script-url", "TPU067")):
+    for key, id_ in (("startup-script", "TPU066"), ("startup-script-url", "TPU067"), ("worker-id", "TPU067")):
         items[0]["key"] = key
         findings = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).findings
         assert id_ in [finding.id for finding in findings]

@@ -30,7 +30,7 @@ _RESERVED: Final = {
     **dict.fromkeys(("shutdown-script", "shutdown-script-url"), _END),
     "user-data": _PROGRAM._replace(source=_USER_DATA),
     "gce-container-declaration": _PROGRAM._replace(source=_CONTAINERS),
-    **dict.fromkeys(("accelerator-type", "agent-*", "tpu-env", "worker-network-endpoints"), _POSITION),
+    **dict.fromkeys(("accelerator-type", "agent-*", "tpu-env", "worker-id", "worker-network-endpoints"), _POSITION),
 }
 """Keys that would start a second program, or move the host in its slice."""
 
