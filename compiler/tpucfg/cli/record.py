@@ -82,7 +82,7 @@ def _single_job(compiled: CompiledSpec, size: str) -> tuple[Job, str]:
         CommandExit: Several environments have the size.
     """
     if len(compiled.request_bodies) > 1:
-        names = [job.environment.name for job, _ in compiled.request_bodies]
+        names = [job.environment.name for job in compiled.jobs]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
         raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
     ((job, request_body),) = compiled.request_bodies

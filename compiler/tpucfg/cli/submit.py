@@ -77,7 +77,7 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
     """
     findings: list[Finding] = []
     submissions = []
-    for job, _ in compiled.request_bodies:
+    for job in compiled.jobs:
         try:
             submissions.append((job, target_named(job.target).submission(job)))
         except SubmissionError as error:

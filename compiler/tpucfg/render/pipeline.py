@@ -45,6 +45,11 @@ class CompiledSpec(NamedTuple):
     source: str
     """The spec's own text, which reports quote."""
 
+    @property
+    def jobs(self) -> list[Job]:
+        """The selected jobs."""
+        return [job for job, _ in self.request_bodies]
+
 
 class RenderedSpec(NamedTuple):
     """The config texts of one spec, none if a finding is an error."""
@@ -221,7 +226,7 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         project=compiled.project.name,
         configs=configs,
         all_paths=tuple(_all_paths(compiled.project, format_)),
-        compiled=compiled if any(job.settings.trainer.fit for job, _ in compiled.request_bodies) else None,
+        compiled=compiled if any(job.settings.trainer.fit for job in compiled.jobs) else None,
     )
 
 
