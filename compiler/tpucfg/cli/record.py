@@ -15,7 +15,8 @@ from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, job_hash
+from tpucfg.render.config import job_hash
+from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_value, printable, quote_key

@@ -13,7 +13,8 @@ from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, job_hash, render_configs
+from tpucfg.render.config import job_hash
+from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec.project import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.templating import comment

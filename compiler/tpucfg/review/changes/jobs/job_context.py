@@ -12,13 +12,13 @@ from tpucfg.plan import Job
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
 from tpucfg.plan.rung import flag_name, rung_figures
-from tpucfg.render.extra import merged_request_body
 from tpucfg.review.changes.jobs.job_settings import is_compared
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
-from tpucfg.targets.extra import Merged
-from tpucfg.targets.interface import COMPANIONS, origin_of
+from tpucfg.targets.extra import Merged, merged_request_body
+from tpucfg.targets.interface import COMPANIONS
 from tpucfg.targets.list_items import indexed
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
