@@ -80,6 +80,12 @@ def test_outputs_of_an_unknown_environment_require_the_option(
     assert "--env" in capsys.readouterr().err
 
 
+def test_environment_that_the_spec_lacks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelled environment is refused with the one that is meant, as by the other commands."""
+    assert check_outputs(tmp_path, GOOD, "--env", "devv") == 2
+    assert "there is no environment devv; did you mean dev?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["[]", "", "{", "nothing"])
 def test_file_without_outputs_is_an_error(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that is not a mapping is rejected with the command that writes one."""

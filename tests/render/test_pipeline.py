@@ -15,7 +15,7 @@ from reading import READERS, canonical
 from spec_factory import ROOT, configs, planned, spec
 from tpucfg import __version__
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import job_hash, render_config
+from tpucfg.render.config import job_hash, render_config
 from tpucfg.targets.extra import merged_request_body
 
 

@@ -19,7 +19,7 @@ from tpucfg.targets import RequestBody, compute_engine, target_named
 from tpucfg.targets.companions import combined_data
 from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.creations import Creations
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5"}

@@ -9,8 +9,8 @@ from jobs import compiled, job, leaves, parts
 from spec_factory import document
 from tpucfg.targets import TARGETS, RequestBody, target_named
 from tpucfg.targets.extra import Merged, extra_source, merged_request_body
-from tpucfg.targets.interface import origin_of
 from tpucfg.targets.list_items import IDENTITIES, indexed, item_names
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 

@@ -12,12 +12,13 @@ from tpucfg import schemas
 from tpucfg.diff.change import ConfigKey, redact_difference
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import job_hash, render_config, render_configs
+from tpucfg.render.config import job_hash, render_config
+from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.targets.extra import merged_request_body
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -321,7 +322,7 @@ def test_the_schemas_of_the_companions_are_closed() -> None:
 
 def test_a_lost_companion_is_found() -> None:
     """A text that lacks one of the job's objects differs from the job."""
-    from tpucfg.render.pipeline import round_trip_finding
+    from tpucfg.render.config import round_trip_finding
 
     job_ = v6e(trainer={"secrets": SECRETS})
     config = render_config(job_, merged_request_body(job_).body)

@@ -27,7 +27,7 @@ COMMIT = "0123456789" * 4
 
 def jobs() -> dict[str, Any]:
     """Return the jobs of the example in the documentation."""
-    page = (ROOT / "docs" / "review.md").read_text()
+    page = (ROOT / "docs" / "review-ci.md").read_text()
     block = page.split("<!-- gitlab:", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
     loaded: dict[str, Any] = yaml.safe_load(block)
     return loaded

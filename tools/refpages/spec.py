@@ -20,7 +20,7 @@ first line of a new spec refers to it, so that an editor completes and explains 
 
 Values are literal: nothing is evaluated, and environment variables are not substituted.
 
-`capacity`, `trainer` and `targets` are layered: they may also stand in an environment, in a size's override, and in a
+`capacity`, `trainer` and `targets` are layered: they can also be set in an environment, in a size's override, and in a
 size's override within an environment. [Settings by environment and size](../layers.md) describes how they merge; their
 keys are listed here once.
 """

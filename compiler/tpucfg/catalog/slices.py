@@ -7,8 +7,7 @@ start of every command.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from tpucfg.catalog.refusals import OLD_GENERATION, SINGLE_HOST, Refusal
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
 
 
 class Source(NamedTuple):
@@ -78,6 +77,8 @@ class Zone(NamedTuple):
 
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
+OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
+SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
 
 
 class Slice(NamedTuple):

@@ -24,6 +24,7 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
+from tpucfg.plan import select_sizes
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, listed, printable
 
@@ -149,7 +150,7 @@ def _check_records(
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
     """Return the findings about the training steps of the compiled jobs, and the texts of the files that they quote."""
-    jobs = [job for job, _ in compiled.request_bodies]
+    jobs = compiled.jobs
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
     if compiled.project is None or known is None:
         return (), {}
@@ -233,8 +234,8 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     if len(specs) > 1 or len(env or ()) > 1:
         raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
     project, document = load_project(specs[0]), read_file(path)
-    if env and env[0] not in project.environments:
-        raise CommandExit(USAGE, f"there is no environment {env[0]}; there are: {', '.join(project.environments)}")
+    with usage_errors():
+        select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
         return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)

@@ -59,12 +59,11 @@ def diff(
     """Print how the configs differ between two revisions: flags by name, and each common change once.
 
     Both revisions are compiled by the installed version of tpucfg. The defaults compare HEAD with the working tree.
-    Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files, of which
-    only those with different bytes are parsed. A folder takes precedence over a revision of the same name.
-    Of a job that moves to another target, everything that the plan decides is compared instead of the request body:
-    figures, image, arguments, variables, secrets, mounts, capacity, account. With --target given twice, so are the jobs
-    of the working tree's spec on both, before anything is edited; their hosts' addresses, network, tags and disks too.
-    Values of keys such as api_key or password, tokens, and personal addresses are redacted.
+    Two existing folders are compared without git: the output of `render --out`, or any YAML and JSON files. A folder
+    takes precedence over a revision of the same name. A job that moves to another target is compared by its figures,
+    image, arguments, variables, secrets, mounts, capacity and account instead of its request body; --target given
+    twice does this for the spec of the working tree, before anything is edited. Credentials and personal addresses are
+    redacted.
 
     Example: tpucfg diff main --env prod
     """
@@ -107,8 +106,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
     from tpucfg.diff.job_data import job_difference, own_settings
 
     catalog = Catalog()
-    compiled = (load_compiled(spec, catalog, chosen, quiet=True)[1] for chosen in (first, second))
-    before, after = ([job for job, _ in each.request_bodies] for each in compiled)
+    before, after = (load_compiled(spec, catalog, chosen, quiet=True)[1].jobs for chosen in (first, second))
     if settings := own_settings([*before, *after]):
         print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
     return job_difference(before, after)

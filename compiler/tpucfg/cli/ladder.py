@@ -83,7 +83,7 @@ def ladder(
     require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
-    jobs = [job for job, _ in compiled.request_bodies]
+    jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format in _CHARTS else {}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
@@ -161,8 +161,6 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _json(ladders: _Ladders) -> Iterator[str]:
-    findings = [finding._asdict() | {"location": str(finding.location)} for finding in ladders.findings]
-    keys = ("id", "level", "message", "location", "help")
     document = {
         "project": ladders.project.name,
         "tuned_on": ladders.project.training.tuned_on,
@@ -178,7 +176,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
             }
             for group in ladders.groups
         ],
-        "findings": [{key: finding[key] for key in keys} for finding in findings],
+        "findings": [finding.data("id", "level", "message", "location", "help") for finding in ladders.findings],
     }
     yield json_text(document).rstrip("\n")
 

@@ -68,7 +68,8 @@ def _of_other_sizes(refusal: Refusal, path: KeyPath, refusing: Sequence[Job], jo
 def _in_override(path: KeyPath, size: str) -> KeyPath:
     """Return the path of a setting of a target in the override of a size, in the same environment if it is in one."""
     environment = path[:2] if path[0] == "environments" else ()
-    return (*environment, "overrides", size, *path[path.index("targets") :])
+    # After the environment, whose name may be `targets`.
+    return (*environment, "overrides", size, *path[path.index("targets", len(environment)) :])
 
 
 def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:

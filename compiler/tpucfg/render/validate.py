@@ -24,7 +24,7 @@ from tpucfg.targets.companions import (
 )
 from tpucfg.targets.documents import document_keys, merge_documents
 from tpucfg.targets.extra import Merged, Refusal, extra_path
-from tpucfg.targets.interface import origin_of, spec_path
+from tpucfg.targets.patterns import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 

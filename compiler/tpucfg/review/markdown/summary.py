@@ -17,8 +17,8 @@ from tpucfg.text_format import format_count
 _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
-_NOTHING: Final = "no changes"
-_RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "IAM widened")
+_UNCHANGED: Final = "unchanged"
+_RESOURCE_COLUMNS: Final = ("create", "update", "replace", "delete", "protection lifted", "wider access")
 _PLAIN_COLUMNS: Final = 2
 """Number of columns before those that count risks, which are set in bold."""
 
@@ -112,7 +112,7 @@ def counts_table(review: Review) -> str:
     cells = {name: _resource_cells(by_name.get(name)) for name in names}
     if not any(cell != "0" for row in cells.values() for cell in row):
         # Most changes leave the resources alone; six columns of zeros would hide that.
-        rows = [[code(name), _NOTHING, _config_cell(review, name)] for name in names]
+        rows = [[code(name), _UNCHANGED, _config_cell(review, name)] for name in names]
         return table(["environment", "resources", "configs"], rows)
     rows = [[code(name), *cells[name], _config_cell(review, name)] for name in names]
     return table(["environment", *_RESOURCE_COLUMNS, "configs"], rows, range(1, len(_RESOURCE_COLUMNS) + 1))
@@ -144,4 +144,4 @@ def _config_cell(review: Review, name: str) -> str:
     difference = review.difference
     keys_by_verb = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
     counts = [(sum(key.environment == name for key in keys), verb) for verb, keys in keys_by_verb]
-    return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or _NOTHING
+    return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or _UNCHANGED

@@ -16,8 +16,9 @@ from tpucfg.review.changes.jobs.job_settings import is_compared
 from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
 from tpucfg.targets.extra import Merged, merged_request_body
-from tpucfg.targets.interface import COMPANIONS, origin_of
+from tpucfg.targets.interface import COMPANIONS
 from tpucfg.targets.list_items import indexed
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
