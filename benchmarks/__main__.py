@@ -13,8 +13,6 @@ from typing import Final
 from benchmarks import cold_start, environments, fit, large_repositories, peers, throughput
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
-FUZZ: Final = "## Fuzzing"
-"""Heading of the fuzzer's section; a test compares it with the fuzzer's own."""
 _PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml", "check-jsonschema")
 
 _PAGE: Final = """\
@@ -96,7 +94,7 @@ def main() -> None:
 
 def kept_sections(page: str) -> str:
     """Return the sections at the page's end, which `python -m benchmarks.fit --write` and `make fuzz-write` write."""
-    starts = [start for start in (page.find(fit.HEADING), page.find(FUZZ)) if start >= 0]
+    starts = [start for start in (page.find(fit.HEADING), page.find(fit.FUZZ)) if start >= 0]
     return f"\n{page[min(starts) :]}" if starts else ""
 
 

@@ -29,6 +29,8 @@ from tpucfg.spec.parse import load_project
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
 HEADING: Final = "## Compiling without a TPU"
 """Heading of the section in the results; `make bench-write` keeps it."""
+FUZZ: Final = "## Fuzzing"
+"""Heading of the fuzzer's section; a test compares it with the fuzzer's own."""
 EXAMPLES: Final = (
     ("chat", "prod"),
     ("fit/moe", "dev"),
@@ -201,7 +203,7 @@ def replaced(page: str, text: str) -> str:
     """Return the page with the section, before that of the fuzzer, which is the last one."""
     before, _, rest = page.partition(HEADING)
     if not rest:
-        start = page.index("## Fuzzing")
+        start = page.index(FUZZ)
         return f"{page[:start]}{text}\n{page[start:]}"
     end = rest.find("\n## ")
     return f"{before}{text}{rest[end:]}"

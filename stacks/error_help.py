@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 import org_policy
+import retry
 from api_error import ApiError
 from settings import Settings
 
@@ -223,7 +224,7 @@ _EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (
     (org_policy.PERIMETER, org_policy.perimeter_help),
     (org_policy.CONSTRAINT, org_policy.constraint_help),
     (re.compile(r"Error 400\b.*location constraint", re.DOTALL), _invalid_location),
-    (re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL), _account_missing),
+    (retry.UNKNOWN_ACCOUNT, _account_missing),
     # The provider's own text: https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/resourcemanager/resource_google_project_iam_custom_role.go
     (re.compile(r"Custom project role \S+ already exists and must be imported"), _role_exists),
     # https://github.com/GoogleCloudPlatform/gke-autoneg-controller/issues/71
@@ -233,10 +234,7 @@ _EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (
         re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE),
         _no_identity_pool,
     ),
-    (
-        re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
-        _api_disabled,
-    ),
+    (retry.UNUSABLE_API, _api_disabled),
     (re.compile(r"Error 403\b.*billing account", re.DOTALL | re.IGNORECASE), _no_billing),
     (re.compile(r"Error 403\b", re.DOTALL), _permission_denied),
 )

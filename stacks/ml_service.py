@@ -68,7 +68,7 @@ def _error_message(settings: Settings, url: str, error: Exception) -> str:
         "help: set both names in the stack's config, if you know them:\n"
         f"  pulumi config set serviceAccountProject NUMBER --stack {stack}\n"
         f"  pulumi config set tpuServiceAccount EMAIL --stack {stack}\n"
-        "or choose another target in the spec: vertex-ai, cloud-tpu or gke"
+        "or choose another target in the spec: vertex-ai, cloud-tpu, compute-engine or gke"
     )
 
 

@@ -10,14 +10,19 @@ FIRST_WAIT_SECONDS: Final = 5.0
 MAX_WAIT_SECONDS: Final = 300.0
 """Limit for all waits together: Google asks for a few minutes after an API is enabled or an account created."""
 
+UNKNOWN_ACCOUNT: Final = re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL)
+"""A new service agent or account that IAM does not see yet:
+https://github.com/hashicorp/terraform-provider-google/issues/21931."""
+UNUSABLE_API: Final = re.compile(
+    r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL
+)
+"""An enabled API that is not usable yet: https://github.com/hashicorp/terraform-provider-google/issues/8214."""
 _TRANSIENT: Final = (
-    # A new service agent or account that IAM does not see yet: https://github.com/hashicorp/terraform-provider-google/issues/21931
-    re.compile(r"Error 400\b.*Service account \S+ does not exist", re.DOTALL),
+    UNKNOWN_ACCOUNT,
+    UNUSABLE_API,
     # A concurrent change of the same policy that outlasts the provider's own retries of half a minute:
     # https://github.com/hashicorp/terraform-provider-google/issues/12512
     re.compile(r"Error 409\b.*concurrent policy changes", re.DOTALL),
-    # An enabled API that is not usable yet: https://github.com/hashicorp/terraform-provider-google/issues/8214
-    re.compile(r"Error 403\b.*(has not been used in project|accessNotConfigured|SERVICE_DISABLED)", re.DOTALL),
 )
 
 Sleep = Callable[[float], Awaitable[None]]

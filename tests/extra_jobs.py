@@ -75,9 +75,9 @@ def planned(target: str, size: str, **changes: Any) -> tuple[Job, RequestBody]:
 
 def merged(job_: Job, body: RequestBody, extra: Any) -> Merged:
     """Return the body of a job as if the job had this `extra`."""
-    target, options = target_named(job_.target), {**job_.options, "extra": extra}
+    options = {**job_.options, "extra": extra}
     settings = job_.settings._replace(targets={job_.target: options})
-    return merge_extra(job_._replace(settings=settings), body, target.ORIGINS, target.RESERVED)
+    return merge_extra(job_._replace(settings=settings), body)
 
 
 def value_at(data: Any, path: KeyPath) -> Any:

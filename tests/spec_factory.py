@@ -8,7 +8,8 @@ from typing import Any, Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Plan, Selection, plan
-from tpucfg.render.pipeline import CompiledSpec, Config, compile_project, render_configs
+from tpucfg.render.config import Config
+from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs
 from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Project
 from tpucfg.yamldoc.document import Document

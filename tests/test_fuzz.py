@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks.__main__ import FUZZ
+from benchmarks.fit import FUZZ
 from fuzz.cases import Case, Entry
 from fuzz.kinds import KINDS, make
 from fuzz.report import HEADING, RESULTS

@@ -30,7 +30,7 @@ def write_assets(root: Path, into: Path) -> None:
 def _compile_templates(into: Path) -> None:
     """Compile the targets' templates, in the environment that renders them: its filters are part of the code."""
     template_folders = {*import_module("tpucfg.targets").TARGETS, "config.yaml.j2", "hosts"}
-    import_module("tpucfg.render.pipeline").config_template_engine().compile_templates(
+    import_module("tpucfg.render.config").config_template_engine().compile_templates(
         into / import_module("tpucfg.templating").compiled_folder(),
         filter_func=lambda name: name.partition("/")[0] in template_folders,
         zip=None,

@@ -68,6 +68,12 @@ def fence(text: str, language: str = "") -> str:
     return "\n".join([f"{backticks}{language}", *lines, backticks])
 
 
+def items(lines: Sequence[str], limit: int) -> str:
+    """Return a list, of which the items after the limit are only counted."""
+    more = [f"… and {len(lines) - limit:,} more"] if len(lines) > limit else []
+    return "\n".join(f"- {line}" for line in (*lines[:limit], *more))
+
+
 def details(summary: str, body: str) -> str:
     """Return a body folded below a summary, which is already HTML."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS, FirstLadder
 from tpucfg.package_data import data_folder
-from tpucfg.render.pipeline import config_template_engine
+from tpucfg.render.config import config_template_engine
 
 IGNORE_FILE: Final = Path(".gitignore")
 """The file that keeps virtual environments and bytecode out of commits; a folder may have one already."""

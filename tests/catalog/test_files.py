@@ -13,7 +13,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tpucfg.catalog.catalog import DATA
-from tpucfg.catalog.refusals import OLD_GENERATION, ONE_SLICE, ONE_SLICE_OF_A_GROUP, SINGLE_HOST
+from tpucfg.catalog.slices import OLD_GENERATION, SINGLE_HOST
+from tpucfg.catalog.target_facts import TARGET_FACTS
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())
@@ -77,11 +78,8 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
     """The sources in `sources.yaml` are exactly those that the data files and the rules of several slices cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
-    cited |= {
-        source
-        for refusal in (ONE_SLICE, ONE_SLICE_OF_A_GROUP, OLD_GENERATION, SINGLE_HOST)
-        for source in refusal.sources
-    }
+    refusals = (OLD_GENERATION, SINGLE_HOST, *(facts.one_slice_refusal for facts in TARGET_FACTS.values()))
+    cited |= {source for refusal in refusals if refusal for source in refusal.sources}
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))
 
 

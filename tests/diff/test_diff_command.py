@@ -200,9 +200,9 @@ def test_secrets_are_redacted_in_every_format(
     assert "hunter2" not in output
 
 
-def test_wrong_arguments_are_refused(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("repository")
+def test_wrong_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown format exits with 2; an unknown revision exits with 1 and a list of known ones."""
-    assert repository.spec.is_file()
     assert run(["diff", "--format", "html"]) == 2
     assert run(["diff", "nowhere"]) == 1
     assert "give one of the branches and tags: main" in capsys.readouterr().err

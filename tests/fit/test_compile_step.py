@@ -68,6 +68,14 @@ def test_a_step_for_one_device_needs_no_sharding(tpu_python: str) -> None:
     assert result["hbm_bytes"] == 2 * 8 * 128 * 4
 
 
+@pytest.mark.parametrize(("step", "least"), [("with_frozen", 2 * 256 * 256 * 4), ("with_buffer", 0)])
+def test_memory_that_a_step_leaves_as_it_is_has_no_traffic(tpu_python: str, step: str, least: int) -> None:
+    """Weights that are returned unchanged are not written, and a buffer's other rows neither read nor written."""
+    traffic = compile_step(tpu_python, f"hlo_text:{step}", V5E).result["hbm_bytes"]
+
+    assert least <= traffic < least + (1 << 16)
+
+
 def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> None:
     """A program may select TPUs, use a cache, leave its folder and replace stdout; nothing is written to the cache."""
     outcome = compile_step(tpu_python, "hlo_text:with_settings", V5E, flags={"cache": str(tmp_path)})

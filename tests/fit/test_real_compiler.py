@@ -112,6 +112,18 @@ def test_a_comment_changes_no_step(real: Folder) -> None:
     assert after == before
 
 
+def test_flags_that_the_program_sets_itself_make_another_step(real: Folder) -> None:
+    """They are no part of the StableHLO, and change the memory that the compiler grants."""
+    for limit in (8000, 4000):
+        line = f'import os; os.environ["LIBTPU_INIT_ARGS"] = "--xla_tpu_max_hbm_size_mib={limit}"\n'
+        (real.path / "step.py").write_text(line + STEPS)
+        status, _, err = real.fit(*ONE)
+        assert status == 0, err
+        assert "unchanged" not in err
+        assert real.file()[0]["hbm"]["available"] == pytest.approx(limit << 20, rel=0.01)
+    assert "unchanged" in real.fit(*ONE)[2]
+
+
 def test_a_step_that_does_not_fit(real: Folder) -> None:
     """The refusal comes in seconds, with the least amount that the step would need."""
     change(real, ("abstract_step", "large_step"))

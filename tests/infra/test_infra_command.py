@@ -82,15 +82,13 @@ def test_own_program_of_a_project_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert "error[TPU091]" in printed.err
 
 
-def test_failed_program_has_no_traceback(tmp_path: Path) -> None:
-    """A spec that the stack program rejects ends the command with its findings and status 1."""
-    specs.write(tmp_path, specs.spec({"region": "us-west4"}))
-
-    printed = tpucfg("infra", cwd=tmp_path)
+def test_error_of_the_spec_is_located_from_the_current_folder() -> None:
+    """A spec with an error ends the command as it ends the others, although the program runs in another folder."""
+    printed = tpucfg("infra", cwd=ROOT / "examples" / "mistakes")
 
     assert printed.returncode == 1
-    assert "error[TPU021]" in printed.stderr
-    assert "Traceback" not in printed.stderr
+    assert printed.stderr.startswith("tpucfg.yaml:4:15: error[TPU021]")
+    assert printed.stderr == tpucfg("ladder", cwd=ROOT / "examples" / "mistakes").stderr
 
 
 def test_unknown_environment_is_a_usage_error() -> None:

@@ -63,12 +63,27 @@ def test_account_named_in_the_spec_is_expected(tmp_path: Path) -> None:
     assert check_outputs(tmp_path, {**GOOD, "workloadServiceAccount": account}, targets=targets) == 0
 
 
+@pytest.mark.parametrize("option", [("--size", "v2-8"), ("--target", "gke"), ("--config", "outputs.json")])
+def test_options_that_would_change_nothing_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+) -> None:
+    """An option about jobs or configs is not dropped silently."""
+    assert check_outputs(tmp_path, GOOD, *option) == 2
+    assert "it takes no" in capsys.readouterr().err
+
+
 def test_outputs_of_an_unknown_environment_require_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a known bucket or account, the command requires `--env`."""
     assert check_outputs(tmp_path, {"bucket": "other"}) == 2
     assert "--env" in capsys.readouterr().err
+
+
+def test_environment_that_the_spec_lacks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelled environment is refused with the one that is meant, as by the other commands."""
+    assert check_outputs(tmp_path, GOOD, "--env", "devv") == 2
+    assert "there is no environment devv; did you mean dev?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[]", "", "{", "nothing"])

@@ -9,7 +9,8 @@ import yaml
 
 from jobs import compiled
 from official import gke, samples
-from tpucfg.render.pipeline import Config, render_configs
+from tpucfg.render.config import Config
+from tpucfg.render.pipeline import render_configs
 from tpucfg.targets.companions import json_value
 from tpucfg.targets.gke.versions import version_problems
 

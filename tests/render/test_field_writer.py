@@ -7,10 +7,11 @@ import pytest
 
 from jobs import CATALOG, compiled, job
 from spec_factory import ROOT
+from tpucfg.render.config import render_config, round_trip_finding
 from tpucfg.render.field_writer import FieldWriter
-from tpucfg.render.pipeline import build_request_body, render_config, round_trip_finding
 from tpucfg.targets import TARGETS, target_named
-from tpucfg.targets.interface import pattern_steps
+from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.patterns import pattern_steps
 
 SIZES: Final = {
     "vertex-ai": "v2-32",
@@ -68,7 +69,7 @@ def test_fields_of_extra_are_written_in_order(target: str, extra: dict[str, Any]
     """The text equals the request body, also with fields in `extra` that no template names."""
     job_ = job(target, SIZES[target], options={"extra": extra})
 
-    assert round_trip_finding(render_config(job_, build_request_body(job_))) is None
+    assert round_trip_finding(render_config(job_, merged_request_body(job_).body)) is None
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -15,7 +15,8 @@ from reading import READERS, canonical
 from spec_factory import ROOT, configs, planned, spec
 from tpucfg import __version__
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import build_request_body, job_hash, render_config
+from tpucfg.render.config import job_hash, render_config
+from tpucfg.targets.extra import merged_request_body
 
 
 def job(**changes: Any) -> Job:
@@ -55,7 +56,7 @@ def test_no_name_breaks_out_of_the_header(hostile: str) -> None:
     """A line break or a template in a name leaves the rendered request body unchanged."""
     plain = job()
     hostile_job = plain._replace(project=hostile, environment=plain.environment._replace(name=hostile))
-    request_body = build_request_body(hostile_job)
+    request_body = merged_request_body(hostile_job).body
     text = render_config(hostile_job, request_body).text
     expected = dict.fromkeys(READERS, canonical(request_body))
     assert {name: canonical(read(text)) for name, read in READERS.items()} == expected
@@ -96,8 +97,8 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
 def test_the_hash_changes_with_the_request_body(change: dict[str, Any]) -> None:
     """A change of the spec that reaches the request body changes the hash in the header."""
     before, after = job(), job(**change)
-    assert build_request_body(before) != build_request_body(after)
-    assert job_hash(before, build_request_body(before)) != job_hash(after, build_request_body(after))
+    assert merged_request_body(before).body != merged_request_body(after).body
+    assert job_hash(before, merged_request_body(before).body) != job_hash(after, merged_request_body(after).body)
 
 
 @pytest.mark.parametrize(
@@ -115,16 +116,15 @@ def test_the_hash_changes_with_the_request_body(change: dict[str, Any]) -> None:
 def test_the_hash_ignores_what_the_job_does_not_use(change: dict[str, Any]) -> None:
     """Settings of the infrastructure, other rungs or other targets leave the config of a job unchanged."""
     before, after = job(), job(**change)
-    assert (
-        render_config(before, build_request_body(before)).text == render_config(after, build_request_body(after)).text
-    )
+    texts = [render_config(each, merged_request_body(each).body).text for each in (before, after)]
+    assert texts[0] == texts[1]
 
 
 @given(st.permutations(["machineSpec", "replicaCount", "containerSpec"]))
 def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> None:
     """Request bodies whose fields differ only in order have the same hash."""
     job_ = job()
-    request_body = build_request_body(job_)
+    request_body = merged_request_body(job_).body
     pool = request_body["workerPoolSpecs"][0]
     reordered = {**request_body, "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}]}
     assert job_hash(job_, request_body) == job_hash(job_, reordered)
@@ -135,5 +135,5 @@ def test_merging_does_not_change_the_spec() -> None:
     extra: dict[str, Any] = {"scheduling": {"restartJobOnWorkerRestart": False}, "workerPoolSpecs": [{"diskSpec": {}}]}
     before = deepcopy(extra)
     first, second = planned(spec(targets={"vertex-ai": {"extra": extra}})).jobs
-    assert build_request_body(first)["scheduling"] == build_request_body(second)["scheduling"]
+    assert merged_request_body(first).body["scheduling"] == merged_request_body(second).body["scheduling"]
     assert first.options["extra"] == before

@@ -11,8 +11,8 @@ from hypothesis import given
 from spec_factory import CATALOG, compiled, configs, document, finding_with_id, ids, spec
 from strategies import mutated
 from tpucfg.findings import Location
-from tpucfg.render import pipeline
-from tpucfg.render.pipeline import RenderError, render_configs, round_trip_finding
+from tpucfg.render.config import config_template_engine, round_trip_finding
+from tpucfg.render.pipeline import RenderError, render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.yamldoc.document import Document, KeyPath
 from tpucfg.yamldoc.reader import read_text
@@ -30,8 +30,8 @@ def use_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseTemplate
 
         (tmp_path / "vertex-ai").mkdir()
         (tmp_path / "vertex-ai" / "config.yaml.j2").write_text(source)
-        broken = pipeline.config_template_engine().overlay(loader=FileSystemLoader(tmp_path), cache_size=0)
-        monkeypatch.setattr(pipeline, "_template", broken.get_template)
+        broken = config_template_engine().overlay(loader=FileSystemLoader(tmp_path), cache_size=0)
+        monkeypatch.setattr("tpucfg.render.config._template", broken.get_template)
 
     return use
 

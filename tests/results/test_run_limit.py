@@ -129,5 +129,6 @@ def test_extra_cannot_set_a_limit() -> None:
 def test_a_target_without_a_reader_has_no_limit() -> None:
     """A new target is not bounded until its limit is known."""
     job_, body = job_and_body("gke", "", {"max_run_duration": "1h"})
-    limit = run_limit(job_._replace(target="docker"), body)
+    on_docker = job_._replace(environment=job_.environment._replace(target="docker"))
+    limit = run_limit(on_docker, body)
     assert (limit.hours, limit.unbounded) == (None, "docker has no limit of its own")

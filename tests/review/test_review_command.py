@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from fit_repositories import PROGRAM, add_step, write_fits
 from recorded_previews import FOLDER
 from repositories import Repository, project
+from reviews import review
 from spec_factory import ROOT
 from tpucfg.cli.app import run
 from tpucfg.cli.options import SPEC
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.programs
 
 LIFTED = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
 GRANTED = "grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to "
-
-
-def review(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    """Return the output for the changes in the working tree."""
-    assert run(["review", "--base", "HEAD", *arguments]) == status
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -79,26 +73,6 @@ def test_lifted_protection_fails_without_packages(
     assert "[infra]'" in printed
 
 
-def test_unknown_changes_are_not_nothing(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """If nothing is known to change, but a preview failed, --fail-on any exits with 1."""
-    preview = ("--preview", f"dev={FOLDER / 'config-error.jsonl'}")
-
-    assert "no known changes" in review(capsys, *preview)
-    assert run(["review", "--base", "HEAD", *preview, "--fail-on", "any"]) == 1
-    assert "some changes to resources are unknown, so --fail-on any cannot be decided" in capsys.readouterr().err
-    assert repository.spec.is_file()
-
-
-def test_preview_of_a_new_stack_is_listed_by_name(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first preview of a stack creates everything, which a list of names shows; a new member is shown in full."""
-    comment = review(capsys, "--preview", f"dev={FOLDER / 'create.jsonl'}")
-    assert "- create `storage.Bucket` `data-us-central1`" in comment
-    assert "uniformBucketLevelAccess" not in comment
-    member = review(capsys, "--preview", f"dev={FOLDER / 'member-added.jsonl'}")
-    assert "+ role: roles/storage.objectUser" in member
-    assert repository.spec.is_file()
-
-
 def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Records that are links, too large or extreme leave a review with what is known."""
     repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1e308}"))
@@ -143,9 +117,9 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
     assert statement in data["meaning"]["statements"]
 
 
-def test_json_has_the_documented_keys(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("repository")
+def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> None:
     """Every printed key is documented, and every documented key is printed."""
-    assert repository.spec.is_file()
     document = json.loads(review(capsys, "--format", "json"))
     data = document["specs"][0]
     page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2].split("\n\n")
@@ -220,60 +194,6 @@ def test_failed_program_is_reported_if_base_has_errors(
     assert "**dev, prod**: changes to resources are unknown: the stack program failed" in review(capsys)
 
 
-@pytest.mark.parametrize("form", ["json", "jsonl"])
-def test_preview_replaces_the_program(repository: Repository, capsys: pytest.CaptureFixture[str], form: str) -> None:
-    """The changes of an environment with a preview are those of the preview, and the footer names the source."""
-    repository.edit((":1.0", ":1.1"))
-    lifted = FOLDER / f"protection-lifted.{form}"
-
-    comment = review(capsys, "--preview", f"dev={lifted}")
-
-    assert "**dev**: `storage.Bucket`" in comment
-    assert "no longer protected" in comment
-    assert "Resources of `dev`: from Pulumi's preview. Drift of `dev` is " in comment
-    assert "Resources of `prod`: from the stack programs" in comment
-    review(capsys, "--preview", f"dev={lifted}", "--fail-on", "destructive", status=3)
-
-
-def test_failed_preview_is_reported(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error of a failed preview is in the comment, and its missing changes do not count as none."""
-    failed = FOLDER / "config-error.jsonl"
-
-    comment = review(capsys, "--preview", f"dev={failed}")
-
-    assert "no known changes" in comment
-    assert "| `dev` | ? |" in comment
-    assert "changes to resources are unknown" in comment
-    review(capsys, "--preview", f"dev={failed}", "--fail-on", "destructive", status=1)
-    assert repository.spec.is_file()
-
-
-def test_incomplete_preview_is_completed_by_the_program(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """If Pulumi stopped at its first refusal, the program's changes are shown together with the refusal."""
-    repository.edit(("region: us-central1          #", "region: europe-west4         #"))
-    failed = FOLDER / "protected-replacement.jsonl"
-
-    comment = review(capsys, "--preview", f"dev={failed}")
-
-    assert "only the changes that the stack program declares are shown: pulumi preview failed" in comment
-    assert "(protected-replacement.jsonl)" in comment
-    assert 'resource "tpu-agent-on-data-us-central1" cannot be deleted' in comment
-    assert "**delete** `storage.Bucket` `data-us-central1`" in comment
-    assert str(FOLDER) not in comment
-
-
-def test_missing_stack_is_no_caution(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before the first `pulumi up` the program's changes are shown, and the footer names the missing stack."""
-    (repository.folder / "dev.jsonl").write_text("error: no stack named 'dev' found\n")
-
-    comment = review(capsys, "--preview", "dev=dev.jsonl", "--fail-on", "destructive")
-
-    assert "### tpucfg review: no changes\n" in comment
-    assert "The stack of `dev` does not exist yet." in comment
-
-
 def test_new_member_is_a_caution(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A new member is a caution with its role, without the name of a person."""
     file = repository.folder / "stacks" / "Pulumi.dev.yaml"
@@ -302,74 +222,6 @@ def test_common_finding_is_one_line(repository: Repository, capsys: pytest.Captu
     assert comment.count("TPU090") == 1
 
 
-def test_long_preview_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thousands of changes are counted, the fold names what it lacks, and JSON has all of them."""
-    urn = "urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::data-"
-    states = {
-        state: {"custom": True, "inputs": {"labels": {f"key-{n}": state for n in range(9)}}} for state in ("old", "new")
-    }
-    steps = [{"resourcePreEvent": {"metadata": {"op": "update", "urn": f"{urn}{n}", **states}}} for n in range(2000)]
-    text = "\n".join(json.dumps(event) for event in [*steps, {"summaryEvent": {}}])
-    (repository.folder / "dev.jsonl").write_text(text)
-
-    comment = review(capsys, "--preview", "dev=dev.jsonl")
-
-    assert "### tpucfg review: 2,000 resources updated\n" in comment
-    assert re.search(r"[0-9,]+ of [0-9,]+ lines are omitted for length", comment)
-    assert "`tpucfg review --format json`" in comment
-    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))["specs"][0]["environments"]
-    assert len(dev["resources"]) == 2000
-
-
-def test_policy_violation_is_a_caution(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A violation that a policy pack reports is a caution."""
-    comment = review(capsys, "--preview", f"dev={FOLDER / 'policy.jsonl'}")
-
-    assert re.search(r"> - \*\*dev\*\*: the mandatory policy `", comment)
-    assert repository.spec.is_file()
-
-
-@pytest.mark.parametrize("option", ["dev", "=x", "../x=x.json", "dev="])
-def test_invalid_preview_option_is_refused(
-    repository: Repository, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    """A --preview without environment or file exits with 2; a file that cannot be opened exits with 1."""
-    (repository.folder / "x.json").write_text("{}")
-
-    assert review(capsys, "--preview", option, status=2) == ""
-    assert run(["review", "--base", "HEAD", "--preview", "dev=gone.json"]) == 1
-    assert "gone.json: No such file or directory" in capsys.readouterr().err
-
-
-def test_preview_that_is_a_link_is_refused(
-    repository: Repository, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """A link could lead to any file of the machine, which the comment would print."""
-    (tmp_path / "secret").write_text("hunter2")
-    (repository.folder / "dev.jsonl").symlink_to(tmp_path / "secret")
-
-    assert run(["review", "--base", "HEAD", "--preview", "dev=dev.jsonl"]) == 1
-
-    printed = capsys.readouterr()
-    assert "dev.jsonl is a symbolic link, through which the comment could show any file of this machine" in printed.err
-    assert "hunter2" not in printed.out + printed.err
-
-
-@pytest.mark.parametrize("head", [(), ("--head", "HEAD")])
-def test_preview_of_the_change_itself_is_refused(
-    repository: Repository, capsys: pytest.CaptureFixture[str], head: tuple[str, ...]
-) -> None:
-    """A committed preview is a claim of the author of the change."""
-    (repository.folder / "dev.jsonl").write_text('{"steps": [], "changeSummary": {"same": 12}}')
-    repository.commit()
-
-    assert run(["review", "--base", "HEAD", *head, "--preview", "dev=dev.jsonl"]) == 1
-    assert "dev.jsonl is part of the change under review, so it proves nothing" in capsys.readouterr().err
-    repository.git("rm", "--quiet", "--cached", "dev.jsonl")
-    repository.git("commit", "--quiet", "--message=x")
-    review(capsys, *head, "--preview", "dev=dev.jsonl")
-
-
 def test_later_commits_on_base_do_not_count_as_reverted(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -383,6 +235,18 @@ def test_later_commits_on_base_do_not_count_as_reverted(
 
     assert run(["review", "--base", "main", "--head", "topic", "--fail-on", "destructive"]) == 0
     assert "protected" not in capsys.readouterr().out
+
+
+def test_earlier_commit_is_that_of_the_spec(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--since names a commit of the repository that contains the spec, whatever the current folder is."""
+    repository.edit((":1.0", ":1.1"))
+    monkeypatch.chdir(repository.folder.parent)
+
+    comment = review(capsys, "--spec", f"{repository.folder.name}/tpucfg.yaml", "--since", "HEAD")
+
+    assert re.search(r"Since the review of \w+\*\*: 6 configs changed again", comment)
 
 
 def test_long_fold_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -627,22 +491,6 @@ def test_bucket_with_a_fixed_name_cannot_move(repository: Repository, capsys: py
     assert "set `environments.prod.bucket` to another name" in comment
 
 
-def test_irrelevant_preview_is_a_note(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A preview of an unknown or removed environment is a note, and the rest of the comment is complete."""
-    (repository.folder / "x.json").write_text("error: no stack named 'x' found\n")
-    start = repository.spec.read_text().index("  dev:\n")
-    repository.spec.write_text(
-        repository.spec.read_text()[:start]
-        + repository.spec.read_text()[repository.spec.read_text().index("  prod:\n") :]
-    )
-
-    comment = review(capsys, "--preview", "nowhere=x.json", "--preview", "dev=x.json")
-
-    assert "The preview of nowhere is not shown: neither revision has an environment of that name." in comment
-    assert "The preview of dev failed, and this change removes that environment from the spec." in comment
-    assert "unknown" not in comment
-
-
 class _Elements(HTMLParser):
     """The names of the elements of a page."""
 
@@ -701,107 +549,3 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     assert (costs["totals"]["usd"]["before"], costs["totals"]["usd"]["unknown"]) == (20.48, 3)
     assert costs["totals"]["usd_per_hour"] == {"before": 252.0, "after": 252.0, "configs": 6, "unknown": 0}
     assert "**Cost**\n\n- one run of each config costs 20.48 USD (as before); not known for 3 of 6\n\n**I" in unchanged
-
-
-@pytest.fixture
-def fitted(repository: Repository) -> Repository:
-    """Create a project with committed results of a training step."""
-    add_step(repository)
-    write_fits(repository, {"v2-8": 5.5, "v2-32": 3.2, "v2-128": 2})
-    repository.commit()
-    return repository
-
-
-def test_fit_of_a_large_file_behind_a_link_is_known_in_a_commit(
-    fitted: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Files that an export leaves out are read from the commit, so results of them are not outdated."""
-    (fitted.folder / "shared").mkdir()
-    (fitted.folder / "trainer").rename(fitted.folder / "shared" / "trainer")
-    (fitted.folder / "trainer").symlink_to("shared/trainer")
-    (fitted.folder / PROGRAM).write_text("# a table of weights\n" * 100_000)
-    write_fits(fitted, {"v2-8": 5.5, "v2-32": 3.2, "v2-128": 2.1})
-    fitted.commit()
-    fitted.edit(("train_steps: 4000", "train_steps: 2000"))
-    write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2, "v2-128": 2.1})
-    fitted.commit()
-
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == 0
-    comment = capsys.readouterr().out
-    assert "- v2-8: 6 of 7.48 GiB, was 5.5\n" in comment
-    assert "- as before: 4 configs fit" in comment
-    assert "not known" not in comment
-
-
-def test_fit_is_in_the_json_report(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each rung has what was known before and after, in bytes."""
-    write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2})
-
-    fits = json.loads(review(capsys, "--format", "json"))["specs"][0]["fits"]
-
-    rungs = {rung["size"]: rung for rung in fits["rungs"]}
-    assert rungs["v2-8"]["environments"] == ["dev", "prod"]
-    assert [rungs["v2-8"][key]["used"] >> 20 for key in ("before", "after")] == [5632, 6144]
-    assert rungs["v2-128"]["after"] == {"verdict": "not compiled", "as_committed": True, "changes": []}
-    assert (fits["problem"], fits["run_problem"]) == ("", "")
-
-
-def test_fit_of_this_run_is_no_change(fitted: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A job that fails is stated, and decides no status."""
-    assert "tpucfg review: no changes\n" in review(capsys, "--fail-on", "any")
-    comment = review(capsys, "--fail-on", "any", "--fit", "../none.json")
-    assert "no changes; fit not known from this run" in comment
-    path = write_fits(fitted, {"v2-8": 5.5, "v2-32": 3.2, "v2-128": 2}, tmp_path / "fit.json")
-    assert "not known" not in review(capsys, "--fit", f".={path}", "--fail-on", "any")
-
-
-def test_fit_without_a_folder_could_be_of_several_specs(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """With several specs below the root, each needs its folder; a folder without a spec is an error."""
-    for name in ("a", "b"):
-        shutil.copytree(fitted.folder / "trainer", fitted.folder / name / "trainer")
-        shutil.copy(fitted.folder / "tpucfg.yaml", fitted.folder / name)
-    fitted.spec.unlink()
-    fitted.commit()
-    for name in ("a", "b"):
-        fitted.edit((":1.0", ":1.1"), file=f"{name}/tpucfg.yaml")
-    cases = {
-        "fit.json": "2 folders with specs are reviewed",
-        "c=fit.json": "this folder has no spec in either revision",
-        "../a=fit.json": "a folder is relative to the root of the repository",
-        "a=": "it takes FILE or FOLDER=FILE",
-    }
-    for value, message in cases.items():
-        assert run(["review", "--base", "HEAD", "--fit", value]) == 2
-        assert message in capsys.readouterr().err
-    assert run(["review", "--base", "HEAD", "--fit", "a=../fit.json"]) == 0
-    assert "`a/tpucfg.yaml`: the fit is not known from this run" in capsys.readouterr().out
-
-
-def test_fit_of_the_change_itself_is_refused(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A committed file is not what a job of this run made."""
-    assert fitted.spec.is_file()
-    assert run(["review", "--base", "HEAD", "--fit", "results/fit.json"]) == 1
-    assert "is part of the change under review" in capsys.readouterr().err
-
-
-def test_fit_is_news_since_the_last_review(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rung whose memory changed since the last review is named."""
-    fitted.edit((":1.0", ":1.1"))
-    fitted.commit()
-    program = fitted.folder / PROGRAM
-    program.write_text("# larger\n")
-    write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2, "v2-128": 2})
-    fitted.commit()
-
-    assert run(["review", "--base", "HEAD~2", "--head", "HEAD", "--since", "HEAD~1"]) == 0
-    comment = capsys.readouterr().out
-    assert re.search(r"\*\*Since the review of .*v2-8: 6 of 7.48 GiB, was 5.5", comment)
-
-
-@pytest.mark.usefixtures("fitted")
-def test_fit_of_a_head_is_shown_if_base_has_errors(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a base to compare with, each rung is shown as it is."""
-    fitted.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
-    fitted.commit()
-    fitted.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
-    assert "- v2-8: 5.5 of 7.48 GiB\n" in review(capsys)

@@ -7,11 +7,11 @@ import pytest
 import specs
 from mocked import declared, declared_by_minimal_spec, grants, only, project_at
 
+from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.infra.mock_runner import ProgramError
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_outputs import expected_outputs, output_findings
-from tpucfg.plan.identities import DELETION_PERMISSIONS
 from tpucfg.yamldoc.reader import read_text
 
 OWN = "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
@@ -159,7 +159,7 @@ def test_jobs_that_delete_their_slice_have_the_narrow_role(tmp_path: Path, previ
 
     role = only(environment, "projects.IAMCustomRole")
     assert role.inputs["roleId"] == "tpu.mnist.dev"
-    assert tuple(role.inputs["permissions"]) == DELETION_PERMISSIONS["cloud-tpu"]
+    assert tuple(role.inputs["permissions"]) == TARGET_FACTS["cloud-tpu"].deletion_permissions
     [grant] = deleters(environment)
     assert (grant.inputs["role"], grant.inputs["member"], grant.inputs["project"]) == (DELETE, OWN, "acme-dev")
     assert not resource_findings(environment, project_at(path))

@@ -13,7 +13,7 @@ from tpucfg.findings import errors
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import render_configs
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 
 
 def body_of(data: dict[str, Any]) -> RequestBody:

@@ -9,7 +9,7 @@ from jobs import CATALOG, gcloud_refusal, job, leaves
 from start_command import start_command
 from tpucfg import schemas
 from tpucfg.targets import RequestBody, cloud_tpu, target_named
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 
 EUROPE = {"region": "europe-west4"}
 US_WEST = {"region": "us-west4"}

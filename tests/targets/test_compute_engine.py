@@ -19,7 +19,7 @@ from tpucfg.targets import RequestBody, compute_engine, target_named
 from tpucfg.targets.companions import combined_data
 from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.creations import Creations
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5"}
@@ -243,6 +243,17 @@ def test_a_disk_is_attached_in_its_zone(size: str, disk: dict[str, Any], words: 
     assert all("source" in "".join(lines[each.location.line - 1 :][:3]) for each in findings)
 
 
+@pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
+@pytest.mark.parametrize(("zone", "is_offered"), [("us-east5-b", True), ("us-east1-d", False)])
+def test_the_help_for_a_disk_names_only_zones_of_the_region(size: str, zone: str, is_offered: bool) -> None:
+    """A slice can move to the zone of a disk only within its region, as TPU022 refuses any other zone."""
+    disk = {"source": DISK.replace("us-east5-a", zone)}
+    result = compiled("compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED)
+    (finding,) = (finding for finding in result.findings if finding.id == "TPU074")
+    assert (zone in finding.help) == is_offered
+    assert "name a disk in us-east5-a" in finding.help
+
+
 @pytest.mark.parametrize("size", ["v2-8", "v3-32", "v4-16", "v5litepod-16", "v6e-16x2"])
 def test_other_generations_and_several_slices_are_refused(size: str) -> None:
     """Compute Engine offers v5p, v6e and TPU7x, and a group is one slice."""
@@ -431,8 +442,15 @@ SCHEDULING = f"{HOST}__scheduling"
         ({"instanceGroupManager__baseInstanceName": "9-hosts"}, "baseInstanceName", "is no name"),
         ({"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}}, "type", "need the throughput"),
         ({"resourcePolicy__workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, "acceleratorTopology", "it is missing"),
-        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "16"}, "acceleratorTopology", "has 2 axes"),
-        ({f"{HOST}__machineType": "ct5p-hightpu-4t"}, "acceleratorTopology", "has 3 axes"),
+        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "16"}, "acceleratorTopology", "16 is no topology"),
+        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "2x8"}, "acceleratorTopology", "2x8 is no topology"),
+        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "4X4"}, "acceleratorTopology", "4X4 is no topology"),
+        ({f"{HOST}__machineType": "ct5p-hightpu-4t"}, "acceleratorTopology", "4x4 is no topology of ct5p-hightpu-4t"),
+        (
+            {f"{HOST}__machineType": "ct6e-standard-8t", "instanceGroupManager__targetSize": 2},
+            "acceleratorTopology",
+            "4x4 is no topology of ct6e-standard-8t",
+        ),
         ({f"{HOST}__machineType": "zones/us-east5-a/machineTypes/ct6e-standard-4t"}, "machineType", "and no path"),
         ({f"{SCHEDULING}__maxRunDuration": {"seconds": "-5"}}, "seconds", "30 seconds to 120 days"),
         ({f"{SCHEDULING}__maxRunDuration": {"seconds": "99999999"}}, "seconds", "30 seconds to 120 days"),
@@ -548,13 +566,37 @@ def test_a_document_that_is_no_object_is_one_finding(text: str, id_: str, help_:
 
 @pytest.mark.parametrize(
     ("topology", "fix"),
-    [("2x4", "set it to 2, or change the topology"), ("3x2", "change the topology"), ("0x2", "change the topology")],
+    [
+        ("2x4", "set it to 2, or change the topology"),
+        ("3x2", "set it to 4x4"),
+        ("0x2", "set it to 4x4"),
+        ("9" * 5000 + "x2", "set it to 4x4"),
+    ],
 )
 def test_the_help_is_a_number_of_whole_hosts(topology: str, fix: str) -> None:
     """A topology that hosts cannot form has to be changed itself."""
     policy = {"type": "HIGH_THROUGHPUT", "acceleratorTopology": topology}
     problems = compute_engine.rules(hand_written(resourcePolicy__workloadPolicy=policy), CATALOG)
     assert [problem.help for problem in problems] == [fix]
+
+
+@pytest.mark.parametrize(
+    ("topology", "hosts", "fix"),
+    [
+        ("4x4x16", 64, None),
+        ("4x4x6", 16, "set it to 4x4x4"),
+        ("0x4x4", 16, "set it to 4x4x4"),
+        ("4x4", 4, "set it to 2x2x4"),
+    ],
+)
+def test_a_topology_may_be_of_cubes(topology: str, hosts: int, fix: str | None) -> None:
+    """v5p connects cubes of 4x4x4 to other topologies than those of the catalog."""
+    body = hand_written(
+        resourcePolicy__workloadPolicy__acceleratorTopology=topology,
+        instanceTemplate__properties__machineType="ct5p-hightpu-4t",
+        instanceGroupManager__targetSize=hosts,
+    )
+    assert [problem.help for problem in compute_engine.rules(body, CATALOG)] == ([fix] if fix else [])
 
 
 def test_the_type_of_a_disk_is_in_the_zone_of_its_instance() -> None:
@@ -597,6 +639,14 @@ def test_a_setting_that_the_service_refuses_is_an_error(size: str, changes: dict
     result = compiled("compute-engine", size, environment=EAST, capacity=RESERVED, **deepcopy(changes))
     (finding,) = [each for each in result.findings if each.id == "TPU074"]
     assert words in finding.message
+
+
+@pytest.mark.parametrize("duration", ["20s", "200d"])
+def test_the_help_for_a_duration_is_a_range_of_the_setting(duration: str) -> None:
+    """Both limits are in the words of the spec, as a duration may be too short or too long."""
+    result = compiled("compute-engine", "v6e-4", environment=EAST, trainer={"max_run_duration": duration})
+    (finding,) = [each for each in result.findings if each.id == "TPU074"]
+    assert finding.help.endswith("in a spec, max_run_duration from 30s to 120d")
 
 
 def test_long_metadata_is_found_at_its_line() -> None:

@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,17 @@ def test_a_list_that_cannot_be_updated_is_no_reason_to_give_up(host: Host) -> No
     """One bad source fails the update, and Docker is installed from the others."""
     assert boot(host, UPDATE_STATUS="100") == 0
     assert host.calls("sleep") == []
+    assert len(host.calls("docker", "create")) == 1
+
+
+def test_servers_of_packages_that_never_answer_end_an_attempt(host: Host) -> None:
+    """A list that cannot be updated in time, as without Cloud NAT, does not hold the script for hours."""
+    hanging = INSTALL.replace("[[ $* == *install* ]] ||", '[[ $* == *install* ]] || { "$STATE/tools/sleep" 20; } ||')
+    program(host.programs, "apt-get", hanging.replace('"${UPDATE_STATUS:-0}"', '"$?"'))
+    program(host.programs, "timeout", 'shift; exec "$STATE/tools/timeout" 3 "$@"')
+    started = time.monotonic()
+    assert boot(host) == 0
+    assert time.monotonic() - started < 15
     assert len(host.calls("docker", "create")) == 1
 
 

@@ -7,11 +7,10 @@ import pytest
 from extra_jobs import ENV, EVERY_JOB, merged, planned, value_at
 from jobs import compiled, job, leaves, parts
 from spec_factory import document
-from tpucfg.render.extra import extra_source, merged_request_body
 from tpucfg.targets import TARGETS, RequestBody, target_named
-from tpucfg.targets.extra import Merged
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.extra import Merged, extra_source, merged_request_body
 from tpucfg.targets.list_items import IDENTITIES, indexed, item_names
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.document import KeyPath
 
 

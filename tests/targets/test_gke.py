@@ -16,7 +16,7 @@ from tpucfg import schemas
 from tpucfg.targets import SubmissionError, gke, target_named
 from tpucfg.targets.companions import combined
 from tpucfg.targets.gke.jobset import escape_dollars
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.patterns import origin_of
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}

@@ -12,11 +12,13 @@ from tpucfg import schemas
 from tpucfg.diff.change import ConfigKey, redact_difference
 from tpucfg.diff.config_diff import config_difference
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import build_request_body, job_hash, render_config, render_configs
+from tpucfg.render.config import job_hash, render_config
+from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
-from tpucfg.targets.interface import origin_of
+from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -260,7 +262,7 @@ def test_a_config_without_secrets_is_one_object() -> None:
 def test_the_hash_covers_the_companions() -> None:
     """Another version of a secret changes the hash, although the JobSet is equal."""
     jobs = [v6e(trainer={"secrets": {"HF_TOKEN": f"hf/{version}"}}) for version in (3, 4)]
-    bodies = [build_request_body(each) for each in jobs]
+    bodies = [merged_request_body(each).body for each in jobs]
     assert bodies[0] == bodies[1]
     assert job_hash(jobs[0], bodies[0]) != job_hash(jobs[1], bodies[1])
 
@@ -320,10 +322,10 @@ def test_the_schemas_of_the_companions_are_closed() -> None:
 
 def test_a_lost_companion_is_found() -> None:
     """A text that lacks one of the job's objects differs from the job."""
-    from tpucfg.render.pipeline import round_trip_finding
+    from tpucfg.render.config import round_trip_finding
 
     job_ = v6e(trainer={"secrets": SECRETS})
-    config = render_config(job_, build_request_body(job_))
+    config = render_config(job_, merged_request_body(job_).body)
     assert round_trip_finding(config) is None
     _, _, rest = config.text.partition("---\n")
     assert round_trip_finding(config._replace(text=rest)) is not None

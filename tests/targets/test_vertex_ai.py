@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from jobs import job
 from tpucfg.targets import vertex_ai
+from tpucfg.targets.vertex_ai.request import escape_references
 
 
 def expanded_by_the_service(text: str) -> str:
@@ -25,7 +26,7 @@ def expanded_by_the_service(text: str) -> str:
 @given(st.lists(st.sampled_from(["$", "$$", "$(A)", "$$(B)", ")", "A", " "])).map("".join))
 def test_values_are_never_references(text: str) -> None:
     """With any number of dollar signs before a parenthesis, the program gets the value of the spec."""
-    assert expanded_by_the_service(vertex_ai.escape_references(text)) == text
+    assert expanded_by_the_service(escape_references(text)) == text
 
 
 def test_variables_are_escaped_and_arguments_are_not() -> None:

@@ -1,6 +1,6 @@
 """docs/reference/commands.md: every command with its options, from its help."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -27,8 +27,10 @@ _STATUSES: Final = """\
 
 def page() -> str:
     """Return the page's text."""
-    parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(), "\n", _STATUSES, *_statuses(), "\n"]
-    return "".join([*parts, *(line for name in COMMANDS for line in _command(name))]).rstrip("\n") + "\n"
+    contexts = _contexts()
+    parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(contexts), "\n", _STATUSES, *_statuses(), "\n"]
+    commands = (line for name, context in contexts.items() for line in _command(name, context))
+    return "".join([*parts, *commands]).rstrip("\n") + "\n"
 
 
 def _contexts() -> dict[str, Any]:
@@ -39,9 +41,9 @@ def _contexts() -> dict[str, Any]:
     return {name: type(above)(command, info_name=name, parent=above) for name, command in commands.items()}
 
 
-def _overview() -> Iterator[str]:
+def _overview(contexts: Mapping[str, Any]) -> Iterator[str]:
     yield "| command | |\n|---|---|\n"
-    for name, context in _contexts().items():
+    for name, context in contexts.items():
         yield f"| [`tpucfg {name}`](#tpucfg-{name}) | {_paragraphs(context)[0]} |\n"
 
 
@@ -49,8 +51,7 @@ def _statuses() -> Iterator[str]:
     yield from (f"| {status} | {meaning} |\n" for status, meaning in exit_codes.MEANINGS.items())
 
 
-def _command(name: str) -> Iterator[str]:
-    context = _contexts()[name]
+def _command(name: str, context: Any) -> Iterator[str]:
     yield f"## tpucfg {name}\n\n"
     for paragraph in _paragraphs(context):
         example = paragraph.removeprefix("Example: ")
@@ -68,7 +69,7 @@ def _paragraphs(context: Any) -> list[str]:
 
 
 def _statuses_of(name: str) -> Iterator[int]:
-    """Yield the exit statuses that every command has, and DIFFERENCES if the command's module uses it."""
+    """Yield the exit statuses that every command has, and DIFFERENT if the command's module uses it."""
     yield from (0, exit_codes.ERRORS, exit_codes.USAGE)
     if hasattr(import_module(f"tpucfg.cli.{name}"), "DIFFERENT"):
         yield exit_codes.DIFFERENT

@@ -5,7 +5,7 @@ name of a size.
 """
 
 from tpucfg.catalog.catalog import Catalog
-from tpucfg.catalog.refusals import Refusal
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone
+from tpucfg.catalog.target_facts import Refusal
 
 __all__ = ["Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tpucfg.catalog.refusals import Refusal
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone, multiplied
+from tpucfg.catalog.target_facts import Refusal
 
 DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"

@@ -7,8 +7,7 @@ start of every command.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from tpucfg.catalog.refusals import OLD_GENERATION, SINGLE_HOST, Refusal
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
 
 
 class Source(NamedTuple):
@@ -78,6 +77,8 @@ class Zone(NamedTuple):
 
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
+OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
+SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
 
 
 class Slice(NamedTuple):
@@ -190,15 +191,7 @@ class Slice(NamedTuple):
 
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
-        refused = {
-            target: refusal
-            for target in self.targets
-            if (refusal := TARGET_FACTS[target].one_slice_refusal) is not None
-        }
-        if self.generation in WITHOUT_MULTISLICE:
-            refused = dict.fromkeys(self.targets, OLD_GENERATION)
-        elif self.hosts == 1:
-            refused = dict.fromkeys(self.targets, SINGLE_HOST)
+        refused = {target: refusal for target in self.targets if (refusal := self._refusal_of_several(target))}
         return self._replace(
             size=f"{self.size}x{slices}",
             chips=self.chips * slices,
@@ -214,6 +207,11 @@ class Slice(NamedTuple):
             refusals={**self.refusals, **refused},
             slices=slices,
         )
+
+    def _refusal_of_several(self, target: str) -> Refusal | None:
+        if self.generation in WITHOUT_MULTISLICE:
+            return OLD_GENERATION
+        return SINGLE_HOST if self.hosts == 1 else TARGET_FACTS[target].one_slice_refusal
 
     def on_machine(self, name: str) -> "Slice":
         """Return the size on another of its machine types, with that machine's hosts and chips per host.

@@ -7,11 +7,22 @@ A new target adds one row. What only the service's own requests need is in `targ
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.catalog.refusals import ONE_SLICE, ONE_SLICE_OF_A_GROUP, Refusal
-
 TPU_API: Final = "tpu.googleapis.com"
 _HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account", "data_disks", "extra")
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
+
+
+class Refusal(NamedTuple):
+    """The reason why a target does not support a size, or several slices of one."""
+
+    reason: str
+    """A clause to follow a colon, without a final full stop."""
+    sources: tuple[str, ...]
+    """Ids of the sources that state the reason, or that list the supported sizes without this one."""
+
+
+_ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
+_ONE_SLICE_OF_A_GROUP: Final = Refusal("a group of hosts there is exactly one slice", ("compute-groups",))
 
 
 class FirstLadder(NamedTuple):
@@ -53,7 +64,7 @@ class TargetFacts(NamedTuple):
     """The source of the zones of a size. A service that chooses them has a rule about regions in its own module."""
     reservation_has_zone: bool = False
     """True if jobs run in a region, and the name of a reservation has its zone."""
-    one_slice_refusal: Refusal | None = ONE_SLICE
+    one_slice_refusal: Refusal | None = _ONE_SLICE
     """The reason why a job cannot run on several slices; None if it can."""
     builds_packages: bool = False
     """True if the service's client builds a local package; other targets refuse one."""
@@ -105,7 +116,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # The program's output goes to Cloud Logging: https://docs.docker.com/engine/logging/drivers/gcplogs/.
         apis=(*_COMMON_APIS, TPU_API, "compute.googleapis.com", "logging.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
-        one_slice_refusal=ONE_SLICE_OF_A_GROUP,
+        one_slice_refusal=_ONE_SLICE_OF_A_GROUP,
         host_settings=_HOST_SETTINGS,
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.

@@ -24,9 +24,10 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
+from tpucfg.plan import select_sizes
 from tpucfg.spec.project import Project
 from tpucfg.targets import TARGETS
-from tpucfg.text_format import format_count, printable
+from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.pipeline import CompiledSpec
@@ -80,12 +81,11 @@ def check(
     """
     require_choice(format, FORMATS, "--format")
     if config:
-        if spec or env or size:
-            raise CommandExit(
-                USAGE, "--config checks files without a spec, so it takes no --spec, --env or --size", "leave them out"
-            )
+        unread = {"--spec": spec, "--env": env, "--size": size, "--stack-outputs": stack_outputs}
+        _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
     elif stack_outputs:
+        _refuse("--stack-outputs compares a stack with its environment", {"--size": size, "--target": target})
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], env, size, target)
@@ -94,6 +94,13 @@ def check(
         print(f"{printable(report.subject)}: {format_counts(report.findings)}")
     if errors(report.findings):
         raise CommandExit(ERRORS)
+
+
+def _refuse(reason: str, options: Mapping[str, object]) -> None:
+    """Raise CommandExit for options that are given, and that the check would not read."""
+    if given := [option for option, value in options.items() if value]:
+        message = f"{reason}, so it takes no {listed(given, last=' and no ')}"
+        raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
 
 
 def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] | None, target: str | None) -> _Report:
@@ -144,7 +151,7 @@ def _check_records(
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
     """Return the findings about the training steps of the compiled jobs, and the texts of the files that they quote."""
-    jobs = [job for job, _ in compiled.request_bodies]
+    jobs = compiled.jobs
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
     if compiled.project is None or known is None:
         return (), {}
@@ -229,8 +236,8 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     if len(specs) > 1 or len(env or ()) > 1:
         raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
     project, document = load_project(specs[0]), read_file(path)
-    if env and env[0] not in project.environments:
-        raise CommandExit(USAGE, f"there is no environment {env[0]}; there are: {', '.join(project.environments)}")
+    with usage_errors():
+        select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
         return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)

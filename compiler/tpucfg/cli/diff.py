@@ -25,6 +25,7 @@ from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
+from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,8 +106,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
     from tpucfg.diff.job_data import job_difference, own_settings
 
     catalog = Catalog()
-    compiled = (load_compiled(spec, catalog, chosen, quiet=True)[1] for chosen in (first, second))
-    before, after = ([job for job, _ in each.request_bodies] for each in compiled)
+    before, after = (load_compiled(spec, catalog, chosen, quiet=True)[1].jobs for chosen in (first, second))
     if settings := own_settings([*before, *after]):
         print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
     return job_difference(before, after)
@@ -155,13 +155,13 @@ def _text(difference: Difference) -> str:
 
 
 def _json(difference: Difference) -> str:
-    from tpucfg.diff.describe import difference_json, dump_json
+    from tpucfg.diff.describe import difference_json
 
-    return dump_json(difference_json(difference))
+    return json_text(difference_json(difference)).rstrip("\n")
 
 
 def _markdown(difference: Difference) -> str:
-    from tpucfg.review.markdown.sections import difference_markdown
+    from tpucfg.review.markdown.change_sections import difference_markdown
 
     return difference_markdown(difference)
 

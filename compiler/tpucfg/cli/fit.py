@@ -75,7 +75,7 @@ def fit(
     require_choice(format, tuple(_FORMATS), "--format")
     seconds = _seconds(time_limit)
     project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
-    planned = [job for job, _ in compiled.request_bodies]
+    planned = compiled.jobs
     _require_compilable(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
     outcomes, write_error = _compile(project, planned, spec, limits, fresh=fresh)
@@ -215,7 +215,6 @@ def _has_result(environment: EnvironmentFits) -> bool:
 def _json(
     project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
 ) -> Iterator[str]:
-    keys = ("id", "level", "message", "help", "details")
     document = {
         "project": project.name,
         "results": file,
@@ -228,9 +227,7 @@ def _json(
             }
             for environment in environments
         ],
-        "findings": [
-            {**{key: finding._asdict()[key] for key in keys}, "location": str(finding.location)} for finding in findings
-        ],
+        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
     }
     yield json_text(document).rstrip("\n")
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_project, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, usage_errors
+from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.spec.project import Project
@@ -29,8 +30,10 @@ def infra(
     from tpucfg.infra.resource_rules import resource_findings
 
     require_choice(format, tuple(_FORMATS), "--format")
-    project = load_project(spec)
-    environments = _declared_resources(spec, project, _selected_names(project, env))
+    # The program would report an error of the spec too, but with the path as it is from the program's folder.
+    project, compiled = load_compiled(spec, Catalog(), selection(env, None), quiet=True)
+    names = tuple(dict.fromkeys(job.environment.name for job in compiled.jobs))
+    environments = _declared_resources(spec, project, names)
     findings = [finding for resources in environments for finding in resource_findings(resources, project)]
     for line in _FORMATS[format](environments, findings):
         print(line)
@@ -39,13 +42,6 @@ def infra(
     )
     if errors(findings):
         raise CommandExit(ERRORS)
-
-
-def _selected_names(project: Project, env: list[str] | None) -> tuple[str, ...]:
-    from tpucfg.plan import Selection, select_sizes
-
-    with usage_errors():
-        return tuple(environment.name for environment, _ in select_sizes(project, Selection(tuple(env or ()))))
 
 
 def _declared_resources(spec: Path, project: Project, names: tuple[str, ...]) -> list[EnvironmentResources]:
@@ -107,7 +103,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Finding]) -> Iterator[str]:
-    keys = ("id", "level", "message", "help")
     document = {
         "environments": [
             {
@@ -117,9 +112,7 @@ def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Findi
             }
             for resources in environments
         ],
-        "findings": [
-            {key: getattr(finding, key) for key in keys} | {"location": str(finding.location)} for finding in findings
-        ],
+        "findings": [finding.data("id", "level", "message", "help", "location") for finding in findings],
     }
     yield json_text(document).rstrip("\n")
 

@@ -31,7 +31,7 @@ def _trainer(value: str | None) -> str | None:
 
 
 def init(
-    folder_: Annotated[
+    folder: Annotated[
         Path,
         typer.Argument(metavar="[DIR]", help="The project's folder. [default: the current one]", show_default=False),
     ] = Path(),
@@ -72,27 +72,25 @@ def init(
     _check_trainer(trainer, target)
     requirement, reason = _requirement(install_from)
     if only_workflow and not requirement:
-        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", _workflow_help(folder_))
+        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", _workflow_help(folder))
     files: dict[Path, str] = {}
     if requirement:
         files |= workflow_files(requirement)
     if not only_workflow:
-        name = _project_name(folder_, name)
+        name = _project_name(folder, name)
         files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer)
-        if os.path.lexists(folder_ / IGNORE_FILE):
+        if os.path.lexists(folder / IGNORE_FILE):
             del files[IGNORE_FILE]  # the folder's owner decides what Git ignores there
-    _write(folder_, files)
+    _write(folder, files)
     for path in files:
-        print(f"create {printable(str(folder_ / path))}", flush=True)
+        print(f"create {printable(str(folder / path))}", flush=True)
     if not requirement:
-        CommandExit(0, f"no review workflow was created: {reason}", _workflow_help(folder_)).print()
-    elif root := _repository_above(folder_):
-        note = (
-            f"GitHub runs no workflow in {folder_ / '.github'}: move it to {root / '.github'}, and set its spec input"
-        )
+        CommandExit(0, f"no review workflow was created: {reason}", _workflow_help(folder)).print()
+    elif root := _repository_above(folder):
+        note = f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
         print(f"tpucfg: {printable(note)}", file=sys.stderr)
     if not only_workflow:
-        print(f"next: {_cd_command(folder_)}tpucfg ladder")
+        print(f"next: {_cd_command(folder)}tpucfg ladder")
 
 
 def _requirement(address: str | None) -> tuple[str, str]:
@@ -106,9 +104,9 @@ def _requirement(address: str | None) -> tuple[str, str]:
         raise CommandExit(USAGE, message, f"give one of: {'; '.join(FORMS)}") from None
 
 
-def _workflow_help(folder_: Path) -> str:
-    folder = f" {quote(str(folder_))}" if folder_ != Path() else ""
-    return f"name the commit to install it from: tpucfg init --only-workflow --install-from {EXAMPLE}{folder}"
+def _workflow_help(folder: Path) -> str:
+    argument = f" {quote(str(folder))}" if folder != Path() else ""
+    return f"name the commit to install it from: tpucfg init --only-workflow --install-from {EXAMPLE}{argument}"
 
 
 def _check_trainer(trainer: str | None, target: str) -> None:
@@ -119,9 +117,9 @@ def _check_trainer(trainer: str | None, target: str) -> None:
         raise CommandExit(USAGE, message, hint)
 
 
-def _project_name(folder_: Path, given: str | None) -> str:
+def _project_name(folder: Path, given: str | None) -> str:
     """Return the project's name: the given one, or the folder's in lower case with dashes."""
-    name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder_).lower()).strip("-")
+    name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder).lower()).strip("-")
     if not _PROJECT_NAME.fullmatch(name):
         rule = f"a name has 1 to {_MAX_NAME_LENGTH} lower-case letters, digits and dashes, and starts with a letter"
         raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
@@ -133,47 +131,47 @@ def _project_name(folder_: Path, given: str | None) -> str:
     return name
 
 
-def _folder_name(folder_: Path) -> str:
+def _folder_name(folder: Path) -> str:
     try:
-        return folder_.absolute().resolve().name
+        return folder.absolute().resolve().name
     except (OSError, RuntimeError) as error:  # a link to itself, or a current folder that was deleted
-        raise CommandExit(ERRORS, f"{folder_}: {error}", "choose another folder") from None
+        raise CommandExit(ERRORS, f"{folder}: {error}", "choose another folder") from None
 
 
-def _write(folder_: Path, files: dict[Path, str]) -> None:
+def _write(folder: Path, files: dict[Path, str]) -> None:
     """Write all files, none of which may exist.
 
     Raises:
         CommandExit: One exists, or cannot be written.
     """
-    if existing := [path for path in files if os.path.lexists(folder_ / path)]:
-        listing = "\n".join(f"  {printable(str(folder_ / path))}" for path in existing)
+    if existing := [path for path in files if os.path.lexists(folder / path)]:
+        listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
         raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listing}", "choose another folder")
     texts = {path.as_posix(): text for path, text in files.items()}
     try:
-        output_dir.apply_changes(folder_, output_dir.compare_files(folder_, texts), texts)
+        output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
     except output_dir.OutputError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
 
 
-def _cd_command(folder_: Path) -> str:
+def _cd_command(folder: Path) -> str:
     """Return the start of a shell command line that changes to the folder."""
-    if folder_ == Path():
+    if folder == Path():
         return ""
-    path = str(folder_)
+    path = str(folder)
     return f"cd {printable(quote(f'./{path}' if path.startswith('-') else path))} && "
 
 
-def _repository_above(folder_: Path) -> Path | None:
+def _repository_above(folder: Path) -> Path | None:
     """Return the root of the repository that contains the folder; None if there is none, or it is the folder itself."""
-    parents = folder_.absolute().resolve().parents
+    parents = folder.absolute().resolve().parents
     # Git decides what a repository is, but is only started if there is something called .git.
     if not any(os.path.lexists(parent / ".git") for parent in parents):
         return None
     from tpucfg.git.repository import RevisionError, find_repository
 
     try:
-        prefix = find_repository(folder_).prefix.parts
+        prefix = find_repository(folder).prefix.parts
     except RevisionError:
         return None
     return Path(os.path.relpath(parents[len(prefix) - 1])) if prefix else None

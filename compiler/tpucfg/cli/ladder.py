@@ -27,7 +27,7 @@ from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from tpucfg.charts import MeasuredThroughput
-    from tpucfg.charts.chart import Column
+    from tpucfg.charts.chart import Column, Narrative
     from tpucfg.fit.known_fits import KnownFits
     from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.ladder_status import LadderStatus
@@ -83,7 +83,7 @@ def ladder(
     require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
-    jobs = [job for job, _ in compiled.request_bodies]
+    jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format in _CHARTS else {}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
@@ -161,8 +161,6 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _json(ladders: _Ladders) -> Iterator[str]:
-    findings = [finding._asdict() | {"location": str(finding.location)} for finding in ladders.findings]
-    keys = ("id", "level", "message", "location", "help")
     document = {
         "project": ladders.project.name,
         "tuned_on": ladders.project.training.tuned_on,
@@ -178,7 +176,7 @@ def _json(ladders: _Ladders) -> Iterator[str]:
             }
             for group in ladders.groups
         ],
-        "findings": [{key: finding[key] for key in keys} for finding in findings],
+        "findings": [finding.data("id", "level", "message", "location", "help") for finding in ladders.findings],
     }
     yield json_text(document).rstrip("\n")
 
@@ -210,24 +208,26 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
 
 
 def _svg(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import build_narrative, render_svg
+    from tpucfg.charts import render_svg
 
-    throughputs = _throughputs(ladders.statuses)
-    narratives = [
-        build_narrative(ladders.project, group, throughputs, _memory_column(ladders, group)) for group in ladders.groups
-    ]
-    yield render_svg(narratives, ladders.findings)
+    yield render_svg(_narratives(ladders), ladders.findings)
 
 
 def _html(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import ChartSection, build_narrative, render_html
+    from tpucfg.charts import ChartSection, render_html
 
-    project, throughputs = ladders.project, _throughputs(ladders.statuses)
-    sections = []
-    for group in ladders.groups:
-        narrative = build_narrative(project, group, throughputs, _memory_column(ladders, group))
-        sections.append(ChartSection(narrative, *ladders.table(group)))
-    yield render_html(project.name, sections, ladders.findings)
+    pairs = zip(_narratives(ladders), ladders.groups, strict=True)
+    sections = [ChartSection(narrative, *ladders.table(group)) for narrative, group in pairs]
+    yield render_html(ladders.project.name, sections, ladders.findings)
+
+
+def _narratives(ladders: _Ladders) -> "list[Narrative]":
+    from tpucfg.charts import build_narrative
+
+    throughputs = _throughputs(ladders.statuses)
+    return [
+        build_narrative(ladders.project, group, throughputs, _memory_column(ladders, group)) for group in ladders.groups
+    ]
 
 
 def _memory_column(ladders: _Ladders, group: LadderGroup) -> "Column | None":

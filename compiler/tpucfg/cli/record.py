@@ -15,7 +15,8 @@ from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, job_hash
+from tpucfg.render.config import job_hash
+from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.spec.project import Project
 from tpucfg.text_format import format_value, printable, quote_key
@@ -81,7 +82,7 @@ def _single_job(compiled: CompiledSpec, size: str) -> tuple[Job, str]:
         CommandExit: Several environments have the size.
     """
     if len(compiled.request_bodies) > 1:
-        names = [job.environment.name for job, _ in compiled.request_bodies]
+        names = [job.environment.name for job in compiled.jobs]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
         raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
     ((job, request_body),) = compiled.request_bodies

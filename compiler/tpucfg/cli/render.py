@@ -122,7 +122,7 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
 
 def _print_fits(path: Path, compiled: CompiledSpec) -> None:
     """Print the steps that do not fit as warnings: a config of such a rung is valid, and may be meant for later."""
-    if compiled.project and (fits := load_fits(compiled.project, [job for job, _ in compiled.request_bodies], path)):
+    if compiled.project and (fits := load_fits(compiled.project, compiled.jobs, path)):
         print_fit_warnings(compiled.project, fits)
 
 

@@ -186,7 +186,7 @@ def _markdown(result: "RepositoryReview") -> str:
 def _json(result: "RepositoryReview") -> str:
     from tpucfg.review.json_report import json_report
 
-    return json_report(result) + "\n"
+    return json_report(result)
 
 
 _FORMATS: Final[Mapping[str, Callable[["RepositoryReview"], str]]] = {"markdown": _markdown, "json": _json}

@@ -81,7 +81,8 @@ def review_earlier(
 
     if revision.startswith("-") or not revision.isprintable():
         raise CommandExit(USAGE, f"--since {printable(revision)} is not a revision", "give the commit reviewed before")
-    commit = find_reviewed_commit(find_repository(Path()), revision, request.base)
+    repository = find_repository(specs[0].parent if specs else Path())
+    commit = find_reviewed_commit(repository, revision, request.base)
     if commit is None:
         return EarlierReview(revision)
     heads = {review.after.snapshot.commit for review in result.reviews}

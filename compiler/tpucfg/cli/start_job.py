@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from tpucfg.cli.create_objects import create_objects
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.run_command import run_command
-from tpucfg.render.pipeline import Config
+from tpucfg.render.config import Config
 from tpucfg.targets import Command, Submission
 from tpucfg.targets.companions import json_value
 from tpucfg.targets.creations import Creations

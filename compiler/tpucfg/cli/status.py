@@ -28,7 +28,7 @@ def status(
     require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env), quiet=True)
-    environments = [job.environment for job, _ in compiled.request_bodies]
+    environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
     statuses = [EnvironmentStatus(ladder, tuple(next_steps(ladder, spec))) for ladder in ladders]
     for line in _FORMATS[format](project, statuses):
@@ -66,16 +66,8 @@ def _json(project: Project, statuses: Sequence[EnvironmentStatus]) -> Iterator[s
             "target": status.ladder.environment.target,
             "region": status.ladder.environment.region,
             "results": status.ladder.results.file,
-            "rungs": [rung_data(status, index) for index in range(len(status.ladder.evaluations))],
-            "findings": [
-                {
-                    "id": finding.id,
-                    "message": finding.message,
-                    "location": str(finding.location),
-                    "help": finding.help,
-                }
-                for finding in status.ladder.findings
-            ],
+            "rungs": [rung_data(evaluation, status.ladder) for evaluation in status.ladder.evaluations],
+            "findings": [finding.data("id", "message", "location", "help") for finding in status.ladder.findings],
         }
         for status in statuses
     ]

@@ -96,11 +96,10 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
         yield from cost_note(ladder)
 
 
-def rung_data(status: EnvironmentStatus, index: int) -> dict[str, Any]:
+def rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
-    evaluation = status.ladder.evaluations[index]
-    record, rung = evaluation.record, status.ladder.rung(evaluation.size)
-    parallelism = parallelism_data(rung, status.ladder.rungs)
+    record, rung = evaluation.record, ladder.rung(evaluation.size)
+    parallelism = parallelism_data(rung, ladder.rungs)
     if rung.sequence_length is not None:
         parallelism["tokens_per_second"] = to_json_number(_tokens_per_second(evaluation, rung))
     measurements = {
@@ -113,15 +112,15 @@ def rung_data(status: EnvironmentStatus, index: int) -> dict[str, Any]:
         "examples_per_second_per_core": to_json_number(evaluation.per_core),
         "metric_worse_by": to_json_number(evaluation.metric_drop),
         "scaling_efficiency": to_json_number(evaluation.efficiency),
-        "passed": evaluation.passed if status.ladder.is_measured else None,
+        "passed": evaluation.passed if ladder.is_measured else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
-        "may_run": may_run(status.ladder, evaluation.size),
-        "job_changed": evaluation.size in status.ladder.outdated,
+        "may_run": may_run(ladder, evaluation.size),
+        "job_changed": evaluation.size in ladder.outdated,
     }
-    if status.ladder.fits:
+    if ladder.fits:
         from tpucfg.cli.fit_table import fit_data
 
-        problem = status.ladder.fit_problems.get(evaluation.size)
-        measurements |= fit_data(rung, status.ladder.fit(evaluation.size))
+        problem = ladder.fit_problems.get(evaluation.size)
+        measurements |= fit_data(rung, ladder.fit(evaluation.size))
         measurements["why_closed"] = problem.reason if problem else None
-    return measurements | parallelism | cost_data(status.ladder, evaluation.size)
+    return measurements | parallelism | cost_data(ladder, evaluation.size)

@@ -13,7 +13,8 @@ from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.pipeline import CompiledSpec, job_hash, render_configs
+from tpucfg.render.config import job_hash
+from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec.project import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.templating import comment
@@ -76,7 +77,7 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
     """
     findings: list[Finding] = []
     submissions = []
-    for job, _ in compiled.request_bodies:
+    for job in compiled.jobs:
         try:
             submissions.append((job, target_named(job.target).submission(job)))
         except SubmissionError as error:

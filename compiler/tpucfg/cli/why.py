@@ -15,7 +15,6 @@ from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.layer_provenance import layer_reasons, setting_reasons
 from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
-from tpucfg.render.extra import extra_source
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema
 from tpucfg.schemas.error_context import resolve_references
@@ -23,8 +22,9 @@ from tpucfg.spec.layers import LAYERED, layers_of
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
-from tpucfg.targets.interface import origin_of, spec_path
+from tpucfg.targets.extra import extra_source
 from tpucfg.targets.list_items import indexed, item_names
+from tpucfg.targets.patterns import origin_of, spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 from tpucfg.yamldoc.document import KeyPath
 
@@ -80,7 +80,7 @@ def why(
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target, run), quiet=True)
     if len(compiled.request_bodies) != 1:
-        jobs = [f"--env {job.environment.name} --size {job.size}" for job, _ in compiled.request_bodies]
+        jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]
         message = f"{len(jobs)} jobs are selected, but a value is explained for a single job"
         raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies

@@ -3,7 +3,7 @@
 Both are compiled with the rules and targets of the installed version of tpucfg, even if a spec is older.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 from tpucfg.plan import Job, Selection, SelectionError
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.parse import parse_project
-from tpucfg.spec.project import Project
+from tpucfg.spec.project import Environment, Project
 from tpucfg.targets import RequestBody
 from tpucfg.targets.companions import combined, companions_of
 from tpucfg.yamldoc.reader import read_file
@@ -35,6 +35,11 @@ class CompiledRevision(NamedTuple):
     def is_broken(self) -> bool:
         """True if errors in the spec prevent a comparison."""
         return bool(errors(self.findings))
+
+    @property
+    def environments(self) -> Mapping[str, Environment]:
+        """The environments of the spec; none without a project."""
+        return self.project.environments if self.project else {}
 
     @property
     def jobs(self) -> dict[ConfigKey, Job]:

@@ -9,7 +9,7 @@ from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group
 from tpucfg.diff.command_lines import FLAG, REST
 from tpucfg.diff.tree_diff import ORDER
 from tpucfg.diff.value_pairs import show_change
-from tpucfg.text_format import dotted, json_text, listed, printable
+from tpucfg.text_format import dotted, format_count, listed, printable
 from tpucfg.yamldoc.document import KeyPath
 
 ALL_CONFIGS: Final = "every config"
@@ -63,11 +63,6 @@ def change_json(change: Change) -> dict[str, Any]:
     }
 
 
-def dump_json(data: Any) -> str:
-    """Return data as JSON text without a final line break."""
-    return json_text(data).rstrip("\n")
-
-
 def format_config_counts(difference: Difference) -> str:
     """Return a sentence such as `2 configs change, 1 is added, 9 stay as they are`."""
     counts = [
@@ -80,9 +75,7 @@ def format_config_counts(difference: Difference) -> str:
     if not phrases:
         return f"there are no {difference.noun}s to compare"
     (first, verb), *rest = phrases
-    return ", ".join(
-        [f"{first:,} {difference.noun}{'s' * (first != 1)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)]
-    )
+    return ", ".join([f"{format_count(first, difference.noun)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
 
 
 def format_keys(keys: Sequence[ConfigKey], known: Sequence[ConfigKey] = (), noun: str = "config") -> str:

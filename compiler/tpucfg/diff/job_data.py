@@ -78,7 +78,7 @@ def _job_data(job: Job) -> dict[str, Any]:
         "job_dir": job.job_dir,
         "chips": job.slice.chips,
         "hosts": job.slice.hosts,
-        "capacity": _capacity_text(job.capacity),
+        "capacity": capacity_text(job.capacity),
         "restarts": job.restarts,
         "max_run_duration": duration.text if duration else None,
         "image": job.image,
@@ -101,7 +101,8 @@ def _account(job: Job) -> str:
     return own or job.account
 
 
-def _capacity_text(capacity: Capacity) -> str:
+def capacity_text(capacity: Capacity) -> str:
+    """Return a capacity with the name of its reservation, if it has one."""
     return f"{capacity.kind} {capacity.reservation}" if capacity.reservation else capacity.kind
 
 

@@ -1,7 +1,7 @@
 """Findings as values: they are collected, sorted and printed, and never raised."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from tpucfg.findings.rules import RULES, Level
 from tpucfg.text_format import printable
@@ -77,6 +77,10 @@ class Finding(NamedTuple):
     def lines(self) -> tuple[str, ...]:
         """The message, the details and the help as lines of text, for formats that show a single text."""
         return (self.message, *self.details, *((f"help: {self.help}",) if self.help else ()))
+
+    def data(self, *fields: str) -> dict[str, Any]:
+        """Return some fields as data for JSON, with the location as text."""
+        return {name: str(self.location) if name == "location" else getattr(self, name) for name in fields}
 
     def allowed_by(self, allow: Mapping[str, str]) -> Self:
         """Return the finding; if `allow` of the spec has its id, as a note that carries the reason."""

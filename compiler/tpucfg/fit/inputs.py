@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job
-from tpucfg.plan.selection import Selection
 from tpucfg.spec.project import Project
 
 FlagValue = str | None | tuple[str | None, ...]
@@ -35,7 +34,7 @@ def fit_inputs(project: Project, job: Job) -> FitInputs | None:
     if fit is None:
         return None
     if job.run:
-        job = make_job(project, job.environment, job.rung, Selection(target=job.target))
+        job = make_job(project, job.environment, job.rung, None)
     env = dict(job.env)
     xla_flags = env.pop(XLA_FLAGS_VARIABLE, "").split()
     return FitInputs(

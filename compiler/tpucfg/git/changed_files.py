@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.git.export import MAX_FILE_BYTES, TreeEntry, list_entries, list_staged, read_contents
+from tpucfg.git.export import MAX_FILE_BYTES
+from tpucfg.git.objects import TreeEntry, list_entries, list_staged, read_contents
 from tpucfg.git.repository import Repository
 
 _MAX_FILES: Final = 500
@@ -53,7 +54,7 @@ def _contents(
 ) -> dict[PurePosixPath, bytes]:
     present = [entries[path] for path in names if path in entries]
     readable = [entry for entry in present if entry.is_regular and entry.size <= MAX_FILE_BYTES][:_MAX_FILES]
-    contents = zip(readable, read_contents(repository, readable), strict=True) if readable else ()
+    contents = zip(readable, read_contents(repository, readable), strict=True)
     return {entry.path: b"" for entry in present} | {entry.path: content for entry, content in contents}
 
 

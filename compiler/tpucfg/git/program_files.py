@@ -8,15 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.fs import open_regular_file
-from tpucfg.git.export import (
-    MAX_FILE_BYTES,
-    MAX_FILES,
-    TreeEntry,
-    follow_paths,
-    list_entries,
-    list_staged,
-    read_contents,
-)
+from tpucfg.git.export import MAX_FILE_BYTES, MAX_FILES
+from tpucfg.git.objects import TreeEntry, follow_paths, list_entries, list_staged, read_contents
 from tpucfg.git.repository import GitError, Repository, split_nul
 from tpucfg.git.specs import normalize_path
 from tpucfg.infra.pulumi_project import PROJECT_FILES, pulumi_project

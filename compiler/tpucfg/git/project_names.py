@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.git.export import MAX_FILE_BYTES, TreeEntry, list_entries, read_contents
+from tpucfg.git.export import MAX_FILE_BYTES
+from tpucfg.git.objects import TreeEntry, list_entries, read_contents
 from tpucfg.git.repository import Repository
 from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of
@@ -50,6 +51,6 @@ def _project_files(repository: Repository, commit: str) -> Iterator[TreeEntry]:
 
 
 def _names(repository: Repository, entries: list[TreeEntry]) -> Iterator[tuple[PurePosixPath, str]]:
-    for entry, content in zip(entries, read_contents(repository, entries) if entries else (), strict=True):
+    for entry, content in zip(entries, read_contents(repository, entries), strict=True):
         if project := project_of(repository.folder, read_bytes(content, str(entry.path))):
             yield entry.path, project.name

@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from tpucfg.git.export import FIT_FILE, MAX_FILE_BYTES, TreeEntry, export_files, list_entries
+from tpucfg.git.export import FIT_FILE, MAX_FILE_BYTES, export_files
+from tpucfg.git.objects import TreeEntry, list_entries
 from tpucfg.git.program_files import (
     FileVersion,
     ProgramPaths,
@@ -119,11 +120,7 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
             for _ in range(2)
         )
         if request.head is None:
-            # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
-            after = Snapshot(WORKING_TREE, request.spec, str(request.spec), os.path.lexists(request.spec))
-            if request.with_program and after.exists:
-                paths = program_paths(request.spec.parent, repository.prefix)
-                after = after._replace(program_files=files_of_working_tree(repository, request.spec.parent, paths))
+            after = _working_tree(repository, request)
         else:
             after = _export_snapshot(repository, request, request.head, head, path, after_folder)
         before = _export_snapshot(repository, request, request.base, base, path, before_folder)
@@ -139,6 +136,16 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
         if request.head is not None and head:
             after = after._replace(commit=Commit(head, merges=repository.merged_commit(head, base) if base else ""))
         yield before._replace(repository_path=path.as_posix()), after._replace(repository_path=path.as_posix())
+
+
+def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
+    spec = request.spec
+    # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
+    exists = os.path.lexists(spec)
+    files: tuple[FileVersion, ...] = ()
+    if request.with_program and exists:
+        files = files_of_working_tree(repository, spec.parent, program_paths(spec.parent, repository.prefix))
+    return Snapshot(WORKING_TREE, spec, str(spec), exists, program_files=files)
 
 
 def _export_snapshot(

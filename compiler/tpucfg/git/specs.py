@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from tpucfg.git.export import list_entries, read_contents
+from tpucfg.git.objects import list_entries, read_contents
 from tpucfg.git.repository import Repository
 from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of

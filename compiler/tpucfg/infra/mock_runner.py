@@ -4,13 +4,13 @@ import contextvars
 import logging
 import runpy
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.resources import EnvironmentResources, sort_resources
 from tpucfg.redaction import SECRET
 from tpucfg.spec.project import Environment
 
@@ -76,16 +76,11 @@ def _run(
         raise ProgramError(f"the stack program declares {monitor.duplicates[0]} twice, which Pulumi refuses")
     return EnvironmentResources(
         environment,
-        _sorted(monitor.recorded.values()),
+        sort_resources(monitor.recorded.values()),
         outputs,
-        _sorted(monitor.providers),
+        sort_resources(monitor.providers),
         tuple(sorted(monitor.unseen)),
     )
-
-
-def _sorted(resources: Iterable[Resource]) -> tuple[Resource, ...]:
-    # By type and name only: options and inputs need not be comparable.
-    return tuple(sorted(resources, key=lambda resource: (resource.type, resource.name)))
 
 
 @contextmanager

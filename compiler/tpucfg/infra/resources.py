@@ -1,7 +1,7 @@
 """The resources of an environment as plain values, without Pulumi."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.redaction import SECRET
@@ -10,6 +10,8 @@ from tpucfg.spec.project import Environment
 _GRANT_KEYS: Final = ("role", "member", "members")
 """Inputs of a grant. No resource of another kind has both a role and a member."""
 _CONDITION: Final = "condition"
+PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
+"""The mocks' placeholder of a project's number, which only Google knows."""
 
 
 # A NamedTuple and not a dataclass: the worker sends `_asdict()` as JSON, and resources sort by type and name.
@@ -75,6 +77,11 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(item)
+
+
+def sort_resources(resources: Iterable[Resource]) -> tuple[Resource, ...]:
+    """Return the resources by type and name alone: options and inputs of equal names need not be comparable."""
+    return tuple(sorted(resources, key=lambda resource: (resource.type, resource.name)))
 
 
 class Unseen(NamedTuple):

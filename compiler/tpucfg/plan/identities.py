@@ -4,31 +4,11 @@ The stack program grants exactly this. Every rung counts, as the layers of a spe
 and a longest run of its own.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
+from tpucfg.plan.slice_deletion import deletes_its_slice
 from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Settings
-
-DELETION_PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    target: facts.deletion_permissions for target, facts in TARGET_FACTS.items() if facts.deletion_permissions
-}
-"""The permissions with which a job deletes its own slice, by target; the other services end the slice themselves.
-
-Cloud TPU has no policy on a single node or queued resource, so a role with these permissions reaches every TPU of its
-project: https://cloud.google.com/tpu/docs/iam. On Compute Engine it reaches every group, and of the instances those in
-`deletion_condition`.
-"""
-
-
-def deletion_permissions(target: str, hosts: Iterable[int]) -> tuple[str, ...]:
-    """Return the permissions with which jobs on slices of these numbers of hosts delete their own slice."""
-    facts = TARGET_FACTS[target]
-    one_host = facts.one_host_deletion_permissions or facts.deletion_permissions
-    needed = (one_host if count == 1 else facts.deletion_permissions for count in hosts)
-    return tuple(dict.fromkeys(permission for permissions in needed for permission in permissions))
 
 
 class SecretName(NamedTuple):
@@ -51,11 +31,6 @@ class Identity(NamedTuple):
     """The secrets that its jobs read, sorted."""
     deletes_slices: bool = False
     """True if its jobs delete their slice at the end of the run."""
-
-
-def deletes_its_slice(target: str, settings: Settings) -> bool:
-    """Return True if a job deletes its slice itself, at the end of its program or of its longest run."""
-    return target in DELETION_PERMISSIONS and settings.trainer.max_run_duration is not None
 
 
 def identities(project: Project, environment: Environment) -> tuple[Identity, ...]:

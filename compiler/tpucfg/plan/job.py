@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, flag_name, rung_figures
-from tpucfg.plan.selection import Selection
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Capacity, Duration, Mount, Secret, Settings, Trainer
@@ -22,7 +21,6 @@ class Job(NamedTuple):
     """The project's name in the spec."""
     environment: Environment
     rung: Rung
-    target: str
     settings: Settings
     """The layered settings of the environment and the size, with the path of each in the spec."""
     run: str | None
@@ -49,6 +47,11 @@ class Job(NamedTuple):
     """Environment variables from Secret Manager, each with its project."""
     mounts: tuple[Mount, ...]
     """The mounted folders, with their placeholders filled in."""
+
+    @property
+    def target(self) -> str:
+        """The service that runs the job."""
+        return self.environment.target
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -81,9 +84,8 @@ class Job(NamedTuple):
         return self.rung.slice.size
 
 
-def make_job(project: Project, environment: Environment, rung: Rung, selection: Selection) -> Job:
-    """Build the job of a rung in an environment, for the selected target and run."""
-    target, run = selection.target or environment.target, selection.run
+def make_job(project: Project, environment: Environment, rung: Rung, run: str | None) -> Job:
+    """Build the job of a rung in an environment; `run` is the id of a run, which its name and folder end with."""
     settings = project.settings[environment.name, rung.size]
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
@@ -93,7 +95,6 @@ def make_job(project: Project, environment: Environment, rung: Rung, selection: 
         project=project.name,
         environment=environment,
         rung=rung,
-        target=target,
         settings=settings,
         run=run,
         name=job_name(name=project.name, environment=environment.name, size=rung.size, run=run),

@@ -1,6 +1,6 @@
 """Plan the selected jobs of a project: pure arithmetic, without files, clock or network."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
@@ -49,13 +49,14 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     findings = [
         *project_findings(project, catalog),
         *parallelism_findings(project, catalog),
-        *_environment_findings(project, catalog, selected, selection),
+        *_environment_findings(project, catalog, selected),
     ]
     if errors(findings) and any(finding.id in _UNPLANNABLE for finding in findings):
         return Plan(project, (), collect(findings))
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
     findings += scaling_warnings(project, tuple(rungs.values()))
-    jobs = () if project.broken else tuple(_jobs(project, selected, rungs, selection))
+    pairs = () if project.broken else [(environment, size) for environment, sizes in selected for size in sizes]
+    jobs = tuple(make_job(project, environment, rungs[size], selection.run) for environment, size in pairs)
     findings += access_findings(project, jobs)
     findings += missing_values(jobs, project)
     return Plan(project, jobs, collect(findings))
@@ -75,39 +76,22 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
     return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
 
 
-def _environment_findings(
-    project: Project,
-    catalog: Catalog,
-    selected: SelectedSizes,
-    selection: Selection,
-) -> Iterator[Finding]:
+def _environment_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
     if not project.broken & {"name", "target"}:
         for environment, sizes in selected:
-            target = selection.target or environment.target
-            yield from location_findings(project, catalog, environment, sizes, target)
+            yield from location_findings(project, catalog, environment, sizes)
     if not project.broken & {"name", "trainer", "overrides"}:
         yield from data_locality_findings(project, selected)
     if not project.broken & _READ_BY_CAPACITY_RULES:
-        yield from capacity_findings(project, catalog, selected, selection.target)
+        yield from capacity_findings(project, catalog, selected)
     if not project.broken & _READ_BY_HOST_RULES:
-        yield from host_setting_findings(project, selected, selection.target)
+        yield from host_setting_findings(project, selected)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:
     """Return the selected rungs by size, each computed once for all environments."""
     sizes = tuple(dict.fromkeys(size for _, sizes in selected for size in sizes))
     return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
-
-
-def _jobs(
-    project: Project,
-    selected: SelectedSizes,
-    rungs: Mapping[str, Rung],
-    selection: Selection,
-) -> Iterator[Job]:
-    for environment, sizes in selected:
-        for size in sizes:
-            yield make_job(project, environment, rungs[size], selection)
 
 
 def _slice(catalog: Catalog, size: str) -> Slice:

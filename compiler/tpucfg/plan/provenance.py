@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Location
-from tpucfg.plan.rung import Rung, rung_figures
+from tpucfg.plan.rung import Rung, number_path, rung_figures
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
@@ -40,7 +40,7 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
         yield _spec_line(project, ("overrides", rung.size, key))
         yield Reason(f"an override of this rung, used unchanged: {result}")
         return
-    setting = _setting_path(project, key)
+    setting = number_path(project, key)
     # Accumulation may follow from a batch that stays, without a setting of its own.
     if project.document.node(setting):
         yield _spec_line(project, setting)
@@ -57,14 +57,6 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
     else:
         yield from _scale_reasons(project, tuned_on, rung)
         yield from _rule_reasons(project, rung, key, result)
-
-
-def _setting_path(project: Project, key: str) -> KeyPath:
-    """Return the path of the setting that a figure is computed from."""
-    if key in project.training.steps:
-        path = ("training", "steps", key)
-        return (*path, "value") if project.document.node((*path, "value")) else path
-    return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
 
 
 DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch")

@@ -14,6 +14,7 @@ from tpucfg.plan.scaling import (
     token_steps,
 )
 from tpucfg.spec.project import Override, Project, Training
+from tpucfg.yamldoc.document import KeyPath
 
 
 class Rung(NamedTuple):
@@ -78,6 +79,8 @@ class Rung(NamedTuple):
 
 
 NO_OVERRIDE: Final = Override()
+_FIGURES: Final = ("batch_size", "learning_rate", "grad_accum", "model_parallel")
+"""The figures that an override may set, besides those counted in steps."""
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
@@ -109,22 +112,21 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
         steps=dict(_steps(training, override, batch, scale)),
         epochs=training.epochs.text if training.epochs else None,
         learning_rate=_learning_rate(training, override, scale),
-        overridden=frozenset(_overridden(override)),
+        overridden=frozenset((*(key for key in _FIGURES if getattr(override, key)), *(override.steps or ()))),
     )
 
 
 def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     """Yield the rung's figures as the trainer receives them, in the order of its flags."""
-    yield "batch_size", str(rung.batch_size)
-    if rung.grad_accum is not None:
-        yield "grad_accum", str(rung.grad_accum)
-    if rung.train_steps is not None:
-        yield "train_steps", str(rung.train_steps)
-    if rung.epochs is not None:
-        yield "epochs", rung.epochs
-    if rung.learning_rate is not None:
-        yield "learning_rate", rung.learning_rate
-    yield from ((key, str(count)) for key, count in rung.steps.items() if key != "train_steps")
+    figures = {
+        "batch_size": rung.batch_size,
+        "grad_accum": rung.grad_accum,
+        "train_steps": rung.train_steps,
+        "epochs": rung.epochs,
+        "learning_rate": rung.learning_rate,
+        **rung.steps,
+    }
+    return ((key, str(value)) for key, value in figures.items() if value is not None)
 
 
 def shows_parallelism(rungs: Iterable[Rung]) -> bool:
@@ -135,6 +137,19 @@ def shows_parallelism(rungs: Iterable[Rung]) -> bool:
 def flag_name(training: Training, figure: str) -> str | None:
     """Return the program's flag for a figure; None if the spec omits the flag."""
     return training.flags.get(figure, figure)
+
+
+def setting_path(training: Training, figure: str) -> KeyPath:
+    """Return the path in the spec of the setting that a figure is computed from."""
+    if figure in training.steps:
+        return ("training", "steps", figure)
+    return ("training", "train_tokens" if figure == "train_steps" and training.train_tokens else figure)
+
+
+def number_path(project: Project, figure: str) -> KeyPath:
+    """Return the path of the number of a figure's setting: a setting of `training.steps` may be a mapping."""
+    path = setting_path(project.training, figure)
+    return (*path, "value") if project.document.node((*path, "value")) else path
 
 
 def tuned_micro_batch(training: Training, tuned_on: Slice) -> Fraction:
@@ -176,15 +191,3 @@ def _learning_rate(training: Training, override: Override, scale: Fraction) -> s
     if rate is None or scale == 1 or training.learning_rate_rule == "keep":
         return rate.text if rate else None
     return scale_learning_rate(rate.value, scale, training.learning_rate_rule)
-
-
-def _overridden(override: Override) -> Iterator[str]:
-    if override.batch_size:
-        yield "batch_size"
-    if override.learning_rate:
-        yield "learning_rate"
-    if override.grad_accum:
-        yield "grad_accum"
-    if override.model_parallel:
-        yield "model_parallel"
-    yield from override.steps or ()

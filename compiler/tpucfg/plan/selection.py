@@ -18,7 +18,7 @@ class Selection(NamedTuple):
 
 
 SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]
-"""The selected environments, each with its selected sizes."""
+"""The selected environments, each on its selected target and with its selected sizes."""
 
 
 class SelectionError(Exception):
@@ -26,14 +26,17 @@ class SelectionError(Exception):
 
 
 def select_sizes(project: Project, selection: Selection) -> SelectedSizes:
-    """Return the selected environments with their selected sizes, in the project's order.
+    """Return the selected environments with their selected target and sizes, in the project's order.
 
     Raises:
         SelectionError: An environment or size is unknown, or the selection names a size and an environment without it.
     """
     _refuse_unknown_environments(project, selection)
     selected = [
-        (environment, tuple(size for size in environment.sizes if not selection.sizes or size in selection.sizes))
+        (
+            environment._replace(target=selection.target or environment.target),
+            tuple(size for size in environment.sizes if not selection.sizes or size in selection.sizes),
+        )
         for environment in project.environments.values()
         if not selection.environments or environment.name in selection.environments
     ]

@@ -1,33 +1,30 @@
 """The pipeline from a spec file to its verified configs, shared by every command that compiles a spec.
 
 The steps, in the order of the functions: compile the spec to one request body for each selected job, collect the
-findings of every stage, render each request body as text, and parse each text again to compare it with its request
-body. `output_dir` writes the texts to files.
+findings of every stage, and have `config` render and verify the text of each request body. `output_dir` writes the
+texts to files.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from tpucfg import __version__
 from tpucfg.catalog import Catalog
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.findings import MAX_FINDINGS, RULES, Finding, Location, collect, errors
+from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
-from tpucfg.render.extra import merged_request_body, refused_extra
+from tpucfg.render.config import Config, render_config, round_trip_finding
+from tpucfg.render.extra_findings import refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.companions import companions_of, json_value
-from tpucfg.targets.documents import documents
-from tpucfg.targets.extra import Merged
+from tpucfg.targets.companions import json_value
+from tpucfg.targets.extra import Merged, merged_request_body
 from tpucfg.text_format import json_text
-from tpucfg.yamldoc.reader import read_file, read_text
+from tpucfg.yamldoc.reader import read_file
 
 ConfigFormat = Literal["yaml", "json"]
 
@@ -35,7 +32,6 @@ _MAX_REQUEST_BODY_FINDINGS: Final = 5 * MAX_FINDINGS
 """Enough to fill the report: jobs share most of their mistakes, and each job's findings are computed anew."""
 _READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
 """The spec's sections that `spec_findings` of a target reads: a stand-in for one could cause a false finding."""
-_CANONICAL_JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 class CompiledSpec(NamedTuple):
@@ -49,21 +45,10 @@ class CompiledSpec(NamedTuple):
     source: str
     """The spec's own text, which reports quote."""
 
-
-class Config(NamedTuple):
-    """The rendered file of one job."""
-
-    job: Job
-    request_body: RequestBody
-    companions: tuple[RequestBody, ...]
-    """The objects that are created before the request body; most jobs have none."""
-    text: str
-    """All of them as YAML documents, below a header comment, the request body last."""
-
     @property
-    def documents(self) -> tuple[RequestBody, ...]:
-        """The values of the text's documents, in order."""
-        return (*self.companions, *documents(target_named(self.job.target), self.request_body))
+    def jobs(self) -> list[Job]:
+        """The selected jobs."""
+        return [job for job, _ in self.request_bodies]
 
 
 class RenderedSpec(NamedTuple):
@@ -166,24 +151,10 @@ def compile_project(
     return CompiledSpec(project, request_bodies, _allowed(project, findings), project.document.text)
 
 
-def build_request_body(job: Job) -> RequestBody:
-    """Return the target's request body with the fields that the spec's `extra` adds."""
-    return merged_request_body(job).body
-
-
-def job_hash(job: Job, request_body: RequestBody) -> str:
-    """Return a hash of the resolved job, which changes if and only if the effect of the config changes."""
-    # hashlib loads OpenSSL, and `check` computes no hash.
-    import hashlib
-
-    resolved = [job.target, job.name, request_body, *companions_of(job)]
-    return hashlib.sha256(_CANONICAL_JSON.encode(resolved).encode()).hexdigest()[:16]
-
-
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
-        target = target_named(selection.target or environment.target)
+        target = target_named(environment.target)
         slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
         yield from target.spec_findings(project, environment, slices)
 
@@ -233,51 +204,6 @@ def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
         yield config
 
 
-def render_config(job: Job, request_body: RequestBody) -> Config:
-    """Render the config of a job as YAML, by its target's template."""
-    # Only commands that render import the writer and the template engine.
-    from tpucfg.render.field_writer import FieldWriter
-
-    companions = companions_of(job)
-    values = {
-        "version": __version__,
-        "job": job,
-        "slice": job.slice,
-        "companions": [FieldWriter(companion) for companion in companions],
-        "body": FieldWriter(request_body),
-        "digest": job_hash(job, request_body),
-    }
-    return Config(job, request_body, companions, _template(f"{job.target}/config.yaml.j2").render(values))
-
-
-@cache
-def _template(name: str) -> Any:
-    return config_template_engine().get_template(name)
-
-
-@cache
-def config_template_engine() -> Any:
-    """Return the template engine of the configs, with filters that write values as YAML and quote them."""
-    from tpucfg import templating
-    from tpucfg.render.field_writer import FILTERS
-    from tpucfg.yamldoc.writer import to_yaml
-
-    return templating.template_engine(yaml=to_yaml, **FILTERS)
-
-
-def round_trip_finding(config: Config) -> Finding | None:
-    """Return an error if the text, parsed again, differs from the request body, which is a mistake in the template."""
-    from tpucfg.yamldoc.writer import round_trips
-
-    name = f"{config.job.name}.yaml"
-    if round_trips(config.text, *config.documents):
-        return None
-    if syntax_errors := read_text(config.text, name, several=len(config.documents) > 1).findings:
-        return syntax_errors[0]
-    message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
-    return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
-
-
 def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: ConfigFormat) -> RenderedSpec:
     """Compile the spec in a file, and render and verify the config of each selected job.
 
@@ -300,7 +226,7 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         project=compiled.project.name,
         configs=configs,
         all_paths=tuple(_all_paths(compiled.project, format_)),
-        compiled=compiled if any(job.settings.trainer.fit for job, _ in compiled.request_bodies) else None,
+        compiled=compiled if any(job.settings.trainer.fit for job in compiled.jobs) else None,
     )
 
 

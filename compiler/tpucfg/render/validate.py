@@ -12,7 +12,6 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
 from tpucfg.plan.job import Job
-from tpucfg.render.extra import extra_path
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
@@ -24,8 +23,8 @@ from tpucfg.targets.companions import (
     unknown_kind,
 )
 from tpucfg.targets.documents import document_keys, merge_documents
-from tpucfg.targets.extra import Merged, Refusal
-from tpucfg.targets.interface import origin_of, spec_path
+from tpucfg.targets.extra import Merged, Refusal, extra_path
+from tpucfg.targets.patterns import origin_of, spec_path
 from tpucfg.yamldoc.document import Document, KeyPath
 
 

@@ -16,7 +16,7 @@ from tpucfg.results.record import Record, Results
 from tpucfg.results.record_file import FOLDER, read_records, record_path
 from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Project
-from tpucfg.text_format import dotted, listed, nearest, quote_key
+from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 
 _MAX_FILES: Final = 1_000
 """Maximum directory entries that are read; a folder of results has far fewer."""
@@ -86,7 +86,7 @@ def ignored_records(results: Results, environment: Environment, name: str) -> It
 
 
 def _count(records: Sequence[Record]) -> str:
-    return "1 record" if len(records) == 1 else f"{len(records):,} records"
+    return format_count(len(records), "record")
 
 
 def _verb(records: Sequence[Record]) -> str:

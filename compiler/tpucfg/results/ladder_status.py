@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.render.pipeline import build_request_body, job_hash
+from tpucfg.render.config import job_hash
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
 from tpucfg.results.record import Record, Results
@@ -16,6 +16,7 @@ from tpucfg.results.record_file import latest_records, read_records
 from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Gate, Project
 from tpucfg.spec.settings import CapacityKind
+from tpucfg.targets.extra import merged_request_body
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _current_jobs(
     # Always for the environment's own target, regardless of --target: `record` hashes no other.
     sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
-    return {job.size: job_hash(job, build_request_body(job)) for job in jobs}
+    return {job.size: job_hash(job, merged_request_body(job).body) for job in jobs}
 
 
 def _known_fits(

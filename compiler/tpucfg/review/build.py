@@ -80,10 +80,10 @@ def join_review(
         difference = config_difference(before.configs, after.configs)
         impact = compute_impact(before, after, difference)
         costs = compute_costs(before, after, (read_revision_records(before), read_revision_records(after)))
-        known = {*_environment_names(before), *_environment_names(after)}
+        known = {*before.environments, *after.environments}
         reasons = ((name, _reason_to_skip(previews[name], known, after)) for name in sorted(previews))
         skipped = {name: reason for name, reason in reasons if reason}
-    names = sorted({*runs.before, *runs.after, *previews, *_environment_names(after)} - {*skipped})
+    names = sorted({*runs.before, *runs.after, *previews, *after.environments} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
     environments = tuple(review for review in reviews if review)
     statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
@@ -102,16 +102,12 @@ def join_review(
     )
 
 
-def _environment_names(revision: CompiledRevision) -> Collection[str]:
-    return revision.project.environments if revision.project else ()
-
-
 def _reason_to_skip(preview: Preview, known: Collection[str], after: CompiledRevision) -> str:
     """Return the reason why a preview is irrelevant for the change; empty if it is relevant."""
     name = preview.environment
     if name not in known:
         return f"The preview of {name} is not shown: neither revision has an environment of that name."
-    if preview.failure and name not in _environment_names(after):
+    if preview.failure and name not in after.environments:
         return f"The preview of {name} failed, and this change removes that environment from the spec."
     return ""
 
@@ -138,7 +134,7 @@ def _review_environment(
         return _review_preview(preview, before, after, runs)
     if name in runs.after:
         return _review_programs(name, before, after, runs)
-    return EnvironmentReview(name, "none") if name in _environment_names(after) else None
+    return EnvironmentReview(name, "none") if name in after.environments else None
 
 
 def _review_preview(
@@ -229,7 +225,7 @@ def _new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[
 
 def _preview_findings(name: str, resources: tuple[Resource, ...], revision: CompiledRevision) -> Sequence[Finding]:
     """Return the findings about the resources of a preview, if the revision's spec has the environment."""
-    environment = revision.project.environments.get(name) if revision.project else None
+    environment = revision.environments.get(name)
     return _findings_about(EnvironmentResources(environment, resources, {}), revision) if environment else ()
 
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 from tpucfg.diff.change import redact_difference
-from tpucfg.diff.describe import change_json, difference_json, dump_json
+from tpucfg.diff.describe import change_json, difference_json
 from tpucfg.findings import Finding, errors
 from tpucfg.fit.rung_fit import RungFit
+from tpucfg.git.snapshots import Snapshot
 from tpucfg.number_format import to_json_number
 from tpucfg.redaction import redact, redact_report, redact_value
 from tpucfg.review.changes.costs.cost_changes import CostChanges
@@ -16,11 +17,11 @@ from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
 from tpucfg.review.changes.statements import Statement
-from tpucfg.review.markdown.commit_range import snapshot_json
 from tpucfg.review.markdown.repository_comment import repository_headline
 from tpucfg.review.markdown.since_line import since_line
 from tpucfg.review.markdown.summary import headline
 from tpucfg.review.review import EarlierReview, EnvironmentReview, Problem, RepositoryReview, Review
+from tpucfg.text_format import json_text
 
 
 def json_report(reviewed: RepositoryReview) -> str:
@@ -36,7 +37,7 @@ def json_report(reviewed: RepositoryReview) -> str:
         "others": reviewed.others,
         "since": _since(reviewed.earlier),
     }
-    return dump_json(data)
+    return json_text(data)
 
 
 def _since(earlier: EarlierReview | None) -> dict[str, Any] | None:
@@ -48,8 +49,8 @@ def _since(earlier: EarlierReview | None) -> dict[str, Any] | None:
 def _review(review: Review) -> dict[str, Any]:
     return {
         "spec": review.after.snapshot.repository_path,
-        "base": snapshot_json(review.before.snapshot),
-        "head": snapshot_json(review.after.snapshot),
+        "base": _revision(review.before.snapshot),
+        "head": _revision(review.after.snapshot),
         "headline": headline(review),
         "is_change": review.is_change,
         "is_destructive": review.is_destructive,
@@ -69,6 +70,16 @@ def _review(review: Review) -> dict[str, Any]:
         "fits": _fits(review.fits),
         "configs": difference_json(redact_difference(review.difference)),
         "environments": [_environment(environment) for environment in review.environments],
+    }
+
+
+def _revision(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a revision; all values of the working tree are null."""
+    commit = snapshot.commit
+    return {
+        "revision": snapshot.title if snapshot.exported_to else None,
+        "commit": commit.id if commit else None,
+        "merges": (commit.merges or None) if commit else None,
     }
 
 

@@ -15,7 +15,7 @@ from tpucfg.review.changes.program.provider_changes import provider_statements
 from tpucfg.review.changes.program.source_changes import source_statements
 from tpucfg.review.changes.program.stack_changes import StackSetup, stack_statements
 from tpucfg.review.changes.program.unseen_changes import unseen_statements
-from tpucfg.review.changes.statements import LocatedStatement, format_environments, group_statements
+from tpucfg.review.changes.statements import LocatedStatement, group_by_environment
 from tpucfg.review.review import Problem
 
 Declared = EnvironmentResources | Problem
@@ -44,7 +44,7 @@ def run_programs(before: CompiledRevision, after: CompiledRevision) -> ProgramRu
     """
     # Before any program runs: where the system does not prevent it, a program could change these files.
     statements, bundled = _program_changes(before, after)
-    names = [*_environment_names(after)]
+    names = [*after.environments]
     revisions = [revision for revision in (before, after) if revision.project]
     try:
         results = run_isolated([_program_request(revision, names) for revision in revisions])
@@ -56,10 +56,6 @@ def run_programs(before: CompiledRevision, after: CompiledRevision) -> ProgramRu
     }
     old, new = declared.get(before.snapshot, {}), declared.get(after.snapshot, {})
     return ProgramRuns(old, new, "", (*statements, *_declaration_statements(old, new)), bundled)
-
-
-def _environment_names(revision: CompiledRevision) -> Collection[str]:
-    return revision.project.environments if revision.project else ()
 
 
 def _program_request(revision: CompiledRevision, names: Sequence[str]) -> ProgramRequest:
@@ -89,9 +85,7 @@ def _declaration_statements(
         if isinstance(new, EnvironmentResources) and not isinstance(old, Problem):
             statements = (*provider_statements(old, new), *unseen_statements(old, new))
             owned += [(name, statement) for statement in statements]
-    yield from group_statements(
-        owned, format_environments, lambda name, statement: statement.with_env_placeholder(name)
-    )
+    yield from group_by_environment(owned)
 
 
 def _program_changes(
@@ -100,7 +94,7 @@ def _program_changes(
     """Return the changes of the programs themselves, and the titles of the revisions that have none of their own."""
     if not after.snapshot.exists:
         return (), ()
-    names = _environment_names(after)
+    names = after.environments
     new = _stack_setup(after, names)
     if not before.snapshot.exists:
         return tuple(source_statements((), read_uses(new.program))), ()

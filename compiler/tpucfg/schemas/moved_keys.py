@@ -5,7 +5,7 @@ Each function returns the exact edit for a key and its value, or None if it does
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tpucfg.text_format import dotted, nearest, quote_key, yaml_example
 from tpucfg.yamldoc.document import KeyPath
@@ -38,46 +38,66 @@ def value_at(data: Any, path: KeyPath) -> Any:
     return data
 
 
-def environments_of(data: Any, layer: KeyPath) -> list[str]:
-    """Return the environments to which a layer applies, in the order of the file."""
-    if layer[:1] == ("environments",):
-        return [str(layer[1])]
-    environments = value_at(data, ("environments",))
-    return list(environments) if isinstance(environments, dict) else []
+class UnknownKey(NamedTuple):
+    """A key of a spec in a section that does not have it."""
+
+    data: Any
+    """The whole spec, which may be invalid."""
+    layer: KeyPath
+    """The path of the layer; empty at the top."""
+    section: KeyPath
+    """The path of the section below the layer."""
+    key: str
+    value: Any
+
+    @property
+    def path(self) -> KeyPath:
+        """The path of the section."""
+        return (*self.layer, *self.section)
+
+    def has(self, *path: str | int) -> bool:
+        """Return True if the spec has a value at a path."""
+        return value_at(self.data, path) is not ABSENT
+
+    def environments(self) -> list[str]:
+        """Return the environments to which the layer applies, in the order of the file."""
+        if self.layer[:1] == ("environments",):
+            return [str(self.layer[1])]
+        environments = value_at(self.data, ("environments",))
+        return list(environments) if isinstance(environments, dict) else []
+
+    def sizes(self, environment: str) -> list[str]:
+        """Return the sizes to which the layer applies in an environment."""
+        if self.layer[-2:-1] == ("overrides",):
+            return [str(self.layer[-1])]
+        own = value_at(self.data, ("environments", environment, "sizes"))
+        sizes = value_at(self.data, ("sizes",)) if own is ABSENT else own
+        return [size for size in sizes if isinstance(size, str)] if isinstance(sizes, list) else []
 
 
-def sizes_of(data: Any, layer: KeyPath, environment: str) -> list[str]:
-    """Return the sizes to which a layer applies in an environment."""
-    if layer[-2:-1] == ("overrides",):
-        return [str(layer[-1])]
-    own = value_at(data, ("environments", environment, "sizes"))
-    sizes = value_at(data, ("sizes",)) if own is ABSENT else own
-    return [size for size in sizes if isinstance(size, str)] if isinstance(sizes, list) else []
+def moved_key(unknown: UnknownKey) -> str | None:
+    """Return the edit for a key that takes another form elsewhere; None if none is known."""
+    return next((hint for edit in _EDITS if (hint := edit(unknown))), None)
 
 
-def moved_key(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
-    """Return the edit for a key of a layer's section that takes another form elsewhere; None if none is known."""
-    edits = (edit(data, layer, section, key, value) for edit in _EDITS)
-    return next((edit for edit in edits if edit), None)
-
-
-def _zone(data: Any, layer: KeyPath, _: KeyPath, key: str, value: Any) -> str | None:
+def _zone(unknown: UnknownKey) -> str | None:
     """Return the edit that sets a zone for the sizes of the layer, in the environment of the zone's region."""
-    if key not in ("zone", "zones") or not (isinstance(value, str) and (match := _ZONE.fullmatch(value))):
+    key, zone = unknown.key, unknown.value
+    if key not in ("zone", "zones") or not (isinstance(zone, str) and (match := _ZONE.fullmatch(zone))):
         return None
-    for name in environments_of(data, layer):
-        sizes = sizes_of(data, layer, name)
-        if sizes and value_at(data, ("environments", name, "region")) == match[1]:
-            return _zone_of_sizes(data, name, sizes, key, value)
+    for name in unknown.environments():
+        sizes = unknown.sizes(name)
+        if sizes and value_at(unknown.data, ("environments", name, "region")) == match[1]:
+            return _zone_of_sizes(unknown, name, sizes)
     return f"delete {key}: no environment that it applies to is in {match[1]}"
 
 
-def _zone_of_sizes(data: Any, environment: str, sizes: list[str], key: str, zone: str) -> str:
+def _zone_of_sizes(unknown: UnknownKey, environment: str, sizes: list[str]) -> str:
     """Return the edit that adds sizes to the zones of an environment."""
-    place: KeyPath = ("environments", environment)
-    present = value_at(data, (*place, "zones"))
+    key, place = unknown.key, ("environments", environment)
+    present = value_at(unknown.data, (*place, "zones"))
     zones = present if isinstance(present, dict) else {}
-    new = {size: zone for size in sizes if size not in zones}
+    new = {size: unknown.value for size in sizes if size not in zones}
     if not new:
         return f"delete {key}: {dotted((*place, 'zones'))} has the zones"
     if zones or key == "zones":
@@ -85,29 +105,31 @@ def _zone_of_sizes(data: Any, environment: str, sizes: list[str], key: str, zone
     return f"replace it by zones: {yaml_example(new)} under {dotted(place)}"
 
 
-def _opposite(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
-    meant = _OPPOSITES.get(key.lower().replace("-", "_")) if section in _WITH_ADDRESSES else None
+def _opposite(unknown: UnknownKey) -> str | None:
+    """Return the edit for a switch of internal addresses, which turns the one of external addresses off."""
+    key, path = unknown.key, unknown.path
+    meant = _OPPOSITES.get(key.lower().replace("-", "_")) if unknown.section in _WITH_ADDRESSES else None
     if not meant:
         return None
-    place = (*layer, *section)
-    if value_at(data, (*place, meant)) is not ABSENT:
-        return f"delete {quote_key(key)}: {dotted((*place, meant))} is already set"
-    opposite = yaml_example(value is False)
-    return f"replace it by {meant}: {opposite} under {dotted(place)}"
+    if unknown.has(*path, meant):
+        return f"delete {quote_key(key)}: {dotted((*path, meant))} is already set"
+    return f"replace it by {meant}: {yaml_example(unknown.value is False)} under {dotted(path)}"
 
 
-def _size_setting(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+def _size_setting(unknown: UnknownKey) -> str | None:
     """Return the edit for a topology outside an override: that of the only size that can have it."""
-    if key != "topology" or not isinstance(value, str) or (layer[:1] == ("overrides",) and not section):
+    key, topology = unknown.key, unknown.value
+    is_in_place = unknown.layer[:1] == ("overrides",) and not unknown.section
+    if key != "topology" or not isinstance(topology, str) or is_in_place:
         return None
-    sizes = {size for name in environments_of(data, layer) for size in sizes_of(data, layer, name)}
-    fitting = [size for size in sorted(sizes) if _may_have(size, value)]
+    sizes = {size for name in unknown.environments() for size in unknown.sizes(name)}
+    fitting = [size for size in sorted(sizes) if _may_have(size, topology)]
     if len(fitting) != 1:
         return "topology belongs under overrides.<size>: move it there, or delete it"
     place = ("overrides", fitting[0])
-    if value_at(data, (*place, key)) is not ABSENT:
+    if unknown.has(*place, key):
         return f"delete {key}: {dotted((*place, key))} is already set"
-    return f"replace it by {key}: {value} under {dotted(place)}"
+    return f"replace it by {key}: {topology} under {dotted(place)}"
 
 
 def _may_have(size: str, topology: str) -> bool:
@@ -121,19 +143,22 @@ def _may_have(size: str, topology: str) -> bool:
     return int(match[1]) in (chips, 2 * chips)
 
 
-def step_setting(data: Any, path: KeyPath, key: str, value: Any) -> str | None:
+def step_setting(unknown: UnknownKey) -> str | None:
     """Return the edit for a count of steps in `training`; one that is nearly the name of a key is a misspelling."""
+    key, value = unknown.key, unknown.value
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    if not (path in ((), ("training",)) and is_count and _STEPS.fullmatch(key)) or nearest(key, ("train_steps",)):
+    is_there = unknown.path in ((), ("training",))
+    if not (is_there and is_count and _STEPS.fullmatch(key)) or nearest(key, ("train_steps",)):
         return None
-    if value_at(data, ("training", "steps", key)) is not ABSENT:
-        return f"delete {dotted((*path, key))}: training.steps.{key} is already set"
+    if unknown.has("training", "steps", key):
+        return f"delete {dotted((*unknown.path, key))}: training.steps.{key} is already set"
     return f"{key} belongs under training.steps: move it there, or delete it"
 
 
-def _in_override(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+def _in_override(unknown: UnknownKey) -> str | None:
     """Return the edit for a key of `training` that an override does not have."""
-    if section or layer[-2:-1] != ("overrides",):
+    layer, key, value = unknown.layer, unknown.key, unknown.value
+    if unknown.section or layer[-2:-1] != ("overrides",):
         return None
     figures = ("overrides", str(layer[-1]))
     if key == "steps" and isinstance(value, dict) and layer == figures:
@@ -141,24 +166,24 @@ def _in_override(data: Any, layer: KeyPath, section: KeyPath, key: str, value: A
     if key not in _FOR_ALL:
         return None
     keeping, figure = _PLAN_RULES.get(key, (None, ""))
-    number = value_at(data, ("training", figure))
-    if value == keeping and number is not ABSENT and value_at(data, (*figures, figure)) is ABSENT:
+    if value == keeping and unknown.has("training", figure) and not unknown.has(*figures, figure):
+        number = value_at(unknown.data, ("training", figure))
         return f"replace it by {figure}: {yaml_example(number)} under {dotted(figures)}"
     return f"delete {key}: training.{key} is one for all sizes, so that their results can be compared"
 
 
-def _in_capacity(data: Any, layer: KeyPath, section: KeyPath, key: str, value: Any) -> str | None:
+def _in_capacity(unknown: UnknownKey) -> str | None:
     """Return the edit for a key beside the name of a reservation: its project is a part of the name."""
-    if section != ("capacity",) or key not in ("project", "zone"):
+    path, key, value = unknown.path, unknown.key, unknown.value
+    if unknown.section != ("capacity",) or key not in ("project", "zone"):
         return None
-    path = (*layer, *section)
-    name = value_at(data, (*path, "reservation"))
+    name = value_at(unknown.data, (*path, "reservation"))
     if key == "project" and isinstance(value, str) and isinstance(name, str) and "/" not in name:
         return f"set {dotted(path)} to {yaml_example({'reservation': f'projects/{value}/reservations/{name}'})}"
     return f"delete {key}: a reservation is given by its name alone, or with its project"
 
 
-_EDITS: Final[tuple[Callable[[Any, KeyPath, KeyPath, str, Any], str | None], ...]] = (
+_EDITS: Final[tuple[Callable[[UnknownKey], str | None], ...]] = (
     _in_capacity,
     _zone,
     _opposite,
@@ -167,10 +192,10 @@ _EDITS: Final[tuple[Callable[[Any, KeyPath, KeyPath, str, Any], str | None], ...
 )
 
 
-def environment_places(data: Any, schema: Mapping[str, Any], layer: KeyPath, key: str) -> Iterator[KeyPath]:
+def environment_places(unknown: UnknownKey, schema: Mapping[str, Any]) -> Iterator[KeyPath]:
     """Yield the environments that take a key of theirs which another section has; of several, `<name>`."""
-    if key in schema["$defs"]["environment"]["properties"]:
-        names = environments_of(data, layer)
-        missing = [name for name in names if value_at(data, ("environments", name, key)) is ABSENT] or names[:1]
+    if unknown.key in schema["$defs"]["environment"]["properties"]:
+        names = unknown.environments()
+        missing = [name for name in names if not unknown.has("environments", name, unknown.key)] or names[:1]
         if missing:
             yield ("environments", missing[0] if len(missing) == 1 else "<name>")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.schemas.moved_keys import ABSENT, environment_places, moved_key, step_setting, value_at
+from tpucfg.schemas.moved_keys import UnknownKey, environment_places, moved_key, step_setting, value_at
 from tpucfg.text_format import dotted, quote_key, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
@@ -165,43 +165,42 @@ def split_layer(path: KeyPath) -> tuple[KeyPath, KeyPath]:
 
 def key_advice(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str, value: Any) -> str:
     """Return the edit for an unknown key of the mapping at a path; an empty text if no section is known for it."""
-    advice = _advice_by_name(data, path, key, value)
+    unknown = UnknownKey(data, *split_layer(path), key, value)
+    advice = _advice_by_name(unknown)
     if advice is not None:
         return advice
-    place = next((place for place in _places(data, schema, path, key) if place != path), None)
+    place = next((place for place in _places(unknown, schema) if place != path), None)
     if place is None:
         return ""
-    if value_at(data, (*place, key)) is not ABSENT:
+    if unknown.has(*place, key):
         return f"delete {dotted((*path, key))}: {dotted((*place, key))} is already set"
     return f"{quote_key(key)} belongs {_where(place)}: move it there, or delete it"
 
 
-def _advice_by_name(data: Any, path: KeyPath, key: str, value: Any) -> str | None:
+def _advice_by_name(unknown: UnknownKey) -> str | None:
     """Return the edit for a key that the tables know, or None."""
-    layer, section = split_layer(path)
-    name, word = quote_key(key), key.lower().replace("-", "_")
-    if edit := moved_key(data, layer, section, key, value):
+    if edit := moved_key(unknown):
         return edit
+    section, key, word = unknown.section, unknown.key, unknown.key.lower().replace("-", "_")
     if section == ("capacity",):
-        return _capacity_help(data, path, key, value)
+        return _capacity_help(unknown)
     replacement = REPLACED.get(word)
     if replacement and (not section or section[0] in ("trainer", "targets")):
-        return _replacement_help(data, layer, name, replacement, replacement.convert(key, value))
+        return _replacement_help(unknown, replacement)
     if reason := DERIVED.get(".".join(map(str, section)), {}).get(word):
-        return f"delete {name}: {reason}"
-    if meant := synonym(path, key):
-        return _synonym_help(data, path, key, meant)
-    return None if synonym(("training",), key) else step_setting(data, path, key, value)
+        return f"delete {quote_key(key)}: {reason}"
+    if meant := synonym(unknown.path, key):
+        return _synonym_help(unknown, meant)
+    return None if synonym(("training",), key) else step_setting(unknown)
 
 
-def _capacity_help(data: Any, path: KeyPath, key: str, value: Any) -> str:
+def _capacity_help(unknown: UnknownKey) -> str:
     """Return the edit for a key of a reservation that names another capacity, or the reservation."""
-    meant = synonym(path, key)
-    if meant:
-        return _synonym_help(data, path, key, meant)
-    texts = (value, key) if isinstance(value, str) else (key,)
+    if meant := synonym(unknown.path, unknown.key):
+        return _synonym_help(unknown, meant)
+    texts = (unknown.value, unknown.key) if isinstance(unknown.value, str) else (unknown.key,)
     word = next((word for text in texts if (word := _capacity_word(text))), None)
-    return f"set {dotted(path)} to {word}" if word else ""
+    return f"set {dotted(unknown.path)} to {word}" if word else ""
 
 
 def value_advice(path: KeyPath, value: str) -> str:
@@ -221,33 +220,34 @@ def value_advice(path: KeyPath, value: str) -> str:
     return f"did you mean {word}?" if word else ""
 
 
-def _synonym_help(data: Any, path: KeyPath, key: str, meant: str) -> str:
+def _synonym_help(unknown: UnknownKey, meant: str) -> str:
     others = [name for name in (meant, *_EXCLUSIVE) if meant in (name, *_EXCLUSIVE)]
-    present = next((name for name in others if value_at(data, (*path, name)) is not ABSENT), None)
-    if present == meant:
-        return f"delete {quote_key(key)}: {dotted((*path, meant))} is already set"
-    if present:
-        reason = f"{dotted((*path, present))} is already set, and excludes {meant}, which has this meaning"
-        return f"delete {quote_key(key)}: {reason}"
-    return f"did you mean {meant}?"
+    present = next((name for name in others if unknown.has(*unknown.path, name)), None)
+    if present is None:
+        return f"did you mean {meant}?"
+    reason = f"{dotted((*unknown.path, present))} is already set"
+    if present != meant:
+        reason += f", and excludes {meant}, which has this meaning"
+    return f"delete {quote_key(unknown.key)}: {reason}"
 
 
 def _where(place: KeyPath) -> str:
     return f"under {dotted(place)}" if place else "at the top of the file"
 
 
-def _replacement_help(data: Any, layer: KeyPath, name: str, replacement: _Replacement, value: Any) -> str:
-    place = (*layer, *replacement.section)
+def _replacement_help(unknown: UnknownKey, replacement: _Replacement) -> str:
+    name, place = quote_key(unknown.key), (*unknown.layer, *replacement.section)
+    value = replacement.convert(unknown.key, unknown.value)
     if value is None:
         return f"delete {name}"
-    if value_at(data, (*place, replacement.key)) is not ABSENT:
+    if unknown.has(*place, replacement.key):
         return f"delete {name}: {dotted((*place, replacement.key))} is already set"
     return f"replace it by {replacement.key}: {yaml_example(value)} {_where(place)}"
 
 
-def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> Iterator[KeyPath]:
+def _places(unknown: UnknownKey, schema: Mapping[str, Any]) -> Iterator[KeyPath]:
     """Yield the paths of the mappings that take a key, those of the same layer first."""
-    layer, section = split_layer(path)
+    layer, section, key = unknown.layer, unknown.section, unknown.key
     definitions = schema["$defs"]
     known = {
         (): _LAYERED,
@@ -255,7 +255,7 @@ def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> It
         ("targets",): definitions["targets"]["properties"],
     }
     if section[:1] != ("targets",):
-        target = _target_of(data, layer)
+        target = _target_of(unknown)
         known["targets", target] = definitions.get(target, {}).get("properties", {})
     yield from ((*layer, *place) for place, keys in known.items() if key in keys)
     # Figures of one size stand in `overrides`, and not in an environment's.
@@ -263,15 +263,15 @@ def _places(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str) -> It
         yield ("overrides", layer[3])
     if key in schema["properties"] and section != ("capacity",):
         yield _TOP
-    yield from environment_places(data, schema, layer, key)
+    yield from environment_places(unknown, schema)
     yield from ((name,) for name in ("training", "gate") if key in definitions[name]["properties"])
 
 
 _LAYERED: Final = ("capacity", "trainer", "targets")
 
 
-def _target_of(data: Any, layer: KeyPath) -> str:
+def _target_of(unknown: UnknownKey) -> str:
     """Return the target of the layer's environment, or of most."""
-    own = value_at(data, (*layer[:2], "target")) if layer[:1] == ("environments",) else ABSENT
-    target = value_at(data, ("target",)) if own is ABSENT else own
+    own = (*unknown.layer[:2], "target") if unknown.layer[:1] == ("environments",) else ("target",)
+    target = value_at(unknown.data, own if unknown.has(*own) else ("target",))
     return target if isinstance(target, str) else ""

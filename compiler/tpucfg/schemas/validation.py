@@ -15,18 +15,6 @@ from tpucfg.findings import MAX_FINDINGS, Finding, Location
 from tpucfg.package_data import data_folder
 from tpucfg.yamldoc.document import Document, KeyPath
 
-__all__ = [
-    "CONFIG",
-    "SPEC",
-    "Problem",
-    "RuleIds",
-    "is_valid",
-    "limit_problems",
-    "load_schema",
-    "schema_findings",
-    "schema_problems",
-]
-
 
 class RuleIds(NamedTuple):
     """The rule ids of a family of schemas: a spec's keys and a config's fields have different rules."""

@@ -29,6 +29,7 @@ _PAIR: Final = frozenset(("name", "value"))
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
 _BLANK: Final = "*"
+_NAME: Final = "name"
 _FORM: Final = "form"
 
 
@@ -66,7 +67,7 @@ class Credential(NamedTuple):
     """The name of the variable, flag or field."""
     is_variable: bool = True
     """False for a flag and a field, whose value the program has to read from a variable instead."""
-    by: str = "name"
+    by: str = _NAME
     """The part that shows it: `name` or `form`."""
 
     @property
@@ -109,18 +110,26 @@ def credentials_in(document: Document) -> Iterator[Credential]:
         for target in targets.keys if targets else ():
             path = (*layer, "targets", target, "extra")
             if extra := document.node(path):
-                yield from _credentials_below(extra, path, layer)
+                for field, _, name, by in _secrets_below(extra, path, ""):
+                    yield Credential(field, layer, (field,), name, field[-1] == "value", by)
 
 
-def _credentials_below(node: Node, path: KeyPath, layer: KeyPath, name: str = "") -> Iterator[Credential]:
-    """Yield the credentials in a value of `extra`; `name` is the key of the value, or that of its variable."""
+def _secrets_below(node: Node, path: KeyPath, name: str) -> Iterator[tuple[KeyPath, Node, str, str]]:
+    """Yield the path, the node and the name of each scalar that is a credential, and the part that shows it.
+
+    Args:
+        node: The value.
+        path: Its path.
+        name: Its key, or the name of its variable.
+    """
     for step, child, inner in _children(node, name):
-        yield from _credentials_below(child, (*path, step), layer, inner)
-    if not isinstance(node.value, dict | list):
-        by_name = bool(name) and _is_secret_name(name) and _is_credential(node)
-        if by_name or _has_token(node):
-            by = "name" if by_name else _FORM
-            yield Credential(path, layer, (path,), name, path[-1] == "value", by)
+        yield from _secrets_below(child, (*path, step), inner)
+    if isinstance(node.value, dict | list):
+        return
+    if name and _is_secret_name(name) and _is_credential(node):
+        yield path, node, name, _NAME
+    elif _has_token(node):
+        yield path, node, name, _FORM
 
 
 def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:
@@ -173,7 +182,7 @@ def hidden_text(document: Document) -> str:
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))
     rows = split_lines(document.text)
-    for node in _secret_nodes(document.root, ""):
+    for _, node, _, _ in _secrets_below(document.root, (), ""):
         _hide(rows, node)
     return "\n".join(rows)
 
@@ -195,16 +204,6 @@ def _is_credential(node: Node | None) -> bool:
         return False
     text = node.value if isinstance(node.value, str) else node.text
     return not text.startswith("${") and _is_secret_value(text)
-
-
-def _secret_nodes(node: Node, name: str) -> Iterator[Node]:
-    """Yield the scalars below a node that are credentials; `name` is the key of the node itself."""
-    for _, child, inner in _children(node, name):
-        yield from _secret_nodes(child, inner)
-    if not isinstance(node.value, dict | list):
-        by_name = bool(name) and _is_secret_name(name) and _is_credential(node)
-        if by_name or _has_token(node):
-            yield node
 
 
 def _hide(rows: list[str], node: Node) -> None:

@@ -81,6 +81,12 @@ def layer_paths(environment: str, size: str) -> tuple[KeyPath, ...]:
     )
 
 
+def layer_scope(layer: KeyPath) -> tuple[str | None, str | None]:
+    """Return the environment and the size that the layer at a path is limited to; None for all of them."""
+    names = dict(zip(layer[::2], map(str, layer[1::2]), strict=True))
+    return names.get("environments"), names.get("overrides")
+
+
 def present_layers(document: Document) -> Iterator[KeyPath]:
     """Yield the path of everything in the document that may be a layer; the document may be invalid."""
     yield ()

@@ -30,7 +30,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
 """The description of each placeholder."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
-_TRAINER_KEYS: Final = ("args", "env", "mounts", "image", "worker_image", "package")
+TRAINER_KEYS: Final = ("args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""
 _PLAIN_KEYS: Final[tuple[KeyPath, ...]] = (("targets",), ("trainer", "xla_flags"))
 """The keys of a layer in which a placeholder would be copied as it is written."""
@@ -66,7 +66,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
 def placeholder_findings(document: Document) -> Iterator[Finding]:
     """Yield findings about unknown and unclosed placeholders, and about placeholders where none is replaced."""
     for layer in present_layers(document):
-        for key in _TRAINER_KEYS:
+        for key in TRAINER_KEYS:
             yield from _check(document, (*layer, "trainer", key))
         if layer[:1] == ("overrides",):
             yield from _check(document, (*layer, "args"))
@@ -79,7 +79,7 @@ def _unreplaced(document: Document, section: KeyPath) -> Iterator[Finding]:
     for path, text in _texts(section, _value(document, section)):
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
             message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
-            hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(_TRAINER_KEYS)}"
+            hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(TRAINER_KEYS)}"
             yield Finding.of("TPU012", message, document.value_location(path), help=hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from tpucfg.spec.layers import LAYERED
+from tpucfg.spec.layers import LAYERED, layer_scope
 from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
 from tpucfg.yamldoc.document import Document, KeyPath
 
@@ -153,6 +153,15 @@ class Project(NamedTuple):
     def distinct_settings(self) -> Iterator[Settings]:
         """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
         return iter({id(settings): settings for (_, size), settings in self.settings.items() if size}.values())
+
+    def users_of(self, layer: KeyPath) -> list[Environment]:
+        """Return the environments in whose jobs the layer at a path takes part."""
+        name, size = layer_scope(layer)
+        return [
+            environment
+            for environment in self.environments.values()
+            if name in (None, environment.name) and (size is None or size in environment.sizes)
+        ]
 
     @property
     def base(self) -> Settings:

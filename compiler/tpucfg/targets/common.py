@@ -1,6 +1,6 @@
 """Checks and request body helpers that several targets share."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from tpucfg.catalog import Catalog, Slice
@@ -55,20 +55,6 @@ def distinct_settings(project: Project, environment: Environment, slices: Sequen
     sizes = [slice_.size for slice_ in slices] or [""]
     settings = (project.settings[environment.name, size] for size in sizes)
     return tuple({id(value): value for value in settings}.values())
-
-
-def unsupported_trainer_key(
-    project: Project, settings: Iterable[Settings], key: str, message: str, fix: str
-) -> Iterator[Finding]:
-    """Yield an error at each key of the trainer that the target does not support, in the layer that sets it.
-
-    `{path}` in the texts stands for the path of the key.
-    """
-    for each in settings:
-        if value := each.layers.find("trainer", key):
-            path = dotted(value.path)
-            location = project.document.key_location(value.path)
-            yield Finding.of("TPU051", message.format(path=path), location, help=fix.format(path=path))
 
 
 def uses_own_account(project: Project, environment: Environment, slices: Sequence[Slice], target: str) -> bool:
@@ -133,11 +119,18 @@ def _unsupported_topologies(
         yield Finding.of("TPU026", message, project.document.value_location(path), help=hint)
 
 
-def package_unsupported(project: Project, settings: Iterable[Settings], target: str) -> Iterator[Finding]:
-    """Yield an error for a Python package on a target that runs only containers."""
-    message = f"{target} runs containers, and {{path}} is a Python package"
-    fix = "build an image with the package, set trainer.image to it, and delete package and module"
-    return unsupported_trainer_key(project, settings, "package", message, fix)
+def package_unsupported(
+    project: Project, environment: Environment, slices: Sequence[Slice], target: str
+) -> Iterator[Finding]:
+    """Yield an error for each layer with a Python package, on a target that runs only containers."""
+    for settings in distinct_settings(project, environment, slices):
+        if package := settings.layers.find("trainer", "package"):
+            yield Finding.of(
+                "TPU051",
+                f"{target} runs containers, and {dotted(package.path)} is a Python package",
+                project.document.key_location(package.path),
+                help="build an image with the package, set trainer.image to it, and delete package and module",
+            )
 
 
 def long_job_names(

@@ -45,13 +45,13 @@ def combined(request_body: Any, companions: Iterable[Any]) -> Any:
         return request_body
     if not isinstance(request_body, dict):
         return [*objects, request_body]
-    by_kind: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     for companion in objects:
         kind = str(companion.get("kind")) if isinstance(companion, dict) else "object"
         # A file written by hand may have several of a kind.
-        name = kind if kind not in by_kind else f"{kind} {len(by_kind) + 1}"
-        by_kind[name] = _with_secrets_by_path(companion)
-    return {**request_body, COMPANIONS: by_kind}
+        name = kind if kind not in named else f"{kind} {len(named) + 1}"
+        named[name] = _with_secrets_by_path(companion)
+    return {**request_body, COMPANIONS: named}
 
 
 def companion_path(companion: RequestBody, path: KeyPath = ()) -> KeyPath:

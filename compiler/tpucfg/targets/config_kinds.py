@@ -6,14 +6,14 @@ from typing import Any, Final
 from tpucfg.findings import Finding
 from tpucfg.targets.companions import documents_of
 from tpucfg.targets.compute_engine.paths import KIND_PREFIX
+from tpucfg.targets.gke.secrets import COMPANION_SCHEMAS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
 
 _TARGETS: Final[Mapping[str, str]] = {
     KIND_PREFIX: "compute-engine",
     "JobSet": "gke",
-    "SecretProviderClass": "gke",
-    "SecretSync": "gke",
+    **dict.fromkeys(COMPANION_SCHEMAS, "gke"),
 }
 """The targets by the start of the kinds that only they have."""
 

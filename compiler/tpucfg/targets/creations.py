@@ -41,8 +41,11 @@ class Creations(NamedTuple):
     """The creation of all objects of a job, in order."""
 
     steps: tuple[Creation, ...]
-    lines: Callable[[Sequence[str], str], str]
-    """Returns lines of bash that run the steps, from the command that prints the config and the hash that it prints."""
+    bash: Callable[[Sequence[str], str], str]
+    """Returns lines to paste into bash, given the command that prints the config, and the job's hash.
+
+    The config contains the hash, so that the lines start no other job.
+    """
     wait: Callable[[str], Command]
     """Returns the command that waits for the end of an operation, by its URL, and prints the operation."""
     operation: Callable[[Mapping[str, Any]], Operation]
@@ -54,12 +57,3 @@ class Creations(NamedTuple):
     def program(self) -> str:
         """The program that the commands run."""
         return self.steps[0].create.program
-
-    def bash(self, config: Sequence[str], job_hash: str) -> str:
-        """Return lines to paste into bash.
-
-        Args:
-            config: The command that prints the config.
-            job_hash: The hash of the job, which the config contains: the lines start no other one.
-        """
-        return self.lines(config, job_hash)

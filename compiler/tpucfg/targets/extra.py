@@ -12,11 +12,13 @@ left out of the result, if it
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.interface import Origin, RequestBody, Reserved, matches_step, origin_of, pattern_steps, spec_path
+from tpucfg.targets import target_named
+from tpucfg.targets.interface import Origin, RequestBody, Reserved
 from tpucfg.targets.list_items import WHOLE, identity_fields, is_object_list, item_identity
+from tpucfg.targets.patterns import Rows, origin_of, reached_rows, rows_after, spec_path, table_rows
 from tpucfg.yamldoc.document import KeyPath
 
 _FREE_WHEN_UNSET: Final = "targets."
@@ -64,72 +66,56 @@ class Merged(NamedTuple):
 
 _NAMES: Final = {"items": "key"}
 """The field whose value patterns of RESERVED have instead of an item's index, by the list's name; else `name`."""
-_ENDS: Final = ((), ("**",))
-"""The rests of patterns that match at the current position."""
-_Row = TypeVar("_Row", Origin, Reserved)
-_Rows = tuple[tuple[tuple[str, ...], _Row], ...]
-"""The rows of a table whose patterns match a path so far, each with the rest of its pattern."""
 
 
 class _Position(NamedTuple):
     """The position of a value in the request body and in `extra`."""
 
-    origins: _Rows[Origin]
+    origins: Rows[Origin]
     """The rows of ORIGINS; none in an item that `extra` adds to a list, as they describe the target's own items."""
-    reserved: _Rows[Reserved]
+    reserved: Rows[Reserved]
     """The rows of RESERVED, which has the names of named items instead of their indices."""
     path: KeyPath = ()
     source: KeyPath = ()
 
     def child(self, key: str) -> "_Position":
         # A final `*` does not decide about new keys of a mapping such as the labels.
-        origins = _after(tuple(row for row in self.origins if row[0] != ("*",)), key)
-        reserved = _after(self.reserved, key)
+        origins = rows_after(tuple(row for row in self.origins if row[0] != ("*",)), key)
+        reserved = rows_after(self.reserved, key)
         return _Position(origins, reserved, (*self.path, key), (*self.source, key))
 
     def item(self, index: int, source: int, value: Any, *, is_new: bool) -> "_Position":
         name = value.get(_NAMES.get(str(self.path[-1]), "name")) if isinstance(value, dict) else None
-        origins = () if is_new else _after(self.origins, str(index))
-        reserved = _after(self.reserved, name if isinstance(name, str) else str(index))
+        origins = () if is_new else rows_after(self.origins, str(index))
+        reserved = rows_after(self.reserved, name if isinstance(name, str) else str(index))
         return _Position(origins, reserved, (*self.path, index), (*self.source, source))
 
 
-def _rows(table: Mapping[str, _Row]) -> _Rows[_Row]:
-    return tuple((pattern_steps(pattern), row) for pattern, row in table.items())
+def merged_request_body(job: Job) -> Merged:
+    """Return the request body of a job with `extra` merged in."""
+    return merge_extra(job, target_named(job.target).request_body(job))
 
 
-def _after(rows: _Rows[_Row], step: str) -> _Rows[_Row]:
-    """Return the rows that still match after one more step.
-
-    A mapping may have thousands of keys, so the patterns that do not lead to it are dropped once, on the way to it.
-    """
-    return tuple(
-        (rest if rest[0] == "**" else rest[1:], row)
-        for rest, row in rows
-        if rest and (rest[0] == "**" or matches_step(rest[0], step))
-    )
-
-
-def _reached(rows: _Rows[_Row]) -> Iterator[_Row]:
-    """Yield the rows whose whole pattern matches, in the order of the table."""
-    return (row for rest, row in rows if rest in _ENDS)
-
-
-def merge_extra(job: Job, body: RequestBody, origins: Mapping[str, Origin], reserved: Mapping[str, Reserved]) -> Merged:
-    """Return the request body of a job with the job's `extra` merged into it.
-
-    Args:
-        job: The job.
-        body: The request body that the target wrote.
-        origins: The target's ORIGINS.
-        reserved: The target's RESERVED.
-    """
+def merge_extra(job: Job, body: RequestBody) -> Merged:
+    """Return a request body that the job's target wrote, with the job's `extra` merged into it."""
     extra = job.options.get("extra")
     if not extra:
         return Merged(body, {}, ())
-    merger = _Merger(job, body, origins)
-    merged = merger.mapping(body, extra, _Position(_rows(origins), _rows(reserved)))
+    target = target_named(job.target)
+    merger = _Merger(job, body, target.ORIGINS)
+    merged = merger.mapping(body, extra, _Position(table_rows(target.ORIGINS), table_rows(target.RESERVED)))
     return Merged(merged, merger.sources, tuple(merger.refusals))
+
+
+def extra_path(job: Job, path: KeyPath = ()) -> KeyPath:
+    """Return the path in the spec of a value below `extra`, in the layer that sets it for the job."""
+    return job.settings.source(("targets", job.target, "extra", *path))
+
+
+def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
+    """Return the path in the spec of the value of `extra` that added a field; None if another setting did."""
+    source = merged_request_body(job).source(path) if job.options.get("extra") else None
+    return None if source is None else extra_path(job, source)
 
 
 _LEFT_OUT: Final = object()
@@ -202,7 +188,7 @@ class _Merger:
         return _LEFT_OUT if value and result in ({}, []) else result
 
     def _refusal(self, value: Any, at: _Position) -> Refusal | None:
-        for reserved in _reached(at.reserved):
+        for reserved in reached_rows(at.reserved):
             if reserved.applies(value, self._body):
                 return self._overrides(reserved, at)
         origin = None if is_object_list(value) else _unused_origin(value, at.origins)
@@ -231,11 +217,11 @@ class _Merger:
         return Refusal("TPU069", at.path, at.source, shown, ())
 
 
-def _unused_origin(value: Any, rows: _Rows[Origin]) -> Origin | None:
+def _unused_origin(value: Any, rows: Rows[Origin]) -> Origin | None:
     """Return the origin of a field that this job's request body does not have; None if `extra` may add the field."""
     # A list of texts, such as the arguments, has the origin of its items.
-    of_items = _after(rows, "0") if isinstance(value, list) else ()
-    for origin in (*_reached(rows), *_reached(of_items)):
+    of_items = rows_after(rows, "0") if isinstance(value, list) else ()
+    for origin in (*reached_rows(rows), *reached_rows(of_items)):
         is_free = origin.kind == "spec" and origin.detail.startswith(_FREE_WHEN_UNSET)
         return None if is_free else origin
     return None

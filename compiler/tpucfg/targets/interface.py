@@ -1,17 +1,13 @@
 """The interface of a target: a module with the names of `Target`, about one service."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
-from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Project
-from tpucfg.yamldoc.document import KeyPath
 
 if TYPE_CHECKING:
     from tpucfg.targets.creations import Creations
@@ -26,7 +22,7 @@ COMPANIONS: Final = "companions"
 class Origin(NamedTuple):
     """The origin of a field of the request body: `tpucfg why` prints it, and `extra` cannot change the field."""
 
-    kind: str
+    kind: Literal["spec", "catalog", "figure", "rule"]
     """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
     detail: str
     """The path in the spec, with `<env>` and `<size>` as placeholders; the column; or the rule, as a clause."""
@@ -165,41 +161,3 @@ class Target(Protocol):
         Raises:
             SubmissionError: The spec lacks a value that only the submission needs.
         """
-
-
-_STEP: Final = r"\[([^]]+)\]|([^.[]+)"
-
-
-def origin_of(origins: Mapping[str, Origin], path: KeyPath) -> Origin | None:
-    """Return the origin of the field at a path; None for a field that only `extra` can have added."""
-    steps = [str(step) for step in path]
-    for pattern, origin in origins.items():
-        if matches(pattern_steps(pattern), steps):
-            return origin
-    return None
-
-
-@cache
-def pattern_steps(pattern: str) -> tuple[str, ...]:
-    """Split a pattern into steps; a key with dots is in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
-    return tuple(quoted or plain for quoted, plain in re.findall(_STEP, pattern))
-
-
-def spec_path(origin: Origin, job: Job) -> KeyPath:
-    """Return the path in the spec of an origin of kind `spec`, for the job's environment and size."""
-    placeholders = {"<env>": job.environment.name, "<size>": job.size}
-    path = tuple(placeholders.get(step, step) for step in origin.detail.split("."))
-    return job.settings.source(path) if path[0] in LAYERED else path
-
-
-def matches(pattern: Sequence[str], steps: Sequence[str]) -> bool:
-    """Return True if a pattern of ORIGINS or RESERVED, split into steps, matches the steps of a path."""
-    if pattern and pattern[-1] == "**":
-        pattern = pattern[:-1]
-        steps = steps[: len(pattern)]
-    return len(pattern) == len(steps) and all(map(matches_step, pattern, steps))
-
-
-def matches_step(wanted: str, step: str) -> bool:
-    """Return True if a step of a pattern other than `**` matches a step of a path."""
-    return wanted == step or (wanted.endswith("*") and step.startswith(wanted[:-1]))

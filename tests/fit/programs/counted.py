@@ -36,6 +36,18 @@ def add(name: str, function: Callable[..., Any], *arguments: Any) -> None:
     PROGRAMS[name] = (function, arguments)
 
 
+def network(weights: Any, batch: Any) -> Any:
+    """Return the outputs of a model with two products."""
+    return jax.nn.gelu(jax.nn.relu(batch @ weights) @ weights)
+
+
+def trained_with_metric(weights: Any, batch: Any) -> Any:
+    """Return a gradient, and a metric for which the model is called once more."""
+    gradient = jax.grad(lambda w: (network(w, batch) ** 2).mean())(weights)
+    return gradient, (network(weights, batch) > 0).mean()
+
+
+PRODUCT: Final = jax.jit(jnp.matmul)
 SQUARE: Final = array(16, 16)
 STACK: Final = array(5, 16, 16)
 
@@ -54,6 +66,12 @@ add(
 add("elementwise", lambda a: jnp.tanh(a * 2 + 1).sum(), SQUARE)
 add("dead", lambda a: (a @ a, a + 1)[1], SQUARE)
 add("dead in a call", lambda a: jax.jit(lambda b: (b @ b, b + 1))(a)[1], SQUARE)
+add("equal products", lambda a, b: (a @ b, a @ b, b @ a), SQUARE, SQUARE)
+add("equal calls", lambda a: jax.jit(jnp.matmul)(a, a) + jax.jit(lambda b: jnp.tanh(b @ b))(a), SQUARE)
+add("one function, other operands", lambda a: PRODUCT(PRODUCT(a, a), a), SQUARE)
+add("other precision", lambda a: (lax.dot(a, a), lax.dot(a, a, precision="highest")), SQUARE)
+add("a metric calls the model again", trained_with_metric, SQUARE, SQUARE)
+add("computed again on purpose", jax.value_and_grad(lambda w, b: jax.checkpoint(network)(w, b).sum()), SQUARE, SQUARE)
 add("vmap", jax.vmap(jnp.matmul, in_axes=(0, None)), array(6, 3, 5), array(5, 7))
 add("ragged", lax.ragged_dot, array(24, 5), array(3, 5, 7), array(3, dtype=jnp.int32))
 

@@ -213,6 +213,29 @@ def for_cpu(_: Devices, __: Flags) -> Any:
     return jax.jit(_square), (jax.ShapeDtypeStruct((8, 8), jnp.float32, sharding=sharding),)
 
 
+def with_frozen(devices: Devices, _: Flags) -> Any:
+    """Return a step that is given weights, reads them, and returns them unchanged."""
+
+    def step(frozen: Any, bias: Any, batch: Any) -> Any:
+        return frozen, bias - jax.grad(lambda b: jnp.tanh(batch @ frozen + b).sum())(bias)
+
+    row = jax.ShapeDtypeStruct((256,), jnp.float32, sharding=_array(devices).sharding)
+    return jax.jit(step, donate_argnums=(0, 1)), (_array(devices), row, _array(devices))
+
+
+def with_buffer(devices: Devices, _: Flags) -> Any:
+    """Return a step that replaces a row of a buffer in place, and reads another."""
+
+    def step(buffer: Any, row: Any, index: Any) -> Any:
+        sample = jax.lax.dynamic_index_in_dim(buffer, index, keepdims=False)
+        return jax.lax.dynamic_update_index_in_dim(buffer, row, index + 1, 0), sample.sum()
+
+    sharding = _array(devices).sharding
+    buffer = jax.ShapeDtypeStruct((1 << 16, 256), jnp.float32, sharding=sharding)
+    row = jax.ShapeDtypeStruct((256,), jnp.float32, sharding=sharding)
+    return jax.jit(step, donate_argnums=0), (buffer, row, jax.ShapeDtypeStruct((), jnp.int32, sharding=sharding))
+
+
 def unplaced(_: Devices, __: Flags) -> Any:
     """Return an argument without a sharding."""
     return jax.jit(_square), (jax.ShapeDtypeStruct((8, 8), jnp.float32),)

@@ -78,3 +78,13 @@ def test_a_mount_names_every_account_that_needs_the_grant() -> None:
     assert "which the stack of dev and prod does not grant" in finding.message
     assert f"add-iam-policy-binding gs://elsewhere --member={ACCOUNT} --role=roles/storage.objectViewer" in finding.help
     assert f", and equally for serviceAccount:{own} and serviceAccount:tpu-mnist-prod@" in finding.help
+
+
+def test_a_selected_target_has_its_own_accounts() -> None:
+    """The command grants the bucket to the account of the selected target, and not to that of the spec's."""
+    accounts = {name: {"service_account": f"{name}@p.iam.gserviceaccount.com"} for name in ("vertex-ai", "cloud-tpu")}
+    data = spec(trainer__mounts={"/data": "gs://elsewhere/x"}, targets=accounts)
+
+    finding = finding_with_id("TPU087", planned(data, target="cloud-tpu").findings)
+
+    assert "--member=serviceAccount:cloud-tpu@p.iam.gserviceaccount.com --role" in finding.help

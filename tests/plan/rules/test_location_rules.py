@@ -39,6 +39,12 @@ def test_a_region_of_another_list_is_a_warning(region: str, size: str, expected:
     assert missing_words(warning, region, size, expected, source, OFFICIAL, slice_.regions(official=True)[0]) == []
 
 
+def test_a_warning_about_several_sizes_is_in_the_plural() -> None:
+    """Sizes whose zones are in the same list share a warning."""
+    warning = finding_with_id("TPU021", finding_in("asia-northeast1", "v6e-8", "v6e-16", target="cloud-tpu"))
+    assert warning.message.startswith("v6e-8 and v6e-16 are not in Google's list for asia-northeast1")
+
+
 def test_a_region_without_the_size_is_an_error() -> None:
     """The error is at the rung and refers to the region; the help names the regions that have every rung."""
     (finding,) = finding_in("us-central1", "v3-8", "v3-32")

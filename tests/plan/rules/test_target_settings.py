@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from autofix import apply_help
-from spec_factory import ROOT, compiled
+from spec_factory import ROOT, compiled, spec
 from tpucfg.plan.rules.target_settings import LEFT_BEHIND
 from tpucfg.yamldoc.reader import read_text
 
@@ -92,3 +92,14 @@ def test_nothing_is_lost_and_nothing_is_replaced(old: dict[str, Any], new: dict[
     document = read_text(spec_text("compute-engine", "v6e-4", targets), "tpucfg.yaml")
     (finding,) = [each for each in compiled(document.data).findings if each.id == "TPU061"]
     assert edit in finding.help
+
+
+def test_a_module_has_an_effect_in_an_environment_called_overrides() -> None:
+    """An environment of this name is a layer of all its sizes, and not that of one size."""
+    environment = {"project": "my-project-dev", "region": "us-central1", "trainer": {"module": "trainer.other"}}
+    trainer = {
+        "image": "us-docker.pkg.dev/p/r/executor:1",
+        "package": "gs://my-bucket/trainer.tar.gz",
+        "module": "trainer.task",
+    }
+    assert compiled(spec(environments={"overrides": environment}, trainer=trainer)).findings == ()

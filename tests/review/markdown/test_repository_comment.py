@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from repositories import Repository
+from reviews import review
 from tpucfg.cli.app import run
 
 pytestmark = pytest.mark.programs
@@ -22,13 +23,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     repository.commit()
     monkeypatch.chdir(repository.folder)
     return repository
-
-
-def review(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    """Return the output for the changes in the working tree."""
-    capsys.readouterr()
-    assert run(["review", "--base", "HEAD", *arguments]) == status
-    return capsys.readouterr().out
 
 
 @pytest.mark.sample

@@ -15,7 +15,7 @@ from tpucfg.review.markdown.section import (
     size,
     table_block,
 )
-from tpucfg.review.markdown.size_limit import MAX_COMMENT_BYTES, fit_sections
+from tpucfg.review.markdown.size_limit import MAX_COMMENT_BYTES, join_within_limit
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=300)
 ITEMS = st.lists(st.builds(Item, TEXTS, st.text(max_size=80)), min_size=1, max_size=40)
@@ -40,13 +40,13 @@ def section(name: str, lines: int) -> Section:
 
 def test_sections_that_fit_are_included() -> None:
     """Nothing is omitted below the limit."""
-    text = fit_sections("head", [section("a", 1)], "footer", omission_hint="hint")
+    text = join_within_limit("head", [section("a", 1)], "footer", omission_hint="hint")
     assert text == "head\n\n<details><summary>a</summary>\n\n```\n123456789\n```\n\n</details>\n\nfooter\n"
 
 
 def test_largest_section_is_cut_first() -> None:
     """It keeps its first lines, and names what is omitted; smaller sections are whole."""
-    text = fit_sections("head", [section("a", 10), section("big", 300), section("c", 10)], max_bytes=2500)
+    text = join_within_limit("head", [section("a", 10), section("big", 300), section("c", 10)], max_bytes=2500)
     assert len(re.findall("^123456789$", text, re.MULTILINE)) > 100
     assert text.count("omitted for length") == 1
     (omitted,) = re.findall(r"_(\d+) of 300 lines are omitted for length: (.*) and (\d+) more\._", text)
@@ -57,7 +57,7 @@ def test_largest_section_is_cut_first() -> None:
 
 def test_large_sections_have_equal_shares() -> None:
     """Two sections that are too large keep as many bytes as each other."""
-    text = fit_sections("head", [section("a", 1000), section("b", 3000)], max_bytes=6000)
+    text = join_within_limit("head", [section("a", 1000), section("b", 3000)], max_bytes=6000)
     (first, second) = (len(part) for part in text.split("<details>")[1:])
     assert abs(first - second) < 100
     assert len(text) > 5700
@@ -67,28 +67,28 @@ def test_value_before_and_after_stay_together() -> None:
     """A cut never separates the two lines of a change."""
     items = [Item(f"- {number}: old\n+ {number}: new", str(number)) for number in range(200)]
     for max_bytes in range(700, 760):
-        text = fit_sections("head", [fold("t", "s", [code_block(items, "diff")])], max_bytes=max_bytes)
+        text = join_within_limit("head", [fold("t", "s", [code_block(items, "diff")])], max_bytes=max_bytes)
         assert text.count(": old") == text.count(": new") > 0
 
 
 def test_table_keeps_its_header() -> None:
     """A table is cut below its header, and the labels of the omitted rows are named."""
     rows = "\n".join(["| a | b |", "| --- | --: |", *[f"| row {number} | {number} |" for number in range(200)]])
-    text = fit_sections("", [fold("t", "s", [table_block(rows, [f"r{n}" for n in range(200)])])], max_bytes=1200)
+    text = join_within_limit("", [fold("t", "s", [table_block(rows, [f"r{n}" for n in range(200)])])], max_bytes=1200)
     assert "| a | b |\n| --- | --: |\n| row 0 | 0 |" in text
     assert re.search(r"_\d+ of 200 lines are omitted for length: r\d+, ", text)
 
 
 def test_omission_hint_is_shown_only_if_needed() -> None:
     """The hint precedes the footer, and is included only if something is omitted."""
-    text = fit_sections("head", [section("a", 100)], "footer", max_bytes=900, omission_hint="hint")
+    text = join_within_limit("head", [section("a", 100)], "footer", max_bytes=900, omission_hint="hint")
     assert text.endswith("\n\nhint\n\nfooter\n")
-    assert "hint" not in fit_sections("head", [section("a", 1)], "footer", omission_hint="hint")
+    assert "hint" not in join_within_limit("head", [section("a", 1)], "footer", omission_hint="hint")
 
 
 def test_thousands_of_sections_are_counted() -> None:
     """If not even all summaries fit, the first ones are shown, and the others named or counted."""
-    text = fit_sections("head", [section(str(number), 100) for number in range(5000)])
+    text = join_within_limit("head", [section(str(number), 100) for number in range(5000)])
     assert size(text) <= MAX_COMMENT_BYTES
     shown, named = text.count("<details>"), len(re.findall(r"`\d+`", text))
     counted = re.search(r"([\d,]+) more sections\._", text)
@@ -99,7 +99,7 @@ def test_thousands_of_sections_are_counted() -> None:
 
 def test_head_over_the_limit_is_cut_at_a_line() -> None:
     """If the head alone exceeds the limit, it is cut at a line, and a note is added."""
-    text = fit_sections("\n".join(["head"] * 30_000), [section("a", 1)])
+    text = join_within_limit("\n".join(["head"] * 30_000), [section("a", 1)])
     assert size(text) <= MAX_COMMENT_BYTES
     assert text.endswith("head\n\n_The rest is omitted for length._\n")
 
@@ -116,9 +116,9 @@ def test_markdown_becomes_blocks_with_the_same_text() -> None:
 @given(st.text("ab\n", max_size=200), sections(), st.integers(min_value=900, max_value=20_000))
 def test_comment_never_exceeds_the_limit(head: str, folds: list[Section], max_bytes: int) -> None:
     """Any comment fits, is deterministic, closes what it opens, and shows or names every section."""
-    text = fit_sections(head, folds, max_bytes=max_bytes)
+    text = join_within_limit(head, folds, max_bytes=max_bytes)
     assert size(text) <= max_bytes
-    assert text == fit_sections(head, folds, max_bytes=max_bytes)
+    assert text == join_within_limit(head, folds, max_bytes=max_bytes)
     if "The rest is omitted" in text:
         return
     outside = re.sub(r"(?ms)^(`{3,})(?:diff)?$.*?^\1$", "", text)

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Final, Protocol, cast
 
 from tpucfg.findings.finding import Finding
+from tpucfg.text_format import listed
 
 __all__ = ["FORMATS", "ReportFormat", "format_counts", "format_named"]
 
@@ -29,4 +30,4 @@ def format_counts(findings: Iterable[Finding]) -> str:
     levels = [finding.level for finding in findings]
     counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
     parts = [f"{count} {level}{'s' if count > 1 else ''}" for count, level in counts if count]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "no findings"
+    return listed(parts, last=" and ") or "no findings"

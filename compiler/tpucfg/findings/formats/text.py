@@ -33,7 +33,7 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 
 
 def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
-    location, message = printable(str(finding.location)), printable(finding.message)
+    location, message = printable(str(finding.location)), finding.message
     level = f"{finding.level}[{finding.id}]"
     if colour:
         yield f"{_BOLD}{location}{_RESET}: {_COLOURS[finding.level]}{level}{_RESET}: {_BOLD}{message}{_RESET}"
@@ -51,9 +51,9 @@ def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool)
         if mark not in quoted_marks and mark.label:
             yield f"{margin} = {printable(f'{mark.location}: {mark.label}')}"
     for detail in finding.details:
-        yield f"{margin} = {printable(detail)}"
+        yield f"{margin} = {detail}"
     if finding.help:
-        yield f"help: {printable(finding.help)}"
+        yield f"help: {finding.help}"
 
 
 def _source_line(location: Location, sources: Mapping[str, list[str]]) -> str | None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hbm_refusal import Refusal, parse_refusal
 from hlo_traffic import collective_bytes
+from jaxpr_access import Argument, device_bytes, untouched_bytes
 from jaxpr_flops import Work, count_work
 from opened_files import OpenedFiles
 from step_error import StepError, describe
@@ -34,6 +35,16 @@ if TYPE_CHECKING:
 
 _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
+_FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+"""The variables with flags of the compiler, which a program can set before libtpu is initialized."""
+_EFFORTS: Final = (
+    "jax_compiler_enable_remat_pass",
+    "jax_exec_time_optimization_effort",
+    "jax_memory_fitting_effort",
+    "jax_memory_fitting_level",
+    "jax_optimization_level",
+)
+"""The settings of JAX that it hands to the compiler, beside the StableHLO."""
 
 
 class Lowered(NamedTuple):
@@ -42,6 +53,8 @@ class Lowered(NamedTuple):
     lowered: Any
     stablehlo: str
     work: Work
+    untouched: int
+    """Bytes of arguments and results that a device need not read or write."""
     seconds: float
 
 
@@ -68,6 +81,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
     opened = OpenedFiles(request["folder"])
+    settings = _compiler_settings()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
     function = load_function(request["step"])
     configure_jax()
@@ -77,7 +91,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     available = available_hbm(devices[0])
     answers.begin("trace")
     step = call_function(function, devices, request["flags"])
-    lowered = lower(step, devices, answers)
+    changed = {name: value for name, value in _compiler_settings().items() if value != settings[name]}
+    lowered = lower(step, devices, answers, changed)
     versions = {"jax": jax_version, "libtpu": libtpu_version}
     result = {
         **versions,
@@ -92,6 +107,14 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     return {**result, **compile_lowered(lowered, devices, available)}
 
 
+def _compiler_settings() -> dict[str, str]:
+    """Return the settings of the compiler that a program can change, and that are no part of its StableHLO."""
+    import jax
+
+    efforts = {name: str(getattr(jax.config, name, "")) for name in _EFFORTS}
+    return {name: os.environ.get(name, "") for name in _FLAG_VARIABLES} | efforts
+
+
 def configure_jax() -> None:
     """Undo settings of the user's program that are for a machine with TPUs."""
     import jax
@@ -102,8 +125,12 @@ def configure_jax() -> None:
     jax.config.update("jax_enable_compilation_cache", False)
 
 
-def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
-    """Trace and lower the step."""
+def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping[str, str]) -> Lowered:
+    """Trace and lower the step; its hash covers all that the compiler gets from the program.
+
+    `changed` has the settings of the compiler that the program has changed itself. They are no part of the StableHLO,
+    and change the memory of a step and the limit for it.
+    """
     import jax
 
     start = time.monotonic()
@@ -117,8 +144,20 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers) -> Lowered:
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    digest = hashlib.sha256((text + _compiler_options(lowered)).encode()).hexdigest()
-    return Lowered(lowered, digest, work, time.monotonic() - start)
+    settings = repr(sorted(changed.items())) if changed else ""
+    digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
+    untouched = _untouched(traced.jaxpr.jaxpr, step, lowered)
+    return Lowered(lowered, digest, work, untouched, time.monotonic() - start)
+
+
+def _untouched(jaxpr: Any, step: Step, lowered: Any) -> int:
+    import jax
+
+    leaves = jax.tree.leaves((step.args, step.kwargs))
+    donated = [info.donated for info in jax.tree.leaves(lowered.args_info)]
+    if not len(leaves) == len(donated) == len(jaxpr.invars):  # a static argument, or the wrapper of another library
+        return 0
+    return untouched_bytes(jaxpr, [Argument(device_bytes(leaf), each) for leaf, each in zip(leaves, donated)])  # noqa: B905
 
 
 def _compiler_options(lowered: Any) -> str:
@@ -168,7 +207,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) ->
     except Exception as error:  # noqa: BLE001 - the compiler's Python part raises several types
         raise StepError("refused", describe(error), error) from None
     else:
-        figures = _accepted(compiled, available, devices)
+        figures = _accepted(compiled, available, devices, lowered.untouched)
     uncounted = {*lowered.work.uncounted, *figures.pop("uncounted")}
     return {
         **figures,
@@ -185,7 +224,7 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"fits": False, "hbm": hbm, "hbm_bytes": None, "ici_bytes": None, "uncounted": ()}
 
 
-def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str, Any]:
+def _accepted(compiled: Any, available: int, devices: Sequence[Any], untouched: int) -> dict[str, Any]:
     """Return the figures of a compiled step."""
     memory = compiled.memory_analysis()
     used = _used_hbm(memory)
@@ -194,7 +233,7 @@ def _accepted(compiled: Any, available: int, devices: Sequence[Any]) -> dict[str
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "hbm_bytes": memory.argument_size_in_bytes + memory.output_size_in_bytes,
+        "hbm_bytes": max(0, memory.argument_size_in_bytes + memory.output_size_in_bytes - untouched),
         "ici_bytes": traffic.ici,
         "uncounted": traffic.uncounted,
     }

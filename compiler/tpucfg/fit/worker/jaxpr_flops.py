@@ -2,7 +2,8 @@
 
 Counted are matrix multiplications and convolutions, which run on the matrix units whose peak the catalog states; a
 multiply-add counts as two operations. Each count is the least that the step can need, because a lower bound of its time
-is calculated from it: of a conditional, the cheapest branch. XLA's own cost analysis counts the body of a loop once.
+is calculated from it: of a conditional, the cheapest branch; of equal operations, one. XLA's own cost analysis counts
+the body of a loop once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from conv_flops import convolution_multiplications
+from jaxpr_values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,7 +54,31 @@ def count_work(jaxpr: Any) -> Work:
 
 
 def _work(jaxpr: Any) -> Work:
-    return _sum(_equation_work(equation) for equation in jaxpr.eqns)
+    return _work_once(jaxpr, Values())
+
+
+def _work_once(jaxpr: Any, values: Values) -> Work:
+    """Return the work of a program, of which equal operations count once."""
+    work = NOTHING
+    for equation in jaxpr.eqns:
+        inner = _inlined(equation)
+        if inner is not None:
+            values.set(inner.constvars, [values.new() for _ in inner.constvars])
+            values.set(inner.invars, [values.of_operand(operand) for operand in equation.invars])
+            work = work.plus(_work_once(inner, values))
+            values.set(equation.outvars, [values.of_operand(operand) for operand in inner.outvars])
+        elif values.add_results(equation):
+            work = work.plus(_equation_work(equation))
+    return work
+
+
+def _inlined(equation: Any) -> Any:
+    """Return the program of a call that XLA inlines; None for other equations, and for what must be computed again."""
+    params = equation.params
+    if equation.primitive.name not in _CALLS or (params.get("differentiated") and params.get("prevent_cse")):
+        return None
+    inner = [getattr(jaxpr, "jaxpr", jaxpr) for value in params.values() for jaxpr in _jaxprs(value)]
+    return inner[0] if len(inner) == 1 and len(inner[0].invars) == len(equation.invars) else None
 
 
 def _sum(parts: Iterator[Work]) -> Work:

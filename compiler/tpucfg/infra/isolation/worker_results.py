@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
+from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen, sort_resources
 from tpucfg.spec.project import Environment
 
 _MAX_DEPTH: Final = 64
@@ -46,11 +46,7 @@ def _parse_declared(environment: Environment, result: Mapping[str, Any]) -> Envi
     if not isinstance(outputs, dict):
         raise TypeError
     _check_depth(outputs, _MAX_DEPTH)
-    # By type and name only: inputs of two resources with equal names do not compare.
-    resources, providers = (
-        tuple(sorted(map(_parse_resource, result[key]), key=lambda item: (item.type, item.name)))
-        for key in ("resources", "providers")
-    )
+    resources, providers = (sort_resources(map(_parse_resource, result[key])) for key in ("resources", "providers"))
     unseen = tuple(sorted(Unseen(*_texts(fields)) for fields in result["unseen"]))
     return EnvironmentResources(environment, resources, outputs, providers, unseen)
 

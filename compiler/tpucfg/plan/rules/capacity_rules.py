@@ -42,13 +42,16 @@ class _Choice(NamedTuple):
     """The capacity of one selected size."""
 
     environment: Environment
-    target: str
     slice: Slice
     settings: Settings
     path: KeyPath
     """The path of the layer that sets the capacity."""
     row: CapacityRow
     """The verdict of the table."""
+
+    @property
+    def target(self) -> str:
+        return self.environment.target
 
     @property
     def kind(self) -> CapacityKind:
@@ -60,34 +63,32 @@ class _Choice(NamedTuple):
         return _class_of(self.target, self.settings) is not None
 
 
-def capacity_findings(
-    project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None = None
-) -> Iterator[Finding]:
-    """Yield the findings about the capacity of the selected sizes; `target` replaces those of the environments."""
-    choices = tuple(_choices(project, catalog, selected, target))
+def capacity_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
+    """Yield the findings about the capacity of the selected sizes."""
+    choices = tuple(_choices(project, catalog, selected))
     by_class = [choice for choice in choices if choice.has_class]
     yield from _class_and_capacity(project, by_class)
     for rule in _RULES:
         yield from rule(project, [choice for choice in choices if not choice.has_class])
 
 
-def _choices(project: Project, catalog: Catalog, selected: SelectedSizes, target: str | None) -> Iterator[_Choice]:
+def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[_Choice]:
     for environment, sizes in selected:
-        name = target or environment.target
+        target = environment.target
         for size in sizes:
             settings = project.settings[environment.name, size]
             # Most rules do not apply to on-demand without a class, which is the capacity of most specs.
             if (
                 settings.capacity.kind == "on-demand"
-                and not _class_of(name, settings)
-                and name not in _UNCERTAIN_ON_DEMAND
+                and not _class_of(target, settings)
+                and target not in _UNCERTAIN_ON_DEMAND
             ):
                 continue
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
-            if slice_ and name in slice_.targets:
-                row = capacity_verdict(name, slice_, settings.capacity.kind)
-                yield _Choice(environment, name, slice_, settings, settings.source(("capacity",)), row)
+            if slice_ and target in slice_.targets:
+                row = capacity_verdict(target, slice_, settings.capacity.kind)
+                yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
 
 
 def _class_of(target: str, settings: Settings) -> str | None:
@@ -130,11 +131,13 @@ def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequenc
     if group[0].target not in _UNCERTAIN_ON_DEMAND:
         return f"set {dotted(path)} to on-demand"
     durations = [choice.settings.trainer.max_run_duration for choice in group]
-    # In the layer of the capacity, so that it limits no other run.
-    duration_path = dotted((*path[:-1], "trainer", "max_run_duration"))
     is_valid = all(each and each.seconds in FLEX_START_SECONDS for each in durations)
-    duration = "" if is_valid else f" and {duration_path} to 12h"
-    return f"set {dotted(path)} to flex-start{duration}"
+    return f"set {dotted(path)} to flex-start" + ("" if is_valid else f" and {_duration_edit(path)}")
+
+
+def _duration_edit(capacity: KeyPath) -> str:
+    """Return the edit that limits a run, in the layer of the capacity at a path, so that it limits no other run."""
+    return f"{dotted((*capacity[:-1], 'trainer', 'max_run_duration'))} to 12h"
 
 
 def _shown_path(project: Project, choice: _Choice) -> KeyPath:
@@ -241,9 +244,7 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
         path = choice.settings.source(("trainer", "max_run_duration"))
         if duration is None:
             message = "capacity flex-start needs trainer.max_run_duration: the machines are provided for that time"
-            # In the layer of the capacity, so that it limits no other run.
-            own_path = (*choice.path[:-1], "trainer", "max_run_duration")
-            yield _finding(project, "TPU057", message, choice.path, f"set {dotted(own_path)} to 12h", details)
+            yield _finding(project, "TPU057", message, choice.path, f"set {_duration_edit(choice.path)}", details)
         elif duration.seconds not in FLEX_START_SECONDS:
             message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
             limit = "10m" if duration.seconds < FLEX_START_SECONDS[0] else "7d"

@@ -18,7 +18,7 @@ _DECIDING: Final = frozenset(("name", "target", "environments", "sizes"))
 def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each credential in the variables and flags of every layer."""
     for credential in credentials_in(project.document):
-        environments = _environments(project, credential)
+        environments = project.users_of(credential.layer)
         without = [environment for environment in environments if environment.target in WITHOUT_SECRETS]
         if not without or project.broken & _DECIDING:
             yield credential_finding(project.document, credential, credential.help)
@@ -26,18 +26,6 @@ def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
         others = [environment for environment in environments if environment not in without]
         lines = [line for environment in without for line in _lines(project, environment, credential)]
         yield credential_finding(project.document, credential, _help(credential, without, others), lines)
-
-
-def _environments(project: Project, credential: Credential) -> list[Environment]:
-    """Return the environments to which the layer of a credential applies."""
-    layer = credential.layer
-    sizes = {layer[-1]} if layer[-2:-1] == ("overrides",) else set()
-    return [
-        environment
-        for environment in project.environments.values()
-        if (layer[:1] != ("environments",) or environment.path == layer[:2])
-        and (not sizes or sizes.intersection(environment.sizes))
-    ]
 
 
 def _help(credential: Credential, without: list[Environment], others: list[Environment]) -> str:

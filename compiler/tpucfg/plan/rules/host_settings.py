@@ -47,7 +47,7 @@ class _Loss(NamedTuple):
     keys: tuple[str, ...]
 
 
-def host_setting_findings(project: Project, selected: SelectedSizes, target: str | None) -> Iterator[Finding]:
+def host_setting_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield a warning for the settings of another target that the selected jobs' own target has too, and are unset.
 
     An explicit value in the settings of the own target, or null, is a decision. The rule does not depend on TPU061,
@@ -55,17 +55,18 @@ def host_setting_findings(project: Project, selected: SelectedSizes, target: str
     """
     losses: dict[_Loss, dict[str, None]] = {}
     for environment, sizes in selected:
-        for loss in _losses(project, environment, sizes, target or environment.target):
+        for loss in _losses(project, environment, sizes):
             losses.setdefault(loss, {})[environment.name] = None
     yield from (_finding(project, loss, tuple(names)) for loss, names in losses.items())
 
 
-def _losses(project: Project, environment: Environment, sizes: tuple[str, ...], target: str) -> Iterator[_Loss]:
+def _losses(project: Project, environment: Environment, sizes: tuple[str, ...]) -> Iterator[_Loss]:
+    target = environment.target
     own_keys = TARGET_FACTS[target].host_settings
     lost: dict[KeyPath, dict[str, None]] = {}
     for size in sizes if own_keys else ():
         settings = project.settings[environment.name, size]
-        decided = _decided(project, environment, size, target)
+        decided = _decided(project, environment, size)
         for other in settings.targets:
             for key in TARGET_FACTS[other].host_settings if other != target else ():
                 value = settings.targets[other].get(key)
@@ -74,9 +75,9 @@ def _losses(project: Project, environment: Environment, sizes: tuple[str, ...], 
     yield from (_Loss(section, target, tuple(keys)) for section, keys in lost.items())
 
 
-def _decided(project: Project, environment: Environment, size: str, target: str) -> set[str]:
-    """Return the settings of a target that any layer sets, even to null; a subnetwork is in one network."""
-    sections = ((*layer, "targets", target) for layer in layer_paths(environment.name, size))
+def _decided(project: Project, environment: Environment, size: str) -> set[str]:
+    """Return the settings of the jobs' target that any layer sets, even to null; a subnetwork is in one network."""
+    sections = ((*layer, "targets", environment.target) for layer in layer_paths(environment.name, size))
     decided = {key for section in sections if (node := project.document.node(section)) for key in node.keys}
     return decided | {*_NETWORK} if decided & {*_NETWORK} else decided
 

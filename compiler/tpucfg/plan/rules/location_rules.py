@@ -18,43 +18,29 @@ ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
 """Data should be in a regional bucket in the TPU's region."""
 _NOT_OFFICIAL: Final = {
-    "older-docs": "{size} is not in Google's current list for {location_name}, only in an older one",
-    "single-tenant": "{size} is offered in {location_name} only to customers with capacity of their own",
-    "third-party": "{size} is not in Google's list for {location_name}, only in {source}",
+    "older-docs": "{sizes} not in Google's current list for {location_name}, only in an older one",
+    "single-tenant": "{sizes} offered in {location_name} only to customers with capacity of their own",
+    "third-party": "{sizes} not in Google's list for {location_name}, only in {source}",
 }
 """Messages by the kind of list that names the zone."""
 
 
 def location_findings(
-    project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str], target: str
+    project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str]
 ) -> Iterator[Finding]:
-    """Yield the findings about the location of an environment, for the given sizes and the target of its jobs."""
+    """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
-    if TARGET_FACTS[target].zones == "chosen by the service":
+    if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
-    selected = [slice_ for slice_ in ladder if slice_.size in sizes and target in slice_.targets]
+    selected = [slice_ for slice_ in ladder if slice_.size in sizes and environment.target in slice_.targets]
     for slice_ in selected:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
     # A size whose zone the spec sets was checked above, so that one mistake is reported only once.
-    zoned_by_region = [
-        (slice_, slice_.zones_in(environment.region))
-        for slice_ in selected
-        if slice_.zones and slice_.size not in environment.zones
-    ]
-    missing = [slice_ for slice_, zones in zoned_by_region if not zones]
-    if missing:
-        all_missing = len(missing) == len(zoned_by_region)
-        yield _missing_in_region(project, catalog, environment, ladder, missing, all_missing, target)
-    offered = [(slice_, zones[0]) for slice_, zones in zoned_by_region if zones]
-    for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
-        slices, zones = zip(*group, strict=True)
-        if not zones[0].official:
-            location = project.document.value_location(
-                (*environment.sizes_path, environment.sizes.index(slices[0].size))
-            )
-            yield _unofficial("TPU021", catalog, slices, zones[0], environment.region, location)
+    by_region = [slice_ for slice_ in selected if slice_.zones and slice_.size not in environment.zones]
+    yield from _missing_in_region(project, catalog, environment, ladder, by_region)
+    yield from _unofficial_in_region(project, catalog, environment, by_region)
 
 
 def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -73,34 +59,38 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
 
 
 def _missing_in_region(
-    project: Project,
-    catalog: Catalog,
-    environment: Environment,
-    ladder: list[Slice],
-    missing: list[Slice],
-    all_missing: bool,
-    target: str,
-) -> Finding:
-    """Return the finding, at the environment's region if that offers no rung at all, else at the first missing rung."""
+    project: Project, catalog: Catalog, environment: Environment, ladder: list[Slice], slices: list[Slice]
+) -> Iterator[Finding]:
+    """Yield an error for slices without a zone in the environment's region.
+
+    It is at the region if that offers none of them, else at the first missing rung.
+    """
     region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
+    missing = [slice_ for slice_ in slices if not slice_.zones_in(region)]
+    if not missing:
+        return
     complete_regions, names = _regions_with_all(ladder), [slice_.size for slice_ in missing]
-    if all_missing:
-        known = list(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
-        if region not in known:
-            near = nearest(region, known)
-            hint = f"did you mean {near}?" if near else _region_hint(environment, ladder, missing, complete_regions)
-            details = (f"regions with TPUs: {listed(sorted(known), 30)}", _zone_list(target))
-            return Finding.of("TPU021", f"no TPU is offered in {region}", at_region, help=hint, details=details)
-    verb = "is" if len(names) == 1 else "are"
-    index = environment.sizes.index(names[0])
-    return Finding.of(
+    hint = _region_hint(environment, ladder, missing, complete_regions)
+    zone_list = _zone_list(environment.target)
+    if missing == slices and region not in (known := _regions_with_tpus(catalog)):
+        near = nearest(region, known)
+        details = (f"regions with TPUs: {listed(sorted(known), 30)}", zone_list)
+        message, hint = f"no TPU is offered in {region}", f"did you mean {near}?" if near else hint
+        yield Finding.of("TPU021", message, at_region, help=hint, details=details)
+        return
+    at_rung = project.document.value_location((*environment.sizes_path, environment.sizes.index(names[0])))
+    yield Finding.of(
         "TPU021",
-        f"{listed(names, last=' and ')} {verb} not offered in {region}",
-        at_region if all_missing else project.document.value_location((*environment.sizes_path, index)),
-        help=_region_hint(environment, ladder, missing, complete_regions),
-        details=(_offering_regions(missing, complete_regions, ladder), _zone_list(target)),
-        related=() if all_missing else ((at_region, f"the region of {environment.name}"),),
+        f"{listed(names, last=' and ')} {'is' if len(names) == 1 else 'are'} not offered in {region}",
+        at_region if missing == slices else at_rung,
+        help=hint,
+        details=(_offering_regions(missing, complete_regions, ladder), zone_list),
+        related=() if missing == slices else ((at_region, f"the region of {environment.name}"),),
     )
+
+
+def _regions_with_tpus(catalog: Catalog) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
 
 
 def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder: list[Slice]) -> str:
@@ -135,11 +125,25 @@ def _regions_with_all(ladder: list[Slice]) -> list[str]:
     return [region for region in regions[0] if all(region in offered_in for offered_in in regions)]
 
 
+def _unofficial_in_region(
+    project: Project, catalog: Catalog, environment: Environment, slices: list[Slice]
+) -> Iterator[Finding]:
+    """Yield a warning for each list, other than Google's current one, that the zones in the region are known from."""
+    offered = [(slice_, zones[0]) for slice_ in slices if (zones := slice_.zones_in(environment.region))]
+    for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
+        of_list, zones = zip(*group, strict=True)
+        if not zones[0].official:
+            path = (*environment.sizes_path, environment.sizes.index(of_list[0].size))
+            location = project.document.value_location(path)
+            yield _unofficial("TPU021", catalog, of_list, zones[0], environment.region, location)
+
+
 def _unofficial(
     id_: str, catalog: Catalog, slices: Sequence[Slice], zone: Zone, location_name: str, location: Location
 ) -> Finding:
     source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
-    message = _NOT_OFFICIAL[zone.kind].format(size=sizes, location_name=location_name, source=source.title)
+    sizes += " is" if len(slices) == 1 else " are"
+    message = _NOT_OFFICIAL[zone.kind].format(sizes=sizes, location_name=location_name, source=source.title)
     official = listed(slices[0].regions(official=True))
     hint = "request quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
     details = (f"the other list: {source.url}", f"Google's current list: {ZONES_URL}")
@@ -147,38 +151,31 @@ def _unofficial(
 
 
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
+    """Yield a finding for the zone that the spec sets for a size, unless Google's current list has it."""
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
-    location = project.document.value_location(path)
-    zones_by_name = {zone.name: zone for zone in slice_.zones}
-    zones_in_region = slice_.zones_in(environment.region)
-    suggested_zones = [zone.name for zone in zones_in_region if zone.official] or [
-        zone.name for zone in zones_in_region
-    ]
-    offered_zones = (
-        f"{slice_.size} is offered in {listed(list(zones_by_name))}"
-        if zones_by_name
-        else f"no list has a zone for {slice_.size}"
-    )
-    hint = (
-        f"set {dotted(path)} to {listed(suggested_zones, last=' or ')}"
-        if suggested_zones
-        else f"delete it; {offered_zones}"
-    )
+    location, hint = project.document.value_location(path), _zone_hint(environment, slice_, path)
+    zones = {zone.name: zone for zone in slice_.zones}
     if name.rpartition("-")[0] != environment.region:
-        yield Finding.of(
-            "TPU022",
-            f"the zone {name} is not in {environment.region}, the region of {environment.name} and its bucket",
-            location,
-            help=hint,
-            related=(
-                (project.document.value_location((*environment.path, "region")), f"the region of {environment.name}"),
-            ),
-        )
-    elif zones_by_name and name not in zones_by_name:
+        region_location = project.document.value_location((*environment.path, "region"))
+        message = f"the zone {name} is not in {environment.region}, the region of {environment.name} and its bucket"
+        related = ((region_location, f"the region of {environment.name}"),)
+        yield Finding.of("TPU022", message, location, help=hint, related=related)
+    elif zones and name not in zones:
         message = f"{slice_.size} is not offered in the zone {name}"
         yield Finding.of("TPU022", message, location, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
-    elif zones_by_name and not zones_by_name[name].official:
-        yield _unofficial("TPU022", catalog, [slice_], zones_by_name[name], name, location)
+    elif zones and not zones[name].official:
+        yield _unofficial("TPU022", catalog, [slice_], zones[name], name, location)
+
+
+def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
+    """Return the edit of a zone: to one in the environment's region, preferably of Google's list, or its deletion."""
+    in_region = slice_.zones_in(environment.region)
+    if in_region:
+        names = [zone.name for zone in in_region if zone.official] or [zone.name for zone in in_region]
+        return f"set {dotted(path)} to {listed(names, last=' or ')}"
+    if slice_.zones:
+        return f"delete it; {slice_.size} is offered in {listed([zone.name for zone in slice_.zones])}"
+    return f"delete it; no list has a zone for {slice_.size}"
 
 
 def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:

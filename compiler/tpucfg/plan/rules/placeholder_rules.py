@@ -6,13 +6,11 @@ from typing import Final, NamedTuple
 from tpucfg.findings import Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.layers import Layered
+from tpucfg.spec.placeholders import TRAINER_KEYS
 from tpucfg.spec.project import Project
 from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
-
-_TRAINER_KEYS: Final = ("args", "env", "mounts", "image", "worker_image", "package")
-"""The keys of `trainer` in which placeholders are replaced."""
 
 
 class _Placeholder(NamedTuple):
@@ -59,7 +57,7 @@ def missing_values(jobs: Sequence[Job], project: Project) -> Iterator[Finding]:
 
 def _uses(settings: Settings, name: str) -> Iterator[KeyPath]:
     """Yield the path of each text of the trainer that contains the placeholder."""
-    for key in _TRAINER_KEYS:
+    for key in TRAINER_KEYS:
         if layered := settings.layers.find("trainer", key):
             for path, text in _texts(layered):
                 if f"${{{name}}}" in text.replace("$${", ""):

@@ -4,10 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.findings import Finding, Location
+from tpucfg.findings import Finding
 from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.credential_rules import credential_findings
 from tpucfg.plan.rules.generation_rules import (
@@ -16,7 +16,7 @@ from tpucfg.plan.rules.generation_rules import (
     unused_generations,
 )
 from tpucfg.plan.rules.trainer_rules import trainer_findings
-from tpucfg.plan.rung import flag_name
+from tpucfg.plan.rung import flag_name, setting_path
 from tpucfg.spec.layer_rules import layer_findings
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
@@ -58,26 +58,29 @@ def _sizes_like(catalog: Catalog, near: Slice) -> str:
     )
 
 
+class _Place(NamedTuple):
+    """A size in a ladder."""
+
+    position: int
+    slice: Slice
+
+
 def _unordered_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield, for each ladder, its repeated sizes or, if there are none, sizes with equal cores or the first descent."""
     for path, sizes in _ladders(project).items():
-        rungs = [(index, slice_) for index, size in enumerate(sizes) if (slice_ := catalog.find(size))]
-        # Reversed, so that the first of several rungs is kept.
-        by_size = {rung[1].size: rung for rung in reversed(rungs)}
-        by_cores = {rung[1].cores: rung for rung in reversed(rungs)}
-        repeated = [(by_size[rung[1].size], rung) for rung in rungs if by_size[rung[1].size][0] != rung[0]]
-        equal_cores = [
-            (by_cores[rung[1].cores], rung) for rung in rungs if by_cores[rung[1].cores][1].size != rung[1].size
-        ]
-        descending = [(lower, upper) for lower, upper in pairwise(rungs) if upper[1].cores < lower[1].cores]
-        for lower, upper in repeated or equal_cores or descending[:1]:
-            yield _order_finding(project, path, lower, upper, [slice_ for _, slice_ in rungs])
+        places = [_Place(position, slice_) for position, size in enumerate(sizes) if (slice_ := catalog.find(size))]
+        # Reversed, so that the first of several places is kept.
+        by_size = {place.slice.size: place for place in reversed(places)}
+        by_cores = {place.slice.cores: place for place in reversed(places)}
+        repeated = [(first, place) for place in places if (first := by_size[place.slice.size]) is not place]
+        equal = [(first, place) for place in places if (first := by_cores[place.slice.cores]) is not place]
+        descending = [(lower, upper) for lower, upper in pairwise(places) if upper.slice.cores < lower.slice.cores]
+        for lower, upper in repeated or equal or descending[:1]:
+            yield _order_finding(project, path, lower, upper, [place.slice for place in places])
 
 
-def _order_finding(
-    project: Project, path: KeyPath, lower: tuple[int, Slice], upper: tuple[int, Slice], ladder: Sequence[Slice]
-) -> Finding:
-    size, other = upper[1], lower[1]
+def _order_finding(project: Project, path: KeyPath, lower: _Place, upper: _Place, ladder: Sequence[Slice]) -> Finding:
+    size, other = upper.slice, lower.slice
     if size.size == other.size:
         problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
@@ -90,14 +93,8 @@ def _order_finding(
         ascending = sorted(ladder, key=lambda slice_: slice_.cores)
         hint = f"set {dotted(path)} to [{', '.join(slice_.size for slice_ in ascending)}]"
     location = project.document.value_location
-    label = f"{other.size}, {other.cores:,} cores"
-    return Finding.of(
-        "TPU023",
-        f"{size.size} {problem}",
-        location((*path, upper[0])),
-        help=hint,
-        related=[(location((*path, lower[0])), label)],
-    )
+    related = ((location((*path, lower.position)), f"{other.size}, {other.cores:,} cores"),)
+    return Finding.of("TPU023", f"{size.size} {problem}", location((*path, upper.position)), help=hint, related=related)
 
 
 def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -168,7 +165,7 @@ def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
             location = (
                 project.document.value_location(path)
                 if renamed in training.flags
-                else _figure_location(project, renamed)
+                else project.document.key_location(setting_path(training, renamed))
             )
             hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
             yield Finding.of("TPU050", message, location, help=hint)
@@ -179,23 +176,14 @@ def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
     args = {arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args}
     for path, arg in args.items():
         if figure := figure_of_flag.get(arg.key):
+            setting = setting_path(project.training, figure)
             yield Finding.of(
                 "TPU050",
-                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(_figure_path(project, figure))}",
+                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
                 project.document.key_location(path),
                 help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
-                related=((_figure_location(project, figure), "the figure with the same flag"),),
+                related=((project.document.key_location(setting), "the figure with the same flag"),),
             )
-
-
-def _figure_path(project: Project, key: str) -> KeyPath:
-    if key in project.training.steps:
-        return ("training", "steps", key)
-    return ("training", "train_tokens" if key == "train_steps" and project.training.train_tokens else key)
-
-
-def _figure_location(project: Project, key: str) -> Location:
-    return project.document.key_location(_figure_path(project, key))
 
 
 def _layers(project: Project, _: Catalog) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
-from tpucfg.plan.rung import Rung
+from tpucfg.plan.rung import Rung, number_path, setting_path
 from tpucfg.plan.step_names import is_checkpoint_interval, is_warmup
 from tpucfg.spec.project import Project
 from tpucfg.text_format import dotted, listed
@@ -59,7 +59,7 @@ def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         counts = listed(
             [f"{rung.train_steps:,} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in short_rungs]
         )
-        path = ("training", "train_tokens" if project.training.train_tokens else "train_steps")
+        path = setting_path(project.training, "train_steps")
         fewest = max(_least_length(project, rung) for rung in short_rungs)
         hint = f"set {dotted(path)} to {fewest} or more, or end the ladder below"
         yield _finding(project, "TPU042", f"few steps are left: {counts}; the threshold is {MIN_STEPS}", path, hint)
@@ -100,9 +100,7 @@ def _too_many_steps(
     """Return a finding whose help is the largest count that is within the share on every rung."""
     scaled_rungs = [rung for rung in rungs if key not in rung.overridden]
     setting = project.training.steps[key]
-    path: KeyPath = ("training", "steps", key) if scaled_rungs else ("overrides", rungs[0].size, key)
-    if scaled_rungs and project.document.node((*path, "value")):
-        path = (*path, "value")
+    path = number_path(project, key) if scaled_rungs else ("overrides", rungs[0].size, key)
     scales = [(rung, rung.scale if setting.scaled else Fraction(1)) for rung in scaled_rungs] or [
         (rungs[0], Fraction(1))
     ]

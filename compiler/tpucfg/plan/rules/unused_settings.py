@@ -1,4 +1,4 @@
-"""Rules about what has no effect in a complete check of a valid spec: settings of an unused target, and allowances."""
+"""Rules about what has no effect in a complete check of a valid spec: settings that no job reads, and allowances."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -6,8 +6,7 @@ from typing import Final
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.findings import RULES, Finding
 from tpucfg.plan.rules.target_settings import rename_help
-from tpucfg.plan.rules.unread_settings import unread_module, unread_rate_rule
-from tpucfg.spec.layers import deletion_help, present_layers
+from tpucfg.spec.layers import deletion_help, layer_scope, present_layers
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
@@ -31,22 +30,21 @@ def unused_settings(project: Project) -> Iterator[Finding]:
     The result is valid only for a check of every environment, each on the target that the spec sets.
     """
     for layer in present_layers(project.document):
-        users = _users(project, layer)
-        targets = dict.fromkeys(environment.target for environment in users)
-        for path, target in _target_settings(project, layer):
-            if users and target not in targets:
-                reason = f"only {target} reads it, and {_other_targets(users, layer)}"
-                hint = rename_help(project.document, path, targets) if path[-2] == "targets" else ""
-                yield _unused_finding(project, path, reason, hint)
-        yield from (_unused_finding(project, *unread) for unread in unread_module(project, layer, users))
-    yield from (_unused_finding(project, *unread) for unread in unread_rate_rule(project))
+        if users := project.users_of(layer):
+            yield from _settings_of_unused_targets(project, layer, users)
+            yield from _unused_module(project, layer, users)
+    yield from _unused_rate_rule(project)
     for environment in project.environments.values():
-        for target, facts in TARGET_FACTS.items():
-            for key in facts.environment_keys:
-                path = (*environment.path, key)
-                if environment.target != target and project.document.node(path):
-                    reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
-                    yield _unused_finding(project, path, reason)
+        yield from _keys_of_other_targets(project, environment)
+
+
+def _settings_of_unused_targets(project: Project, layer: KeyPath, users: Sequence[Environment]) -> Iterator[Finding]:
+    targets = dict.fromkeys(environment.target for environment in users)
+    for path, target in _target_settings(project, layer):
+        if target not in targets:
+            reason = f"only {target} reads it, and {_other_targets(users, layer)}"
+            hint = rename_help(project.document, path, targets) if path[-2] == "targets" else ""
+            yield _unused_finding(project, path, reason, hint)
 
 
 def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -59,17 +57,6 @@ def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath
             yield (*layer, *key), target
 
 
-def _users(project: Project, layer: KeyPath) -> list[Environment]:
-    """Return the environments in whose jobs a layer takes part."""
-    name = layer[1] if layer[:1] == ("environments",) else None
-    size = layer[-1] if "overrides" in layer[::2] else None
-    return [
-        environment
-        for environment in project.environments.values()
-        if name in (None, environment.name) and (size is None or size in environment.sizes)
-    ]
-
-
 def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
     """Return the clause about the targets of the environments that a layer takes part in."""
     if not layer:
@@ -77,6 +64,36 @@ def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
     if layer[0] == "environments":
         return f"{users[0].name} is on {users[0].target}"
     return f"no environment with {layer[1]} has that target"
+
+
+def _unused_module(project: Project, layer: KeyPath, users: Sequence[Environment]) -> Iterator[Finding]:
+    """Yield a warning for a module in a layer whose jobs have no package: a container has its own command."""
+    path = (*layer, "trainer", "module")
+    module = project.document.node(path)
+    if module is None or module.value is None:
+        return
+    _, own_size = layer_scope(layer)
+    jobs = [(user.name, size) for user in users for size in user.sizes if own_size in (None, size)]
+    if all(project.settings[job].trainer.package is None for job in jobs):
+        yield _unused_finding(project, path, "only a Python package is run by its module, and no package is set")
+
+
+def _keys_of_other_targets(project: Project, environment: Environment) -> Iterator[Finding]:
+    for target, facts in TARGET_FACTS.items():
+        for key in facts.environment_keys:
+            path = (*environment.path, key)
+            if environment.target != target and project.document.node(path):
+                reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
+                yield _unused_finding(project, path, reason)
+
+
+def _unused_rate_rule(project: Project) -> Iterator[Finding]:
+    """Yield a warning for a rule that scales the learning rate with the batch, if no rung has another batch."""
+    training = project.training
+    has_batch = any(override.batch_size for override in project.overrides.values())
+    if training.learning_rate_rule != "keep" and training.batch_rule == "keep" and not has_batch:
+        reason = "it scales the rate with the batch, and training.batch_rule keeps the batch on every rung"
+        yield _unused_finding(project, ("training", "learning_rate_rule"), reason)
 
 
 def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = "") -> Finding:

@@ -6,7 +6,7 @@ from typing import Final
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.plan.naming import bucket_of
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, format_environments, group_statements
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import listed
 
@@ -21,11 +21,9 @@ _EnvironmentOf = tuple[Project, Environment]
 
 def environment_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
     """Yield the changes to each environment; equal changes of several environments are grouped."""
-    old = before.project.environments if before.project else {}
-    new = after.project.environments if after.project else {}
-    owned = [(name, statement) for name in sorted({*old, *new}) for statement in _statements_about(name, before, after)]
-    yield from group_statements(
-        owned, format_environments, lambda name, statement: statement.with_env_placeholder(name)
+    names = sorted({*before.environments, *after.environments})
+    return group_by_environment(
+        (name, statement) for name in names for statement in _statements_about(name, before, after)
     )
 
 
@@ -40,7 +38,7 @@ def _statements_about(name: str, before: CompiledRevision, after: CompiledRevisi
 
 
 def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
-    environment = revision.project.environments.get(name) if revision.project else None
+    environment = revision.environments.get(name)
     return (revision.project, environment) if revision.project and environment else None
 
 

@@ -153,6 +153,11 @@ def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterato
     yield from exact.items() if len(exact) <= _MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 
+def group_by_environment(owned: Iterable[tuple[str, Statement]]) -> Iterator[LocatedStatement]:
+    """Yield the statements about environments; those that differ only in the environment's name are grouped."""
+    return group_statements(owned, format_environments, lambda name, statement: statement.with_env_placeholder(name))
+
+
 def format_environments(names: Sequence[str]) -> str:
     """Return the names of the environments; of many, their number and the first names."""
     if len(names) <= _MAX_NAMES:

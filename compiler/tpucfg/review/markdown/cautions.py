@@ -21,7 +21,7 @@ from tpucfg.review.changes.resources.resource_change import (
 from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.review.markdown.drift_lines import access_lines, drift_line
 from tpucfg.review.review import EnvironmentReview, Review
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "new": "grants {what} on {on} to {who}",
@@ -123,9 +123,7 @@ def _with_placeholder(line: str, environment: str) -> str:
 
 def _unprotected_environments(review: Review) -> Iterator[str]:
     """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
-    before, after = (
-        revision.project.environments if revision.project else {} for revision in (review.before, review.after)
-    )
+    before, after = review.before.environments, review.after.environments
     return (name for name in before if name in after and before[name].protect and not after[name].protect)
 
 
@@ -179,7 +177,7 @@ def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) ->
     if changes:
         first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
         others = len(changes) - 1
-        more = f" (and {others:,} more resource{'s' * (others != 1)})" if others else ""
+        more = f" (and {format_count(others, 'more resource')})" if others else ""
         yield Caution(risk, f"{_label(first)}{more} {text}")
 
 

@@ -8,20 +8,20 @@ from urllib.parse import quote
 from tpucfg.diff.describe import format_config_counts
 from tpucfg.findings import Finding
 from tpucfg.install_source import INSTALL_INFRA
-from tpucfg.markdown import alert, code, html, prose, table
+from tpucfg.markdown import alert, code, html, items, prose, table
 from tpucfg.redaction import redact
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import Caution, cautions, format_risks
+from tpucfg.review.markdown.change_sections import config_sections, resource_sections
 from tpucfg.review.markdown.commit_range import format_commit_range, format_revision
 from tpucfg.review.markdown.costs import cost_block, cost_sections
 from tpucfg.review.markdown.drift_lines import drift_block, drift_sections
-from tpucfg.review.markdown.fits import fit_block, folds_of_fits
+from tpucfg.review.markdown.fits import fit_block, fit_sections
 from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.section import Section, fold, table_block
-from tpucfg.review.markdown.sections import config_sections, resource_sections
 from tpucfg.review.markdown.since_line import reviewed_marker, since_line
-from tpucfg.review.markdown.size_limit import fit_sections
+from tpucfg.review.markdown.size_limit import join_within_limit
 from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import counts_table, headline
 from tpucfg.review.review import EarlierReview, Review
@@ -58,7 +58,7 @@ def comment(
     head = [markers("" if is_of_repository else spec, review, earlier), title, commits, since_line(earlier)]
     head += [*spec_errors(review), caution_block(cautions(review)), *description(review), *effects(review)]
     last = "\n\n".join(line for line in (others, footer(review)) if line)
-    return fit_sections("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
+    return join_within_limit("\n\n".join(filter(None, head)), folds(review), last, omission_hint=OMISSION_HINT)
 
 
 def description(review: Review) -> list[str]:
@@ -88,7 +88,7 @@ def folds(review: Review) -> list[Section]:
     """Return the parts that can be cut."""
     return [
         *cost_sections(review),
-        *folds_of_fits(review),
+        *fit_sections(review),
         *_long_table(review),
         *resource_sections(review.environments),
         *drift_sections(review.environments),
@@ -188,9 +188,7 @@ def _findings_blocks(review: Review) -> str:
 
 
 def _finding_list(findings: Sequence[Finding]) -> str:
-    lines = [f"- {code(finding.id)} {prose(_message(finding))}" for finding in findings[:_MAX_FINDINGS]]
-    more = [f"- … and {len(findings) - _MAX_FINDINGS:,} more"] if len(findings) > _MAX_FINDINGS else []
-    return "\n".join([*lines, *more])
+    return items([f"{code(finding.id)} {prose(_message(finding))}" for finding in findings], _MAX_FINDINGS)
 
 
 def _message(finding: Finding) -> str:

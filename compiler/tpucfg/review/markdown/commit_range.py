@@ -1,7 +1,7 @@
 """The commits that a review compares, in one line."""
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code
@@ -26,16 +26,6 @@ def format_commit_range(before: Snapshot, after: Snapshot) -> str:
 def format_revision(snapshot: Snapshot) -> str:
     """Return the name of a git revision as code, and the words `the working tree` as prose."""
     return code(snapshot.title) if snapshot.exported_to else snapshot.title
-
-
-def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the revision as data for JSON; all values of the working tree are null."""
-    commit = snapshot.commit
-    return {
-        "revision": snapshot.title if snapshot.exported_to else None,
-        "commit": commit.id if commit else None,
-        "merges": (commit.merges or None) if commit else None,
-    }
 
 
 def _format_head(head: Snapshot) -> str:

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from tpucfg.markdown import html, prose, table
 from tpucfg.number_format import format_factor, format_percent
-from tpucfg.review.changes.costs.cost_changes import CostChanges, CostRow, Total
+from tpucfg.review.changes.costs.cost_changes import CostChanges, Total
+from tpucfg.review.changes.costs.cost_rows import CostRow
 from tpucfg.review.changes.costs.run_cost import MEASURES, Measure
 from tpucfg.review.markdown.section import Section, fold, table_block
 from tpucfg.review.review import Review

@@ -6,13 +6,13 @@ from typing import Final
 from tpucfg.diff.change import ABSENT, Change
 from tpucfg.diff.describe import change_diff, change_labels
 from tpucfg.diff.value_pairs import show_change
-from tpucfg.markdown import code, html, html_code, prose
+from tpucfg.markdown import code, html, html_code, items, prose
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
 from tpucfg.review.markdown.section import Block, Item, Section, code_block, fold
 from tpucfg.review.review import EnvironmentReview
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 _MAX_CHANGES: Final = 4
 """Differences that a line names; the fold has all of them."""
@@ -44,13 +44,11 @@ def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
 def drift_block(environments: Sequence[EnvironmentReview]) -> str:
     """Return what differs in the cloud without being a caution: known drift, and what no program sets."""
     lines = [
-        f"- **{prose(environment.environment)}**: {line}"
+        f"**{prose(environment.environment)}**: {line}"
         for environment in environments
         for line in (*_harmless_drift(environment), *_notes_on_access(environment))
     ]
-    if len(lines) > _MAX_LINES:
-        lines = [*lines[:_MAX_LINES], f"- … and {len(lines) - _MAX_LINES:,} more"]
-    return "\n\n".join(["**Drift**", "\n".join(lines)]) if lines else ""
+    return f"**Drift**\n\n{items(lines, _MAX_LINES)}" if lines else ""
 
 
 def access_lines(access: BucketAccess) -> Iterator[str]:
@@ -65,7 +63,7 @@ def access_lines(access: BucketAccess) -> Iterator[str]:
         )
     omitted = len(access.grants) - _MAX_GRANTS
     if omitted > 0:
-        grants = f"{omitted:,} more grant{'s' * (omitted != 1)}"
+        grants = format_count(omitted, "more grant")
         yield f"drift: the bucket {code(access.bucket)} has {grants} that the stack does not declare"
 
 
@@ -94,7 +92,7 @@ def _notes_on_access(environment: EnvironmentReview) -> Iterator[str]:
 
 def _section(environment: EnvironmentReview) -> Section:
     name, count = environment.environment, len(environment.drift)
-    resources = f"{count:,} resource{'s' * (count != 1)} that differ{'s' * (count == 1)} in the cloud"
+    resources = f"{format_count(count, 'resource')} that differ{'s' * (count == 1)} in the cloud"
     blocks = [block for drift in environment.drift for block in _blocks(drift)]
     return fold(f"drift of {prose(name)}", f"drift of {html_code(name)}: {html(resources)}", blocks)
 
@@ -104,12 +102,12 @@ def _blocks(drift: Drift) -> Iterator[Block]:
     title = f"{code(drift.kind)} {code(drift.name)}, {code(redact(drift.urn))}"
     yield Block((Item(f"{title}{': deleted in the cloud' * drift.deleted}", drift.name),))
     changes = _changes(drift)
-    items = [
+    differences = [
         Item("\n".join(change_diff(change, label, flag=False)), label)
         for change, label in zip(changes, change_labels(changes), strict=True)
     ]
-    if items:
-        yield code_block(items, "diff")
+    if differences:
+        yield code_block(differences, "diff")
 
 
 def _changes(drift: Drift) -> list[Change]:

@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import short_amount, verdict_text
 from tpucfg.git.export import FIT_FILE
-from tpucfg.markdown import code, html, prose
+from tpucfg.markdown import code, html, items, prose
 from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
 from tpucfg.review.changes.fits.fit_changes import FitChanges, FitRow
@@ -37,16 +37,14 @@ def fit_block(review: Review) -> str:
     if not _is_shown(review):
         return ""
     fits = review.fits
-    rows = _differing(fits)
-    lines = [f"- {line}" for line in fit_lines(fits)[:_MAX_OPEN_ROWS]]
-    if len(rows) > _MAX_OPEN_ROWS:
-        lines.append(f"- … and {len(rows) - _MAX_OPEN_ROWS:,} more")
+    differing = fit_lines(fits)
+    lines = [items(differing, _MAX_OPEN_ROWS)] if differing else []
     if same := [row for row in fits.rows if not row.differs]:
-        lines.append(f"- {'as before: ' if rows else 'as before, '}{_counts(same)}")
+        lines.append(f"- {'as before: ' if differing else 'as before, '}{_counts(same)}")
     return "\n\n".join([f"**Fit**: memory (HBM) of a device, {_source(fits.rows)}", "\n".join(lines)])
 
 
-def folds_of_fits(review: Review) -> list[Section]:
+def fit_sections(review: Review) -> list[Section]:
     """Return a fold with the rungs that the block only counts."""
     fits = review.fits
     if not _is_shown(review):
@@ -56,8 +54,8 @@ def folds_of_fits(review: Review) -> list[Section]:
     if not more and not same:
         return []
     title = f"the fit of {format_count(len(more) + len(same), 'rung')}"
-    items = [Item(f"- {line}", line.partition(":")[0]) for line in (*more, *same)]
-    return [fold(title, html(title), [Block(tuple(items))])]
+    lines = tuple(Item(f"- {line}", line.partition(":")[0]) for line in (*more, *same))
+    return [fold(title, html(title), [Block(lines)])]
 
 
 def fit_lines(fits: FitChanges) -> list[str]:

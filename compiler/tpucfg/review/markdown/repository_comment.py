@@ -20,7 +20,7 @@ from tpucfg.review.markdown.commit_range import format_commit_range
 from tpucfg.review.markdown.footer import footer
 from tpucfg.review.markdown.section import Section, markdown_blocks
 from tpucfg.review.markdown.since_line import since_line
-from tpucfg.review.markdown.size_limit import fit_sections
+from tpucfg.review.markdown.size_limit import join_within_limit
 from tpucfg.review.markdown.spec_errors import spec_errors
 from tpucfg.review.markdown.summary import headline
 from tpucfg.review.review import RepositoryReview, Review
@@ -65,7 +65,7 @@ def repository_comment(reviewed: RepositoryReview) -> str:
     sections = [section for group in _equal_parts(changed) for section in _group_sections(group)]
     last = [_unchanged_line(unchanged), others, *_footers(changed)]
     text = "\n\n".join(block for block in head if block)
-    return fit_sections(text, sections, "\n\n".join(filter(None, last)), omission_hint=OMISSION_HINT)
+    return join_within_limit(text, sections, "\n\n".join(filter(None, last)), omission_hint=OMISSION_HINT)
 
 
 def repository_headline(reviewed: RepositoryReview) -> str:

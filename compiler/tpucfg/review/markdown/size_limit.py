@@ -12,7 +12,7 @@ _MAX_TITLES_BYTES: Final = 2_000
 _OMISSION_BYTES: Final = _MAX_TITLES_BYTES + 100
 
 
-def fit_sections(
+def join_within_limit(
     head: str,
     sections: Sequence[Section],
     footer: str = "",

@@ -12,6 +12,7 @@ from tpucfg.review.changes.statements import format_environments
 from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review
+from tpucfg.text_format import format_count
 
 _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
@@ -31,10 +32,10 @@ def _drift_phrases(environments: Sequence[EnvironmentReview]) -> Iterator[str]:
     """Yield what differs in the cloud, without what is known or harmless."""
     drifted = sum(bool(drift.risk) for environment in environments for drift in environment.drift)
     if drifted:
-        yield f"{drifted:,} resource{'s' * (drifted != 1)} differ{'s' * (drifted == 1)} in the cloud"
+        yield f"{format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud"
     grants = sum(len(environment.bucket_access.grants) for environment in environments if environment.bucket_access)
     if grants:
-        yield f"{grants:,} undeclared grant{'s' * (grants != 1)} in the cloud"
+        yield f"{format_count(grants, 'undeclared grant')} in the cloud"
 
 
 def _change_headline(review: Review) -> str:
@@ -65,9 +66,7 @@ def _change_headline(review: Review) -> str:
         (len(configs.added), "{} added", "config"),
         (len(configs.removed), "{} removed", "config"),
     ]
-    phrases = [
-        template.format(f"{count:,} {noun}{'s' * (count != 1)}") for count, template, noun in counts_by_phrase if count
-    ]
+    phrases = [template.format(format_count(count, noun)) for count, template, noun in counts_by_phrase if count]
     nothing = "no config or resource changes" if review.is_known else "no known config or resource changes"
     return _with_phrases(", ".join(phrases) or nothing, review)
 

@@ -6,9 +6,8 @@ from typing import Any, Final, Literal, NamedTuple
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.immutable_inputs import forces_replacement
-from tpucfg.review.changes.resources.resource_change import UNKNOWN, Op
+from tpucfg.review.changes.resources.resource_change import UNKNOWN, Op, Step
 from tpucfg.review.changes.resources.resource_diff import input_changes
-from tpucfg.review.changes.resources.step import Step
 from tpucfg.review.preview.engine_events import Event
 from tpucfg.text_format import format_value
 

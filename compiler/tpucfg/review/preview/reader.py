@@ -7,10 +7,10 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go.
 A preview that is unreadable or incomplete has a failure. Its changes are those that could be read, and more may exist.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.infra.resources import Resource
+from tpucfg.infra.resources import Resource, sort_resources
 from tpucfg.review.changes.resources.drift import Drift, find_drift, without_reverts
 from tpucfg.review.changes.resources.resource_change import ResourceChange
 from tpucfg.review.changes.resources.resource_diff import resource_changes
@@ -106,8 +106,8 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
     return Preview(
         environment,
         changes=without_reverts(resource_changes(environment, steps), cloud),
-        before=_sorted(step.before for step in steps),
-        after=_sorted(step.after for step in steps),
+        before=sort_resources(step.before for step in steps if step.before),
+        after=sort_resources(step.after for step in steps if step.after),
         failure=find_failure(file, pieces, events),
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
@@ -116,12 +116,6 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         refresh=refresh_scope(events),
         is_stream=not any(piece.value and is_document(piece.value) for piece in pieces),
     )
-
-
-def _sorted(resources: Iterable[Resource | None]) -> tuple[Resource, ...]:
-    """Return the resources in the order in which a stack program's are returned."""
-    present = (resource for resource in resources if resource)
-    return tuple(sorted(present, key=lambda resource: (resource.type, resource.name)))
 
 
 def _events(pieces: Sequence[JsonPiece]) -> Iterator[Event]:

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, TEMPLATE
+from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, POLICY, TEMPLATE
+from tpucfg.targets.compute_engine.references import references_of
 from tpucfg.targets.interface import RequestBody
 from tpucfg.yamldoc.document import KeyPath
 
 _ZONE: Final = re.compile(r"(?:^|/)zones/([^/]+)/machineTypes/")
-_REGION: Final = re.compile(r"(?:^|/)regions/([^/]+)/")
 _MAX_DIGITS: Final = 9
 """Digits of a number that a rule judges."""
 
@@ -54,8 +54,7 @@ def config_hosts(body: RequestBody) -> Iterator[ConfigHost]:
 
 def _region_of_group(group: Mapping[str, Any]) -> str:
     """Return the region of a group's policy, which is that of the group; empty without one."""
-    match = _REGION.search(group.get("resourcePolicies", {}).get("workloadPolicy", ""))
-    return match[1] if match else ""
+    return next((reference.location[1] for reference in references_of(group) if reference.key == POLICY), "")
 
 
 def integer(value: Any) -> int | None:

@@ -18,6 +18,7 @@ from tpucfg.targets.compute_engine.paths import (
     TEMPLATE,
     collection_path,
     object_url,
+    place_of,
 )
 from tpucfg.targets.creations import Creation, Creations, Operation
 from tpucfg.targets.interface import Command, RequestBody
@@ -80,20 +81,14 @@ def creations(job: Job, body: RequestBody) -> Creations:
 
 def delete_command(job: Job, key: str) -> Command:
     """Return the command of gcloud that deletes an object of a job."""
-    place, value = _place(job, key)
+    kind, place = place_of(job, key)
     words = ("gcloud", "compute", *_COMMAND_GROUPS[key], "delete", job.name)
-    return Command((*words, f"--project={job.environment.project}", f"--{place}={value}"))
+    return Command((*words, f"--project={job.environment.project}", f"--{kind}={place}"))
 
 
 def _without_question(command: Command) -> Command:
     """Return a command of gcloud that asks nothing: a question would read the next of several lines that are pasted."""
     return Command((*command.argv, "--quiet"))
-
-
-def _place(job: Job, key: str) -> tuple[str, str]:
-    """Return the kind of place in which an object is, and the place: `zone`, `us-east5-a`."""
-    place, value = collection_path(job, key).split("/")[2:4]
-    return place.removesuffix("s"), value
 
 
 def _creation(job: Job, key: str, body: RequestBody) -> Creation:

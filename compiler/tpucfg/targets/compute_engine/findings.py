@@ -71,7 +71,9 @@ def _remote_disks(project: Project, environment: Environment, slices: Sequence[S
                 continue
             reported.add((path, place))
             zone_path = dotted((*environment.path, "zones", slice_.size))
-            other_zone = f", or set {zone_path} to {parts[1]}" if parts[0] == environment.project else ""
+            zones = [each.name for each in slice_.zones_in(environment.region)]
+            can_move = parts[0] == environment.project and parts[1] in zones
+            other_zone = f", or set {zone_path} to {parts[1]}" if can_move else ""
             yield Finding.of(
                 "TPU074",
                 f"{dotted(path)}: the disk is in {parts[1]} of {parts[0]}, and the group of {slice_.size} in {zone} "

@@ -1,9 +1,9 @@
 """The rules of Compute Engine for a group: its mode, the objects that it refers to, its size and failures."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.schemas import Problem
@@ -15,8 +15,10 @@ from tpucfg.targets.compute_engine.name_rules import is_name
 from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, POLICY, TEMPLATE
 from tpucfg.targets.compute_engine.references import POLICY_PATH, Reference, references_of
 from tpucfg.targets.interface import RequestBody
-from tpucfg.text_format import format_value
+from tpucfg.text_format import format_value, listed
 from tpucfg.yamldoc.document import KeyPath
+
+_CUBE_AXES: Final = 3
 
 
 def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -94,26 +96,32 @@ def _at(body: Any, path: KeyPath) -> Any:
 
 
 def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
-    """Yield an error for a topology that does not have the chips of the group's hosts."""
+    """Yield an error for a topology that the machines do not form, or that has not the chips of the group's hosts."""
     topology = _at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
     machine = _at(body, (TEMPLATE, "properties", "machineType"))
     chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
-    axes = [integer(axis) for axis in str(topology).split("x")]
     if chips is None or topology is None:
         return
-    count = _axes_of(machine, catalog)
-    if None in axes or len(axes) != count:
-        message = f"{format_value(topology, quoted=False)} is no topology of {machine}, which has {count} axes"
+    known = _topologies_of(machine, catalog)
+    if topology not in known and not _has_cubes(topology, known):
+        near = [name for name in known if _chips_in(name) == group["targetSize"] * chips]
+        message = f"{format_value(topology, quoted=False)} is no topology of {machine}: {pages.GROUPS_OF_TPUS}"
         path = (POLICY, "workloadPolicy", "acceleratorTopology")
-        yield service_problem(path, f"{message}: {pages.GROUPS_OF_TPUS}", f"write {'x'.join('4' * count)}, for example")
-        return
-    total = math.prod(axis for axis in axes if axis is not None)
-    hosts, rest = divmod(total, chips)
-    if group["targetSize"] == hosts and not rest:
-        return
-    message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
-    fix = "change the topology" if rest or not hosts else f"set it to {hosts}, or change the topology"
-    yield service_problem((GROUP, "targetSize"), message, fix)
+        yield service_problem(path, message, f"set it to {listed(near or known, last=' or ')}")
+    elif group["targetSize"] * chips != (total := _chips_in(topology)):
+        message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
+        fix = f"set it to {total // chips}, or change the topology"
+        yield service_problem((GROUP, "targetSize"), message, fix)
+
+
+def _chips_in(topology: str) -> int:
+    return math.prod(map(int, topology.split("x")))
+
+
+def _has_cubes(topology: str, known: Sequence[str]) -> bool:
+    """Return True for a topology of three axes whose sides are multiples of 4: the catalog lacks some of v5p's."""
+    sides = [integer(side) or 0 for side in topology.split("x")]
+    return len(sides) == known[0].count("x") + 1 == _CUBE_AXES and all(side and side % 4 == 0 for side in sides)
 
 
 @cache
@@ -126,10 +134,15 @@ def _chips_of(machine: str, catalog: Catalog) -> int | None:
 
 
 @cache
-def _axes_of(machine: str, catalog: Catalog) -> int:
-    """Return the axes of the topologies of a machine's generation."""
+def _topologies_of(machine: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the topologies in the catalog that hosts of a machine type form."""
     slices = catalog.generation(generation_of(machine) or "").slices
-    return max((slice_.topology or "").count("x") + 1 for slice_ in slices)
+    return tuple(
+        topology
+        for slice_ in slices
+        if machine in {each.name for each in (*slice_.machines, *slice_.named_machines)}
+        for topology in slice_.topologies
+    )
 
 
 def _policy_rules(body: RequestBody) -> Iterator[Problem]:

@@ -46,10 +46,15 @@ def region_of(job: Job) -> str:
     return (job.zone or "").rpartition("-")[0]
 
 
+def place_of(job: Job, key: str) -> tuple[str, str]:
+    """Return the kind of place in which an object is, and the place: `zone`, `us-east5-a`."""
+    return ("region", region_of(job)) if key in _REGIONAL else ("zone", str(job.zone))
+
+
 def collection_path(job: Job, key: str) -> str:
     """Return the path in which an object is created."""
-    place = f"regions/{region_of(job)}" if key in _REGIONAL else f"zones/{job.zone}"
-    return f"projects/{job.environment.project}/{place}/{COLLECTIONS[key]}"
+    kind, place = place_of(job, key)
+    return f"projects/{job.environment.project}/{kind}s/{place}/{COLLECTIONS[key]}"
 
 
 def object_path(job: Job, key: str) -> str:

@@ -44,7 +44,7 @@ def _seconds_rules(path: KeyPath, scheduling: Mapping[str, Any]) -> Iterator[Pro
             yield service_problem(place, message, "set maxRunDuration.seconds to a number of this range")
     elif has_duration and seconds not in _SECONDS:
         message = f"a duration is 30 seconds to 120 days: {pages.TIME_LIMIT}"
-        fix = f"set it to a number from {_SECONDS[0]} to {_SECONDS[-1]}: in a spec, max_run_duration of at most 120d"
+        fix = f"set it to a number from {_SECONDS[0]} to {_SECONDS[-1]}: in a spec, max_run_duration from 30s to 120d"
         yield service_problem(where, message, fix)
 
 

@@ -7,7 +7,6 @@ from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.common import (
-    distinct_settings,
     long_account_id,
     long_job_names,
     package_unsupported,
@@ -36,7 +35,7 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from unsupported_machines(
         project, [slice_ for slice_ in slices if NAME in slice_.targets], NAME, chooses=True, chooses_all=True
     )
-    yield from package_unsupported(project, distinct_settings(project, environment, slices), NAME)
+    yield from package_unsupported(project, environment, slices, NAME)
     yield from _unplaceable_sizes(project, environment, slices)
     yield from _misplaced_policies(project, environment, slices)
     yield from _impossible_mounts(project, environment, slices)

@@ -29,7 +29,7 @@ def failure_policy(job: Job) -> dict[str, Any]:
     if job.restarts is None:
         return {}
     rules = [
-        *([_DISRUPTION_RULE] if restarts_for_free(job) else []),
+        *([_DISRUPTION_RULE] if _restarts_for_free(job) else []),
         # Without it, a job that reached its deadline would be started again, with a new deadline.
         *([_DEADLINE_RULE] if job.restarts and job.max_run_duration else []),
     ]
@@ -38,7 +38,7 @@ def failure_policy(job: Job) -> dict[str, Any]:
 
 def pod_failure_policy(job: Job) -> dict[str, Any]:
     """Return the policy by which a disrupted pod fails its job with a reason that the JobSet's rule matches."""
-    if not restarts_for_free(job):
+    if not _restarts_for_free(job):
         return {}
     return {"rules": [{"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]}]}
 
@@ -48,6 +48,6 @@ def deadline(job: Job) -> int | None:
     return job.max_run_duration.seconds if job.max_run_duration else None
 
 
-def restarts_for_free(job: Job) -> bool:
+def _restarts_for_free(job: Job) -> bool:
     """Return True if a disruption restarts the job without counting: with restarts, and not with 0 of them."""
     return bool(job.restarts)

@@ -47,5 +47,7 @@ def remote_disks(path: KeyPath, disks: Sequence[Mapping[str, Any]], field: str, 
         if parts and parts[1] != zone:
             source = (*path, index, field)
             message = f"{dotted(source)}: the disk is in {parts[1]}, and the slice in {zone}"
-            fix = f"name a disk in {zone}, or request the slice in {parts[1]}: in a spec, by zones of the environment"
+            fix = f"name a disk in {zone}"
+            if parts[1].rpartition("-")[0] == zone.rpartition("-")[0]:
+                fix += f", or request the slice in {parts[1]}: in a spec, by zones of the environment"
             yield Problem("TPU074", message, source, fix, details=(f"the rule: {ZONAL}",))

@@ -8,7 +8,6 @@ from tpucfg.findings import Finding
 from tpucfg.plan.naming import zone_of
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.common import (
-    distinct_settings,
     long_account_id,
     long_job_names,
     package_unsupported,
@@ -43,7 +42,7 @@ def host_findings(
     """
     yield from unsupported_sizes(project, environment, slices, target)
     yield from unsupported_machines(project, slices, target, chooses=chooses_machine)
-    yield from package_unsupported(project, distinct_settings(project, environment, slices), target)
+    yield from package_unsupported(project, environment, slices, target)
     yield from secret_findings(project, environment, slices, target)
     yield from _missing_zones(project, environment, slices, target)
     yield from long_job_names(project, environment, slices, max_name_length, NAMES)

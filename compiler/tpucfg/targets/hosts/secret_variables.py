@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.interface import matches_step
+from tpucfg.targets.patterns import matches_step
 from tpucfg.text_format import dotted
 
 

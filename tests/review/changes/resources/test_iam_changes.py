@@ -6,8 +6,7 @@ import pytest
 
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.iam_changes import access_widenings
-from tpucfg.review.changes.resources.resource_change import BUCKET, Widening
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import BUCKET, Step, Widening
 
 ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"
 BINDING = "gcp:storage/bucketIAMBinding:BucketIAMBinding"

@@ -16,14 +16,14 @@ from tpucfg.number_format import format_hours
 from tpucfg.results.cost import price_per_hour, run_hours
 from tpucfg.results.record_file import FOLDER
 from tpucfg.results.run_limit import run_limit
+from tpucfg.review.changes.costs.cost_rows import CostRow, changed_rows, group_rows
 from tpucfg.review.changes.costs.record_changes import (
     NO_RECORDS,
     RevisionRecords,
     judged_throughputs,
     record_statements,
 )
-from tpucfg.review.changes.costs.run_cost import MEASURES, Measure, RunCost
-from tpucfg.review.changes.jobs.scaling_table import rung_baselines
+from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.spec.project import Prices
 
@@ -47,19 +47,6 @@ class Total(NamedTuple):
     def growth(self) -> Fraction | None:
         """The growth as a share of the sum before; None if that is 0."""
         return self.after / self.before - 1 if self.before else None
-
-
-class CostRow(NamedTuple):
-    """A rung whose cost changes."""
-
-    size: str
-    baseline: str
-    """The size that `before` belongs to: its own, or that of the rung which it replaces; empty for a new rung."""
-    before: RunCost | None
-    after: RunCost | None
-    """None for a rung that is removed."""
-    environments: tuple[str, ...] = ()
-    """The environments in which it changes in this way."""
 
 
 class CostChanges(NamedTuple):
@@ -96,10 +83,10 @@ def compute_costs(
     prices = _best_known_prices(before.project.prices if before.project else {}, after.project.prices)
     throughputs = judged_throughputs(ladders, *records)
     old, new = (_run_costs(revision, prices, throughputs) for revision in (before, after))
-    rows = tuple(_rows(before, after, old, new))
+    rows = tuple(changed_rows(before, after, old, new))
     return CostChanges(
         totals=dict(_totals(old, new)),
-        rows=tuple(sorted(_grouped(rows), key=_sort_key)),
+        rows=group_rows(rows),
         statements=(*_limit_statements(rows, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
         unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
@@ -154,56 +141,6 @@ def _sum(amounts: Iterable[Fraction]) -> Fraction:
     return round(sum((round(amount, _TERM_DECIMALS) for amount in amounts), Fraction(0)), _SUM_DECIMALS)
 
 
-# Rows
-
-
-def _rows(
-    before: CompiledRevision,
-    after: CompiledRevision,
-    old: Mapping[ConfigKey, RunCost],
-    new: Mapping[ConfigKey, RunCost],
-) -> Iterator[CostRow]:
-    """Yield a row for each config whose cost changes, and for each that is new or removed."""
-    baselines = {
-        key: ConfigKey(key.environment, baseline)
-        for key, (baseline, is_rung_below) in rung_baselines(before.jobs, after.jobs)
-        if baseline and not is_rung_below
-    }
-    replaced = {*baselines.values()}
-    for key in sorted_keys({*old, *new}):
-        if key in old and key in new:
-            if old[key] != new[key]:
-                yield CostRow(key.size, key.size, old[key], new[key], (key.environment,))
-        elif key in new:
-            baseline = baselines.get(key)
-            cost = old[baseline] if baseline else None
-            yield CostRow(key.size, baseline.size if baseline else "", cost, new[key], (key.environment,))
-        elif key not in replaced:
-            yield CostRow(key.size, key.size, old[key], None, (key.environment,))
-
-
-def _grouped(rows: Iterable[CostRow]) -> Iterator[CostRow]:
-    """Yield rows that differ only in their environment once."""
-    environments: dict[CostRow, list[str]] = {}
-    for row in rows:
-        environments.setdefault(row._replace(environments=()), []).extend(row.environments)
-    yield from (row._replace(environments=tuple(names)) for row, names in environments.items())
-
-
-def _sort_key(row: CostRow) -> tuple[object, ...]:
-    """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips."""
-    growth = (-_growth(row, measure) for measure in reversed(MEASURES) if measure.is_summed)
-    return (*growth, ConfigKey("", row.size).sort_key, row.environments)
-
-
-def _growth(row: CostRow, measure: Measure) -> Fraction:
-    old, new = (measure.get(cost) if cost else Fraction(0) for cost in (row.before, row.after))
-    return Fraction(0) if old is None or new is None else new - old
-
-
-# Statements
-
-
 def _limit_statements(rows: Iterable[CostRow], configs: Collection[ConfigKey]) -> Iterator[LocatedStatement]:
     """Yield the runs that lose their limit, and those that their limit would end."""
     owned = (
@@ -233,9 +170,6 @@ def _hours(value: Fraction | None) -> str:
 
 def _is_too_long(cost: RunCost) -> bool:
     return bool(cost.hours and cost.max_hours and cost.hours > cost.max_hours)
-
-
-# Notes
 
 
 def _notes(

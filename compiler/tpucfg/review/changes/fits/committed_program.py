@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles, content_hash
-from tpucfg.git.export import Blob, TreeEntry, follow_paths, read_contents
+from tpucfg.git.objects import Blob, TreeEntry, follow_paths, read_contents
 from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
 
@@ -46,9 +46,8 @@ class CommittedProgramFiles(ProgramFiles):
         blobs = zip(asked, follow_paths(self._repository, [self._prefix + path for path in asked]), strict=True)
         chosen = {path: blob for path, blob in blobs if blob and self._has_room_for(blob)} if asked else {}
         entries = [TreeEntry(PurePosixPath(path), "file", blob.id, blob.size) for path, blob in chosen.items()]
-        if entries:
-            for path, content in zip(chosen, read_contents(self._repository, entries), strict=True):
-                self._known[path] = content_hash(content)
+        for path, content in zip(chosen, read_contents(self._repository, entries), strict=True):
+            self._known[path] = content_hash(content)
 
     def _has_room_for(self, blob: Blob) -> bool:
         """Return True for a file within the limits, and count it."""

@@ -10,13 +10,7 @@ from tpucfg.diff.describe import is_flag
 from tpucfg.diff.tree_diff import ORDER, tree_leaves
 from tpucfg.diff.value_pairs import ShownPair, show_change
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
-from tpucfg.review.changes.jobs.job_context import (
-    JobContext,
-    Verdict,
-    account_verdict,
-    image_verdict,
-    reference_verdict,
-)
+from tpucfg.review.changes.jobs.job_context import JobContext
 from tpucfg.review.changes.jobs.job_fields import (
     ACCOUNT,
     ARGUMENT,
@@ -28,6 +22,7 @@ from tpucfg.review.changes.jobs.job_fields import (
     FieldRule,
     field_rule,
 )
+from tpucfg.review.changes.jobs.verdicts import Verdict, account_verdict, image_verdict, reference_verdict
 from tpucfg.review.changes.statements import Risk
 from tpucfg.text_format import dotted, format_count, format_value
 from tpucfg.yamldoc.document import KeyPath

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.diff.change import ConfigKey
-from tpucfg.review.changes.jobs.job_context import Verdict
 from tpucfg.review.changes.jobs.job_fields import ORDER_OF
+from tpucfg.review.changes.jobs.verdicts import Verdict
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 
 _MAX_FIELDS: Final = 8

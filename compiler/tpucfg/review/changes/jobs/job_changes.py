@@ -18,10 +18,11 @@ from tpucfg.review.changes.jobs.changed_fields import (
     script_path,
 )
 from tpucfg.review.changes.jobs.field_sentences import FieldChange, field_statements
-from tpucfg.review.changes.jobs.job_context import JobContext, Verdict, figure_flags, image_verdict
+from tpucfg.review.changes.jobs.job_context import JobContext, figure_flags
 from tpucfg.review.changes.jobs.job_fields import IMAGE, FieldRule
 from tpucfg.review.changes.jobs.new_jobs import new_dangers
 from tpucfg.review.changes.jobs.setting_changes import setting_changes
+from tpucfg.review.changes.jobs.verdicts import Verdict, image_verdict
 from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.yamldoc.document import KeyPath
 

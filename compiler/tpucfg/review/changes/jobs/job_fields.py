@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.diff.change import ABSENT
 from tpucfg.review.changes.statements import Risk
-from tpucfg.targets.interface import pattern_steps
+from tpucfg.targets.patterns import pattern_steps
 from tpucfg.yamldoc.document import KeyPath
 
 ARGUMENT: Final = "argument"

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.diff.job_data import capacity_text
 from tpucfg.plan import Job
 from tpucfg.spec.layers import LAYERED
-from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, Secret
+from tpucfg.spec.settings import DEFAULT_PYTHON, Secret
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc.document import KeyPath
 
@@ -52,11 +53,7 @@ def is_set(job: Job, path: KeyPath) -> bool:
 
 
 def _capacity(job: Job) -> Iterator[JobSetting]:
-    yield JobSetting("capacity", "", _capacity_text(job.capacity), ("capacity",))
-
-
-def _capacity_text(capacity: Capacity) -> str:
-    return f"{capacity.kind} {capacity.reservation}" if capacity.reservation else capacity.kind
+    yield JobSetting("capacity", "", capacity_text(job.capacity), ("capacity",))
 
 
 def _secrets(job: Job) -> Iterator[JobSetting]:

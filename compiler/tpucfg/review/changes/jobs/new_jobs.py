@@ -18,9 +18,10 @@ from tpucfg.review.changes.jobs.changed_fields import (
     script_change,
 )
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
-from tpucfg.review.changes.jobs.job_context import JobContext, image_verdict, references, registry_of
+from tpucfg.review.changes.jobs.job_context import JobContext
 from tpucfg.review.changes.jobs.job_fields import IMAGE
 from tpucfg.review.changes.jobs.setting_changes import setting_dangers
+from tpucfg.review.changes.jobs.verdicts import image_verdict, references, registry_of
 
 
 def new_dangers(

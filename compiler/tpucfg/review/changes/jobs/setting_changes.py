@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tpucfg.number_format import format_factor
 from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
-from tpucfg.review.changes.jobs.job_context import JobContext, Verdict, reference_verdict
+from tpucfg.review.changes.jobs.job_context import JobContext
 from tpucfg.review.changes.jobs.job_settings import (
     ADDRESSES,
     FIT_STEP,
@@ -21,6 +21,7 @@ from tpucfg.review.changes.jobs.job_settings import (
     job_settings,
     layer_of,
 )
+from tpucfg.review.changes.jobs.verdicts import Verdict, reference_verdict
 from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.settings import Duration
 

@@ -90,12 +90,12 @@ def _scaling_warnings(
 def _location_warnings(before: CompiledRevision, after: CompiledRevision, project: Project) -> Iterator[Finding]:
     """Yield the warnings of head about the locations of jobs that base does not have."""
     old, catalog = before.jobs, Catalog()
-    added: dict[str, tuple[Environment, str, list[str]]] = {}
+    added: dict[str, tuple[Environment, list[str]]] = {}
     for key, job in after.jobs.items():
         if key not in old or _location(old[key]) != _location(job):
-            added.setdefault(key.environment, (job.environment, job.target, []))[2].append(job.size)
-    for environment, target, sizes in added.values():
-        yield from location_findings(project, catalog, environment, sizes, target)
+            added.setdefault(key.environment, (job.environment, []))[1].append(job.size)
+    for environment, sizes in added.values():
+        yield from location_findings(project, catalog, environment, sizes)
 
 
 def _location(job: Job) -> tuple[str, str | None, str]:

@@ -1,4 +1,4 @@
-"""Values of settings as text; where two of them differ, a `Statement` shows the difference."""
+"""Values of settings as text, without secrets and addresses of people."""
 
 import json
 from typing import Any, Final
@@ -9,7 +9,7 @@ _UNSET: Final = "none"
 
 
 def shown_value(key: str, value: Any) -> str:
-    """Return a value as text, without secrets and addresses of people.
+    """Return a value as text; a secret or an address is replaced.
 
     Args:
         key: the name under which the value is written, which may mark it as secret.

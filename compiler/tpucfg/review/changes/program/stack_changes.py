@@ -9,13 +9,7 @@ from tpucfg.infra.stack_program import StackProgram
 from tpucfg.review.changes.program.config_changes import config_statements
 from tpucfg.review.changes.program.program_file_changes import ReadFiles, file_statements
 from tpucfg.review.changes.program.pulumi_settings import project_setting_statements, stack_setting_statements
-from tpucfg.review.changes.statements import (
-    LocatedStatement,
-    Risk,
-    Statement,
-    format_environments,
-    group_statements,
-)
+from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.text_format import listed
 
 _MAX_SETTINGS: Final = 12
@@ -54,11 +48,7 @@ def stack_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedS
             yield LocatedStatement(environment, _spec_changed(old_spec, new_spec))
     for statement in _limited(project_setting_statements(before.pulumi, after.pulumi)):
         yield LocatedStatement("", statement)
-    yield from group_statements(
-        _stack_settings(before.pulumi, after.pulumi),
-        format_environments,
-        lambda stack, statement: statement.with_env_placeholder(stack),
-    )
+    yield from group_by_environment(_stack_settings(before.pulumi, after.pulumi))
     read = ReadFiles(
         (*before.pulumi.other_code, *after.pulumi.other_code),
         {before.toolchain, after.toolchain},

@@ -11,8 +11,7 @@ from tpucfg.infra.rules.access import ACCOUNT_KEY, CUSTOM_ROLE, HMAC_KEY
 from tpucfg.infra.rules.roles import power_of_permission
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.guards import Guard, is_false, is_set, weakened_guards
-from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN, Step
 from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import listed
 

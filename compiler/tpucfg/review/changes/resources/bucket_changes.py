@@ -25,8 +25,7 @@ from tpucfg.review.changes.resources.guards import (
     seconds,
     weakened_guards,
 )
-from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Op
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Op, Step
 from tpucfg.review.changes.statements import Risk, Statement
 
 _MAX_RULES: Final = 6

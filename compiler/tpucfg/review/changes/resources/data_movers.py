@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tpucfg.infra.input_values import boolean, input_at
-from tpucfg.review.changes.resources.resource_change import UNKNOWN
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import UNKNOWN, Step
 from tpucfg.review.changes.statements import Risk, Statement
 
 _TRANSFER: Final = "gcp:storage/transferJob:TransferJob"

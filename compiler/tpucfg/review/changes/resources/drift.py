@@ -13,9 +13,8 @@ from tpucfg.diff.tree_diff import value_changes
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resources.iam_changes import access_widenings
-from tpucfg.review.changes.resources.resource_change import BUCKET, STATEFUL_TYPES, Op, ResourceChange, Widening
+from tpucfg.review.changes.resources.resource_change import BUCKET, STATEFUL_TYPES, Op, ResourceChange, Step, Widening
 from tpucfg.review.changes.resources.resource_diff import sort_keys
-from tpucfg.review.changes.resources.step import Step
 from tpucfg.review.changes.statements import Risk
 from tpucfg.yamldoc.document import KeyPath
 

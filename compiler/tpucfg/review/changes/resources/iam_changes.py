@@ -10,8 +10,7 @@ from tpucfg.infra.resources import Resource
 from tpucfg.infra.rules.access import CUSTOM_ROLE
 from tpucfg.infra.rules.roles import BASIC_ROLES, power_of
 from tpucfg.redaction import SECRET
-from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Reason, Widening
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Reason, Step, Widening
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _BARRIERS: Final = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from tpucfg.diff.change import ABSENT, Change
 from tpucfg.diff.tree_diff import json_equal
+from tpucfg.infra.resources import PROJECT_NUMBER
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN, ResourceChange
 from tpucfg.review.changes.statements import Statement
 from tpucfg.yamldoc.document import KeyPath
 
-_PLACEHOLDER: Final = re.compile(r"\[number of [^\]]*\]")
-"""The mocks' placeholder of a project's number, which only Google knows."""
 _ANYTHING: Final = (UNKNOWN, SECRET)
 """Values of a preview that say nothing about the real one."""
 
@@ -115,7 +114,7 @@ def _contains_value(previewed: Any, declared: Any) -> bool:
 
 def _matches(previewed: str, declared: str) -> bool:
     """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
-    parts = (re.escape(part.casefold()) for part in _PLACEHOLDER.split(declared))
+    parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
     return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN
 
 

@@ -8,9 +8,8 @@ from tpucfg.infra.request_options import urn_name
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.redaction import redact, redact_value
 from tpucfg.review.changes.resources.immutable_inputs import forces_replacement
-from tpucfg.review.changes.resources.resource_change import Op, ResourceChange
+from tpucfg.review.changes.resources.resource_change import Op, ResourceChange, Step
 from tpucfg.review.changes.resources.resource_diff import input_changes, resource_changes, sort_keys
-from tpucfg.review.changes.resources.step import Step
 
 
 class _Key(NamedTuple):

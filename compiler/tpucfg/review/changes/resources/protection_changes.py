@@ -13,7 +13,7 @@ from tpucfg.review.changes.resources.guards import (
     seconds,
     weakened_guards,
 )
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import Step
 from tpucfg.review.changes.statements import Risk, Statement
 
 _SECRET_VERSIONS: Final = frozenset(

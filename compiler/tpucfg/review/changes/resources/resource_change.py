@@ -1,4 +1,7 @@
-"""Changes to the resources of an environment, read from a Pulumi preview or from the stack programs."""
+"""Changes to the resources of an environment, read from a Pulumi preview or from the stack programs.
+
+A `Step` is a resource before and after, and a `ResourceChange` is what that means.
+"""
 
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
@@ -56,6 +59,18 @@ STATEFUL_TYPES: Final = frozenset(
     )
 )
 """Types that contain data, which is lost with the resource: https://www.pulumi.com/registry/packages/gcp/api-docs/."""
+
+
+class Step(NamedTuple):
+    """One resource before and after, and the operation between the two."""
+
+    before: Resource | None
+    after: Resource | None
+    op: Op
+    because: tuple[str, ...] = ()
+    """The inputs that force a replacement."""
+    differs: tuple[str, ...] = ()
+    """The properties that differ according to the engine."""
 
 
 Reason = Literal["new", "broader", "basic", "public", "condition", "unconditional", "own", "names", "opens", "policy"]

@@ -9,9 +9,8 @@ from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET, redact
 from tpucfg.review.changes.resources.iam_changes import access_widenings
 from tpucfg.review.changes.resources.option_changes import option_statements
-from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, ResourceChange, Widening
+from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, ResourceChange, Step, Widening
 from tpucfg.review.changes.resources.resource_statements import resource_statements
-from tpucfg.review.changes.resources.step import Step
 from tpucfg.review.changes.statements import Statement
 
 

@@ -8,8 +8,7 @@ from tpucfg.review.changes.resources.access_changes import access_statements
 from tpucfg.review.changes.resources.bucket_changes import bucket_statements
 from tpucfg.review.changes.resources.data_movers import mover_statements
 from tpucfg.review.changes.resources.protection_changes import protection_statements
-from tpucfg.review.changes.resources.resource_change import BUCKET
-from tpucfg.review.changes.resources.step import Step
+from tpucfg.review.changes.resources.resource_change import BUCKET, Step
 from tpucfg.review.changes.resources.unjudged_types import unjudged_statements
 from tpucfg.review.changes.statements import Risk, Statement
 

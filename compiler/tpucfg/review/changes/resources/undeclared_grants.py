@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from tpucfg.infra.grants import PUBLIC, Grant, Target, grants_of
-from tpucfg.infra.resources import Resource
+from tpucfg.infra.resources import PROJECT_NUMBER, Resource
 from tpucfg.infra.rules.roles import BASIC_ROLES, power_of
 from tpucfg.redaction import redact
 
@@ -24,8 +24,6 @@ _DEFAULTS: Final = frozenset(
 project: https://cloud.google.com/storage/docs/access-control/iam-roles#basic-roles."""
 _CASE_INSENSITIVE: Final = ("domain:", "group:", "serviceaccount:", "user:")
 """Kinds of members whose addresses IAM stores in lower case, however they were written."""
-_UNKNOWN_NUMBER: Final = re.compile(re.escape("[number of ") + r"[^\]]{1,200}\]")
-"""The placeholder of a project's number, which only a preview knows, in a program that runs without the cloud."""
 
 
 class UndeclaredGrant(NamedTuple):
@@ -75,7 +73,7 @@ def compare_grants(bucket: str, actual: Iterable[Grant], declared: Iterable[Reso
     on = bucket_target(bucket)
     exact = {_canonical(grant) for resource in declared for grant in grants_of(resource) if grant.on == on}
     rest = {canonical: grant for grant in actual if (canonical := _canonical(grant)) not in exact}
-    assumed = _assumed(rest, [grant for grant in exact if _UNKNOWN_NUMBER.search(grant.member)])
+    assumed = _assumed(rest, [grant for grant in exact if PROJECT_NUMBER.search(grant.member)])
     defaults = {grant for grant in rest.values() if _is_default(grant, project)}
     counts = Counter(
         (redact(grant.role), redact(grant.member), grant.condition)
@@ -91,7 +89,7 @@ def _assumed(actual: Collection[Grant], declared: Iterable[Grant]) -> set[Grant]
     """Return the grants to service agents that fit a declared one; several that fit the same one are of strangers."""
     assumed: set[Grant] = set()
     for grant in declared:
-        member = re.compile("[0-9]{1,20}".join(map(re.escape, _UNKNOWN_NUMBER.split(grant.member))))
+        member = re.compile("[0-9]{1,20}".join(map(re.escape, PROJECT_NUMBER.split(grant.member))))
         fitting = {
             other
             for other in actual

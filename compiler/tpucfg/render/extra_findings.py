@@ -1,4 +1,4 @@
-"""Merge `extra` into the request body of a job, and report the fields of `extra` that the merge refused."""
+"""Report the fields of `extra` that the merge into the request bodies refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -7,33 +7,9 @@ from typing import Final
 from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Project
-from tpucfg.targets import target_named
-from tpucfg.targets.extra import Merged, Refusal, merge_extra
+from tpucfg.targets.extra import Refusal, extra_path
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import Document, KeyPath
-
-
-def merged_request_body(job: Job) -> Merged:
-    """Return the request body of a job with `extra` merged in."""
-    target = target_named(job.target)
-    return merge_extra(job, target.request_body(job), target.ORIGINS, target.RESERVED)
-
-
-def extra_path(job: Job, path: KeyPath = ()) -> KeyPath:
-    """Return the path in the spec of a value below `extra`, in the layer that sets it for the job."""
-    return job.settings.source(("targets", job.target, "extra", *path))
-
-
-def merged_extra(job: Job) -> Merged | None:
-    """Return the request body of a job with `extra` merged in, and where that comes from; None without `extra`."""
-    return merged_request_body(job) if job.options.get("extra") else None
-
-
-def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
-    """Return the path in the spec of the value of `extra` that added a field; None if another setting did."""
-    merged = merged_extra(job)
-    source = merged.source(path) if merged else None
-    return None if source is None else extra_path(job, source)
 
 
 def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]) -> Iterator[Finding]:
@@ -92,7 +68,8 @@ def _of_other_sizes(refusal: Refusal, path: KeyPath, refusing: Sequence[Job], jo
 def _in_override(path: KeyPath, size: str) -> KeyPath:
     """Return the path of a setting of a target in the override of a size, in the same environment if it is in one."""
     environment = path[:2] if path[0] == "environments" else ()
-    return (*environment, "overrides", size, *path[path.index("targets") :])
+    # After the environment, whose name may be `targets`.
+    return (*environment, "overrides", size, *path[path.index("targets", len(environment)) :])
 
 
 def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:

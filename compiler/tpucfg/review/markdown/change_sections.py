@@ -18,7 +18,7 @@ from tpucfg.markdown import code, html, html_code, prose
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.changes.resources.resource_change import ResourceChange
 from tpucfg.review.markdown.section import Block, Item, Section, code_block, fold
-from tpucfg.review.markdown.size_limit import fit_sections
+from tpucfg.review.markdown.size_limit import join_within_limit
 from tpucfg.review.review import EnvironmentReview
 from tpucfg.text_format import listed
 
@@ -43,7 +43,7 @@ def difference_markdown(difference: Difference) -> str:
     for verb, keys in (("Added", difference.added), ("Removed", difference.removed)):
         if keys:
             head += f"\n\n{verb}: {prose(format_keys(keys))}"
-    return fit_sections(head, config_sections(difference)).rstrip("\n")
+    return join_within_limit(head, config_sections(difference)).rstrip("\n")
 
 
 # Configs

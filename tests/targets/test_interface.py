@@ -1,3 +1,5 @@
+"""The commands of a submission: pasted into bash, and run without a shell, with a token that no argument shows."""
+
 import os
 import subprocess
 from collections.abc import Iterator

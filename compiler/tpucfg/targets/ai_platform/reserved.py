@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tpucfg.targets.ai_platform_rules import FIELDS, GUIDE
+from tpucfg.targets.ai_platform.rules import FIELDS, GUIDE
 from tpucfg.targets.interface import Reserved
 
 _MACHINES: Final = Reserved("sizes", "add machines that the plan does not count", FIELDS, adds_machines=True)

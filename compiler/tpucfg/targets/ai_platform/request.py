@@ -1,0 +1,128 @@
+"""The request body of a job, and the commands that submit it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tpucfg.plan.job import Job
+from tpucfg.targets.ai_platform.rules import FIELDS, GUIDE, NAME
+from tpucfg.targets.common import without_empty
+from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+
+MASTERS: Final[Mapping[str, str | None]] = {
+    "basic": None,
+    "legacy": "complex_model_m",
+    "compute-engine": "n1-highcpu-16",
+}
+"""The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
+DEFAULT_MACHINE: Final = "compute-engine"
+"""The default variant, the only one with both generations of TPUs."""
+
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "labels.*": Origin("spec", "environments.<env>.labels"),
+    "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
+    "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
+    "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
+    "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE, "sizes"),
+    "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE, "sizes"),
+    "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
+    "trainingInput.workerConfig.tpuTfVersion": Origin("spec", "trainer.runtime", FIELDS),
+    "trainingInput.workerConfig.acceleratorConfig.type": Origin("catalog", "accelerator", GUIDE),
+    "trainingInput.workerConfig.acceleratorConfig.count": Origin("catalog", "cores", GUIDE),
+    "trainingInput.region": Origin("spec", "environments.<env>.region"),
+    "trainingInput.runtimeVersion": Origin("spec", "trainer.runtime"),
+    "trainingInput.pythonVersion": Origin("spec", "trainer.python"),
+    "trainingInput.packageUris.*": Origin("spec", "trainer.package"),
+    "trainingInput.pythonModule": Origin("spec", "trainer.module"),
+    "trainingInput.args.*": Origin("figure", ""),
+    "trainingInput.scheduling.maxRunningTime": Origin("spec", "trainer.max_run_duration"),
+}
+
+
+def request_body(job: Job) -> RequestBody:
+    """Return the Job, without its id, which is an argument of the submit command."""
+    # No jobDir: the service would pass it to the program as --job-dir, a flag that the program may not accept.
+    machine = job.options.get("machine") or DEFAULT_MACHINE
+    custom = MASTERS[machine] is not None
+    training = without_empty(
+        scaleTier="CUSTOM" if custom else "BASIC_TPU",
+        masterType=(job.options.get("master") or MASTERS[machine]) if custom else None,
+        masterConfig=without_empty(imageUri=job.image),
+        workerType="cloud_tpu" if custom else None,
+        workerCount=1 if custom else None,
+        workerConfig=without_empty(
+            **_container(job), acceleratorConfig=_accelerator(job) if machine == DEFAULT_MACHINE else None
+        ),
+        region=job.environment.region,
+        **({} if job.image else _package(job)),
+        args=list(job.args),
+        scheduling={"maxRunningTime": f"{job.max_run_duration.seconds}s"} if job.max_run_duration else None,
+    )
+    return without_empty(labels=dict(job.environment.labels), trainingInput=training)
+
+
+def _container(job: Job) -> dict[str, Any]:
+    """Return the container of the TPU worker, with the defaults written out."""
+    return {"imageUri": job.worker_image or job.image, "tpuTfVersion": job.runtime} if job.image else {}
+
+
+def _package(job: Job) -> dict[str, Any]:
+    return {
+        "runtimeVersion": job.runtime,
+        "pythonVersion": job.python,
+        "packageUris": [job.package] if _is_uploaded(job.package) else None,
+        "pythonModule": job.module,
+    }
+
+
+def _is_uploaded(package: str | None) -> bool:
+    """Return True if the package is in Cloud Storage; gcloud builds and uploads a local folder."""
+    return package is not None and package.startswith("gs://")
+
+
+def _accelerator(job: Job) -> dict[str, Any]:
+    return {"type": job.slice.accelerators[NAME], "count": job.slice.cores}
+
+
+def submission(job: Job) -> Submission:
+    """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
+    # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
+    # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
+    training = merged_request_body(job).body["trainingInput"]
+    id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
+    jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
+    flags = {
+        "staging-bucket": f"gs://{job.bucket}",
+        "config": "/dev/stdin",
+        **_package_flags(job, training),
+    } | without_empty(
+        **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
+        region=training["region"],
+    )
+    start = (*jobs, "submit", "training", id_, project, *(f"--{flag}={value}" for flag, value in flags.items()))
+    return Submission(
+        start=Command((*start, *(("--", *args) if args else ())), reads_config=True),
+        watch=Command((*jobs, "stream-logs", id_, project)),
+        delete=Command((*jobs, "cancel", id_, project)),
+        notes=tuple(_notes(job)),
+    )
+
+
+def _package_flags(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
+    if job.image:
+        return {}
+    return without_empty(
+        **{
+            "package-path": None if _is_uploaded(job.package) else job.package,
+            "packages": ",".join(training.get("packageUris", ())),
+            "module-name": training.get("pythonModule"),
+            "runtime-version": training.get("runtimeVersion"),
+            "python-version": training.get("pythonVersion"),
+        }
+    )
+
+
+def _notes(job: Job) -> Iterator[str]:
+    yield "the service accepts a job id only once: start each further run of this size with its own --run"
+    if job.package and not _is_uploaded(job.package):
+        yield f"gcloud builds {job.package} with the setup.py next to it: run this in the folder that contains both"
