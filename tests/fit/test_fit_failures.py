@@ -246,6 +246,14 @@ def test_a_message_is_escaped(folder: Folder) -> None:
     assert "\x1b" not in folder.fit(*ONE, "--format", "markdown")[2]
 
 
+def test_no_lines_are_promised_of_a_process_that_printed_none(folder: Folder) -> None:
+    """The help refers to the last lines only if there are some."""
+    folder.python("sys.exit(3)")
+    assert "help: it printed nothing; run it again with: tpucfg fit" in folder.fit(*ONE)[2]
+    folder.python("print('reason', flush=True); sys.exit(3)")
+    assert "help: the last lines that it printed are above; run it again with: tpucfg fit" in folder.fit(*ONE)[2]
+
+
 def test_a_hang_ends_at_the_time_limit(folder: Folder) -> None:
     """The process is ended with all that it has started, also what left its group and its session."""
     (folder.path / "pids").mkdir()

@@ -41,8 +41,13 @@ def small_spec(folder: Path, figures: Mapping[str, Any], python: str) -> Path:
 
 
 @pytest.mark.parametrize("example", SMALL)
-def test_an_example_is_compiled(example: str, tmp_path: Path, tpu_python: str) -> None:
-    """Its step fits on four chips with the model `tiny`, its work is counted, and its own files are known."""
+def test_an_example_is_compiled(
+    example: str, tmp_path: Path, tpu_python: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its step fits on four chips with the model `tiny`, its work is counted, its own files are known.
+
+    A second process builds an equal step: it has no random constants.
+    """
     folder = tmp_path / "project"
     shutil.copytree(EXAMPLES / example, folder, ignore=shutil.ignore_patterns("results"))
     spec = small_spec(folder, SMALL[example], tpu_python)
@@ -56,6 +61,8 @@ def test_an_example_is_compiled(example: str, tmp_path: Path, tpu_python: str) -
     assert result.uncounted == ()
     assert result.hbm_bytes
     assert {path.partition("/")[0].removesuffix(".py") for path in result.files} == {"trainer"}
+    assert run(["fit", "--spec", str(spec)]) == 0
+    assert "unchanged" in capsys.readouterr().err
 
 
 def test_every_example_with_a_step_is_compiled() -> None:

@@ -324,7 +324,8 @@ def memory(case: FailureCase) -> FailureText:
 def crash(case: FailureCase) -> FailureText:
     """Describe a process that exited, or was ended by a signal."""
     message = case.failure.message
-    hint = f"the last lines that it printed are above; run it again with: {case.command}"
+    shown = "the last lines that it printed are above; " if _output(case.failure) else "it printed nothing; "
+    hint = f"{shown}run it again with: {case.command}"
     if message == f"signal {int(signal.SIGKILL)}":
         hint = f"the system ends a process where memory runs out; run it alone: {case.command} --jobs 1"
     return _ended(case, f"ended with {_signal_text(message)}, before it gave a result", hint)

@@ -23,12 +23,27 @@ SHAPES: Final = {"vit-b16": (12, 768, 12), "tiny": (2, 64, 2)}
 """Layers, width and heads."""
 
 
+class Positions(keras.layers.Layer):
+    """Adds a trained vector to each patch.
+
+    An Embedding of `arange` would be computed when the model is built: a random constant, which no step trains.
+    """
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the vectors."""
+        self.vectors = self.add_weight(shape=input_shape[1:], initializer="random_uniform")
+
+    def call(self, inputs: Any) -> Any:
+        """Return the sum."""
+        return inputs + self.vectors
+
+
 def new_model(layers: int, width: int, heads: int) -> keras.Model:
     """Return the compiled model, as it would be given to `model.fit`."""
     images = keras.Input((PIXELS, PIXELS, 3))
     x = keras.layers.Conv2D(width, 16, strides=16)(images)
     x = keras.layers.Reshape((-1, width))(x)
-    x = x + keras.layers.Embedding(x.shape[1], width)(keras.ops.arange(x.shape[1]))
+    x = Positions()(x)
     for _ in range(layers):
         inner = keras.layers.LayerNormalization()(x)
         x = x + keras.layers.MultiHeadAttention(heads, width // heads)(inner, inner)
