@@ -1,3 +1,5 @@
+"""Jobs on Cloud TPU: the queued resource, its rules, and the commands."""
+
 import shlex
 import subprocess
 from copy import deepcopy

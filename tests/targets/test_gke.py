@@ -1,3 +1,5 @@
+"""Jobs on GKE: the JobSet, the origins of its fields, and the kubectl commands."""
+
 import json
 import os
 import shutil

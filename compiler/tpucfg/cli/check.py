@@ -26,6 +26,7 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import select_sizes
 from tpucfg.spec.project import Project
+from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def _no_target(files: Sequence[str]) -> CommandExit:
         if target := target_of_kinds(read_file(Path(file), several=True)):
             message = f"--config needs --target, the service of all of the files; the kind in {file} is one of {target}"
             return CommandExit(USAGE, message, f"add --target {target}")
-    return CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", "add --target")
+    hint = f"add --target with one of: {', '.join(TARGETS)}"
+    return CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", hint)
 
 
 def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Finding], str]:

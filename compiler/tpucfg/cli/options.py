@@ -91,7 +91,7 @@ def require_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
         CommandExit: It is not.
     """
     if value not in allowed:
-        message = f"{option} {format_value(value, quoted=False)}: the option takes {', '.join(allowed)}"
+        message = f"{option} cannot be {format_value(value, quoted=False)}"
         raise CommandExit(USAGE, message, _suggestion(value, allowed))
     return value
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from tpucfg.plan.naming import account_email
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.project import Environment
 from tpucfg.spec.settings import Secret
 
 WITHOUT_SECRETS: Final = frozenset(("vertex-ai", "ai-platform"))
@@ -12,18 +11,17 @@ WITHOUT_SECRETS: Final = frozenset(("vertex-ai", "ai-platform"))
 _READER: Final = "roles/secretmanager.secretAccessor"
 
 
-def secret_lines(project: Project, environment: Environment, account: str, secrets: Iterable[Secret]) -> list[str]:
+def secret_lines(environment: Environment, account: str, secrets: Iterable[Secret]) -> list[str]:
     """Return the lines of Python that read secrets into variables, and the commands that let the job's account do so.
 
     https://cloud.google.com/secret-manager/docs/access-secret-version
     """
     all_secrets = tuple(secrets)
-    own_account = account_email(project=environment.project, name=project.name, environment=environment.name)
     return [
         "import os; from google.cloud import secretmanager",
         "client = secretmanager.SecretManagerServiceClient()",
         *(_read_line(secret, environment) for secret in all_secrets),
-        *(_grant_command(secret, environment, account or own_account) for secret in all_secrets),
+        *(_grant_command(secret, environment, account) for secret in all_secrets),
     ]
 
 

@@ -1,7 +1,7 @@
 """Checks and request body helpers that several targets share."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -12,6 +12,10 @@ from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc.document import KeyPath
+
+CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
+"""The scope of all of Google Cloud, for hosts whose account's roles limit its access:
+https://cloud.google.com/compute/docs/access/service-accounts#associating_a_service_account_to_an_instance."""
 
 
 def unsupported_sizes(
@@ -167,6 +171,12 @@ def reservation_path(job: Job, collection: Literal["zones", "locations"]) -> str
         return None
     project = capacity.reservation_project or job.environment.project
     return f"projects/{project}/{collection}/{job.zone}/reservations/{capacity.reservation_name}"
+
+
+def google_account(job: Job) -> str:
+    """Return the Google account that a job runs as: the one that the spec names, or the environment's own."""
+    account: str = job.options.get("service_account") or job.account
+    return account
 
 
 def service_problem(path: KeyPath, message: str, fix: str, *, at_key: bool = False) -> Problem:

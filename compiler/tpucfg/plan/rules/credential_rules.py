@@ -5,6 +5,7 @@ from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
+from tpucfg.plan.naming import workload_account
 from tpucfg.plan.secret_lines import WITHOUT_SECRETS, secret_lines
 from tpucfg.spec.credentials import Credential, credential_finding, credentials_in
 from tpucfg.spec.project import Environment, Project
@@ -41,6 +42,5 @@ def _help(credential: Credential, without: list[Environment], others: list[Envir
 
 
 def _lines(project: Project, environment: Environment, credential: Credential) -> list[str]:
-    account = project.settings[environment.name, ""].targets.get(environment.target, {}).get("service_account") or ""
     secret = Secret(credential.variable, None, credential.secret, "1")
-    return secret_lines(project, environment, account, (secret,))
+    return secret_lines(environment, workload_account(project, environment), (secret,))

@@ -130,7 +130,7 @@ def _share(total: Total) -> str:
 
 def _rows_to_show(costs: CostChanges) -> tuple[CostRow, ...]:
     """Return the rows; none if only chips are known, as a table of them would repeat that of the hosts and cores."""
-    is_known = any(cost and (cost.usd_per_hour or cost.hours) for row in costs.rows for cost in (row.before, row.after))
+    is_known = any(cost.usd_per_hour or cost.hours for row in costs.rows for cost in row.costs)
     return costs.rows if is_known else ()
 
 
@@ -145,7 +145,7 @@ def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
     """Return True for money, and for other values that change and are known; chip hours only if they have no price."""
     pairs = [_values(row, measure) for row in rows]
     is_known = any(value is not None for pair in pairs for value in pair)
-    if measure.key == "chip_hours" and all(cost is None or cost.usd_per_hour for row in rows for cost in row[2:4]):
+    if measure.key == "chip_hours" and all(cost.usd_per_hour for row in rows for cost in row.costs):
         return False
     return is_known and (measure.key in _PRICED or any(old != new for old, new in pairs))
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from tpucfg.plan.job import Job
 from tpucfg.targets.cloud_tpu.startup import startup_script
-from tpucfg.targets.common import reservation_path, without_empty
-from tpucfg.targets.hosts.accounts import SCOPE, host_account
+from tpucfg.targets.common import CLOUD_PLATFORM, google_account, reservation_path, without_empty
 from tpucfg.targets.hosts.findings import NAMES
 from tpucfg.targets.interface import Origin, RequestBody
 
@@ -89,7 +88,7 @@ def _node(job: Job) -> dict[str, Any]:
             subnetwork=options.get("subnetwork"),
             enableExternalIps=options.get("external_ips") is not False,
         ),
-        serviceAccount={"email": host_account(job), "scope": [SCOPE]},
+        serviceAccount={"email": google_account(job), "scope": [CLOUD_PLATFORM]},
         # Without it, a reservation's name alone requests on-demand capacity in v2.
         schedulingConfig={"reserved": True} if job.capacity.reservation else None,
         dataDisks=[_data_disk(disk) for disk in options.get("data_disks") or []],

@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.plan.job import Job
 from tpucfg.spec.settings import CapacityKind
-from tpucfg.targets.common import without_empty
+from tpucfg.targets.common import CLOUD_PLATFORM, google_account, without_empty
 from tpucfg.targets.compute_engine.paths import INSTANCE, region_of, slice_key
 from tpucfg.targets.compute_engine.startup import startup_script
-from tpucfg.targets.hosts.accounts import SCOPE, host_account
 
 DEFAULT_DISK_GB: Final = 200
 """The default of `disk_gb`; the image's own 10 GB are too few for Docker and the trainer's image."""
@@ -67,7 +66,7 @@ def host_fields(job: Job) -> dict[str, Any]:
         machineType=_typed(zone_prefix, "machineTypes", machine.name if machine else ""),
         disks=[_boot_disk(job, zone_prefix), *_data_disks(job)],
         networkInterfaces=[_network_interface(job)],
-        serviceAccounts=[{"email": host_account(job), "scopes": [SCOPE]}],
+        serviceAccounts=[{"email": google_account(job), "scopes": [CLOUD_PLATFORM]}],
         scheduling=_scheduling(job),
         reservationAffinity=_reservation_affinity(job),
         tags=without_empty(items=list(job.options.get("tags") or [])),

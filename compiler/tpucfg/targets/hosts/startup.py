@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.hosts.accounts import host_account
+from tpucfg.targets.common import google_account
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -127,7 +127,7 @@ def _run(job: Job, service: Service) -> Run:
             for number, mount in enumerate(job.mounts)
         ),
         workers=job.slice.hosts,
-        account=host_account(job) or "",
+        account=google_account(job),
         watched=bool(duration) or job.restarts is not None,
         deletes=bool(duration),
         stop_seconds=stop_seconds,

@@ -9,6 +9,7 @@ from typing import Final
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.job import path_values
+from tpucfg.plan.naming import workload_account
 from tpucfg.plan.secret_lines import secret_lines
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
@@ -64,7 +65,8 @@ def _setting_findings(project: Project, environment: Environment, slice_: Slice)
     if settings.trainer.restarts:
         yield _restart_count(project, environment, settings)
     if settings.trainer.secrets:
-        yield _secret_variables(project, environment, settings)
+        account = workload_account(project, environment, slice_.size)
+        yield _secret_variables(project, environment, settings, account)
     for mount in settings.trainer.mounts:
         yield from _mount_elsewhere(project, environment, slice_, mount)
 
@@ -81,19 +83,18 @@ def _restart_count(project: Project, environment: Environment, settings: Setting
     )
 
 
-def _secret_variables(project: Project, environment: Environment, settings: Settings) -> Finding:
+def _secret_variables(project: Project, environment: Environment, settings: Settings, account: str) -> Finding:
     """Return an error whose details are the lines that the trainer needs instead, ready to paste."""
     path, secrets = settings.source(("trainer", "secrets")), settings.trainer.secrets
     hint = removal_hint(project, environment, path, "secrets")
     variables = ", ".join(secret.variable for secret in secrets)
-    account = settings.targets.get(NAME, {}).get("service_account") or ""
     return Finding.of(
         "TPU059",
         f"{NAME} has no variables from Secret Manager: the program has to read {variables} itself, by these lines",
         project.document.key_location(path),
         help=f"{hint}, add these lines to the trainer, and run the command once",
         details=(
-            *secret_lines(project, environment, account, secrets),
+            *secret_lines(environment, account, secrets),
             f"the variables of a job: {_ENV}",
         ),
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.job import Job
-from tpucfg.targets.common import reservation_path, without_empty
+from tpucfg.targets.common import google_account, reservation_path, without_empty
 from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
 
 NAME: Final = "vertex-ai"
@@ -48,11 +48,10 @@ def request_body(job: Job) -> RequestBody:
     """Return the CustomJobSpec: one pool with one replica, which the service spreads over the slice's hosts."""
     program = "pythonPackageSpec" if job.package else "containerSpec"
     pool = {"machineSpec": _machine(job), "replicaCount": 1, program: _program(job)}
-    options = job.options
     return without_empty(
         workerPoolSpecs=[pool],
         scheduling=_scheduling(job),
-        serviceAccount=options.get("service_account") or job.account,
+        serviceAccount=google_account(job),
         baseOutputDirectory={"outputUriPrefix": job.job_dir},
     )
 

@@ -22,6 +22,11 @@ class CostRow(NamedTuple):
     environments: tuple[str, ...] = ()
     """The environments in which it changes in this way."""
 
+    @property
+    def costs(self) -> tuple[RunCost, ...]:
+        """The costs before and after, as far as the rung exists."""
+        return tuple(cost for cost in (self.before, self.after) if cost)
+
 
 def changed_rows(
     before: CompiledRevision,
