@@ -1,7 +1,7 @@
 """The arguments of a traced step that it need not read or write in whole.
 
-Such as a buffer of which it reads and replaces some rows in place, and weights that it is given and returns unchanged:
-the least traffic with the memory has no part of them that stays where it is.
+Examples are a buffer of which a step reads and replaces some rows in place, and frozen weights that it returns as they
+are. The least traffic with the memory leaves out what stays where it is.
 """
 
 from __future__ import annotations
