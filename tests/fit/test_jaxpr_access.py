@@ -19,6 +19,7 @@ EXPECTED: Final = {
     "replaced copy": 0,
     "replaced in a call": BOTH,
     "replaced in a loop": BOTH - 9,
+    "replaced often": BOTH,
     "doubled in a loop": 0,
     "replaced, and read later": HALF,
     "scattered": BOTH,

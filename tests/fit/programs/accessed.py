@@ -41,6 +41,13 @@ def replace_in_loop(buffer: Any, row: Any) -> Any:
     return lax.scan(lambda b, k: (lax.dynamic_update_slice(b, row, (k, 0)), b[k].sum()), buffer, jnp.arange(9))
 
 
+def replace_often(buffer: Any, row: Any) -> Any:
+    """Replace rows in place more often than Python nests calls."""
+    for index in range(1200):
+        buffer = lax.dynamic_update_slice(buffer, row, (index % 100, 0))
+    return buffer
+
+
 def double_in_loop(buffer: Any, row: Any) -> Any:
     """Replace rows, and read all of them."""
     return lax.scan(lambda b, k: (lax.dynamic_update_slice(b, row, (k, 0)) * 2, None), buffer, jnp.arange(9))
@@ -66,6 +73,7 @@ add("replaced", replace_row, ROW)
 add("replaced copy", replace_row, ROW, ())
 add("replaced in a call", jax.jit(jax.jit(replace_row)), ROW)
 add("replaced in a loop", replace_in_loop, ROW)
+add("replaced often", replace_often, ROW)
 add("doubled in a loop", double_in_loop, ROW)
 add("replaced, and read later", replace_and_sum, ROW)
 add("scattered", lambda buffer, numbers: buffer.at[numbers].add(buffer[numbers] * 2), NUMBERS)

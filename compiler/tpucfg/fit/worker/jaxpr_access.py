@@ -38,7 +38,7 @@ class Argument(NamedTuple):
 
 def untouched_bytes(jaxpr: Any, arguments: Sequence[Argument]) -> int:
     """Return the bytes of arguments that one device need not read, and of results that it need not write."""
-    program = _Program(jaxpr)
+    program = _program(jaxpr)
     kept = {program.origin(result) for result in jaxpr.outvars}
     total = Fraction(0)
     for index, (variable, argument) in enumerate(zip(jaxpr.invars, arguments)):  # noqa: B905 - of equal length
@@ -58,53 +58,84 @@ def device_bytes(leaf: Any) -> int:
 
 
 class _Program:
-    """A jaxpr, with the equations that use and produce each of its variables."""
+    """A jaxpr, with the origins of its variables and the parts of them that it reads.
+
+    Both are found in one pass over the equations, as a step may have thousands of arguments and of versions of them.
+    """
 
     def __init__(self, jaxpr: Any) -> None:
-        self.jaxpr = jaxpr
-        self._arguments = {variable: index for index, variable in enumerate(jaxpr.invars)}
-        self._uses: dict[Any, list[tuple[Any, int]]] = {}
-        self._producers: dict[Any, tuple[Any, int]] = {}
-        for equation in jaxpr.eqns:
-            for position, operand in enumerate(equation.invars):
-                if not hasattr(operand, "val"):  # of a literal
-                    self._uses.setdefault(operand, []).append((equation, position))
-            self._producers.update((result, (equation, number)) for number, result in enumerate(equation.outvars))
+        self.results = jaxpr.outvars
+        self.arguments = jaxpr.invars
+        self._origins: dict[Any, int] = {variable: index for index, variable in enumerate(jaxpr.invars)}
+        self._shares: dict[Any, Fraction] = {}
+        sources = [_sources(equation) for equation in jaxpr.eqns]
+        for equation, operands in zip(jaxpr.eqns, sources):  # noqa: B905 - of equal length
+            self._add_origins(equation, operands)
+        # From the last equation, so that the uses of a later version of a variable are known.
+        for equation, operands in zip(reversed(jaxpr.eqns), reversed(sources)):  # noqa: B905 - of equal length
+            self._add_shares(equation, operands)
 
     def has_use(self, variable: Any) -> bool:
-        """Return true if an equation has the variable as an operand."""
-        return variable in self._uses
+        """Return True if an equation has the variable as an operand."""
+        return variable in self._shares
 
     def read_share(self, variable: Any) -> Fraction:
         """Return the part of a variable, and of its later versions, that the equations read."""
-        shares = (self._share(equation, position) for equation, position in self._uses.get(variable, ()))
-        return min(Fraction(1), sum(shares, Fraction(0)))
+        return self._shares.get(variable, Fraction(0))
 
     def origin(self, variable: Any) -> int | None:
         """Return the argument that a variable is, or of which it has some elements replaced; None for another one."""
-        while not hasattr(variable, "val") and variable not in self._arguments:
-            if variable not in self._producers:  # a constant
-                return None
-            equation, number = self._producers[variable]
-            source = _source(equation, number)
-            if source is None:
-                return None
-            variable = equation.invars[source]
-        return None if hasattr(variable, "val") else self._arguments[variable]
+        return None if _is_literal(variable) else self._origins.get(variable)
 
-    def _share(self, equation: Any, position: int) -> Fraction:
-        name = equation.primitive.name
-        if position == 0 and name in _SLICING | _GATHERING:
-            return Fraction(0) if name in _GATHERING else _size_share(equation)
-        inner = _body(equation)
-        if inner is not None and position < _passed(equation):
-            share = inner.read_share(inner.jaxpr.invars[position]) * int(equation.params.get("length", 1))
-        elif position or name not in _REPLACING | _SAME:
-            return Fraction(1)
-        else:
-            share = Fraction(0)
-        versions = (result for number, result in enumerate(equation.outvars) if _source(equation, number) == position)
-        return share + sum((self.read_share(result) for result in versions), Fraction(0))
+    def _add_origins(self, equation: Any, sources: Sequence[int | None]) -> None:
+        for result, source in zip(equation.outvars, sources):  # noqa: B905 - of equal length
+            origin = None if source is None else self.origin(equation.invars[source])
+            if origin is not None:
+                self._origins[result] = origin
+
+    def _add_shares(self, equation: Any, sources: Sequence[int | None]) -> None:
+        of_versions: dict[int | None, Fraction] = {}
+        for result, source in zip(equation.outvars, sources):  # noqa: B905 - of equal length
+            of_versions[source] = of_versions.get(source, Fraction(0)) + self.read_share(result)
+        for position, operand in enumerate(equation.invars):
+            if not _is_literal(operand):
+                share = _own_share(equation, position) + of_versions.get(position, Fraction(0))
+                self._shares[operand] = min(Fraction(1), self.read_share(operand) + share)
+
+
+_program = cache(_Program)
+
+
+def _is_literal(variable: Any) -> bool:
+    return hasattr(variable, "val")
+
+
+def _sources(equation: Any) -> list[int | None]:
+    """Return, for each result of an equation, the operand of which it is a version; None for a new value."""
+    if equation.primitive.name in _REPLACING | _SAME:
+        return [0]
+    inner = _body(equation)
+    if inner is None:
+        return [None] * len(equation.outvars)
+    sources = [inner.origin(result) for result in inner.results]
+    if equation.primitive.name != "scan":
+        return sources
+    first, count = equation.params["num_consts"], equation.params["num_carry"]
+    # A value that is carried stays in place only if it is carried on in its own position.
+    return [source if number < count and source == first + number else None for number, source in enumerate(sources)]
+
+
+def _own_share(equation: Any, position: int) -> Fraction:
+    """Return the part of an operand that an equation itself reads."""
+    name = equation.primitive.name
+    if position == 0 and name in _GATHERING | _REPLACING | _SAME:
+        return Fraction(0)
+    if position == 0 and name in _SLICING:
+        return _size_share(equation)
+    inner = _body(equation)
+    if inner is None or position >= _passed(equation):
+        return Fraction(1)
+    return inner.read_share(inner.arguments[position]) * int(equation.params.get("length", 1))
 
 
 def _size_share(equation: Any) -> Fraction:
@@ -113,29 +144,12 @@ def _size_share(equation: Any) -> Fraction:
     return Fraction(math.prod(equation.outvars[0].aval.shape), whole) if whole else Fraction(0)
 
 
-def _source(equation: Any, number: int) -> int | None:
-    """Return the operand of which a result of an equation is a version; None if it is a new value."""
-    if equation.primitive.name in _REPLACING | _SAME:
-        return 0
-    inner = _body(equation)
-    if inner is None:
-        return None
-    source = inner.origin(inner.jaxpr.outvars[number])
-    if equation.primitive.name != "scan":
-        return source
-    carried = int(equation.params["num_consts"]) + number
-    return carried if number < equation.params["num_carry"] and source == carried else None
-
-
 def _body(equation: Any) -> _Program | None:
     """Return the program of a call or of a scan, whose operands are those of the equation."""
     if equation.primitive.name not in _CALLS and equation.primitive.name != "scan":
         return None
     bodies = [getattr(value, "jaxpr", value) for value in equation.params.values() if hasattr(value, "eqns")]
     return _program(bodies[0]) if len(bodies) == 1 and len(bodies[0].invars) == len(equation.invars) else None
-
-
-_program = cache(_Program)
 
 
 def _passed(equation: Any) -> int:
