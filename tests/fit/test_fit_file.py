@@ -84,7 +84,8 @@ def test_no_file_means_no_results(tmp_path: Path) -> None:
         (changed(files={"a/../../b": "0" * 16}), "below the folder"),
         (changed(stablehlo="x"), "SHA-256"),
         (changed(hbm={"used": 9, "available": 8, "exact": True}), "the result of dev v2-8 contradicts itself: it fits"),
-        (changed(hbm={"used": 9, "available": 8, "exact": False}), "it fits, and needs 9 of 8 bytes"),
+        (changed(hbm={"used": 9, "available": 8, "exact": True}), "it fits, and needs 9 of 8 bytes"),
+        (changed(hbm={"used": 8, "available": 9, "exact": False}), "it fits, and the memory is not exact"),
         (changed(fits=False), "it does not fit, and needs"),
     ],
 )

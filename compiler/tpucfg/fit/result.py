@@ -39,6 +39,8 @@ def contradiction(memory: Memory, *, fits: bool) -> str:
 
     A refusal has used and available memory in two decimals of a GiB, which may be equal.
     """
+    if fits and not memory.exact:
+        return "it fits, and the memory is not exact, as only that of a refusal is"
     if fits and memory.used > memory.available:
         return f"it fits, and needs {memory.used:,} of {memory.available:,} bytes"
     if not fits and memory.exact and memory.used <= memory.available:
