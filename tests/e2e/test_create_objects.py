@@ -324,11 +324,12 @@ def test_an_accepted_group_is_started(tmp_path: Path, api: ComputeApi, start: An
 
 
 class Interruption:
-    """Runs `tpucfg submit --execute`, and sends it Ctrl-C when the server receives certain requests."""
+    """Runs `tpucfg submit --execute`, and sends it a signal when the server receives certain requests."""
 
-    def __init__(self, folder: Path, api: ComputeApi, *requests: tuple[str, str]) -> None:
+    def __init__(self, folder: Path, api: ComputeApi, *requests: tuple[str, str], number: int = signal.SIGINT) -> None:
         environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
         self._pending = [*requests]
+        self._number = number
         self._started = threading.Event()
         api.on_request = self._interrupt
         # A background process ignores Ctrl-C, and so would the command that it starts.
@@ -349,13 +350,16 @@ class Interruption:
         self._started.wait()
         if self._pending and method == self._pending[0][0] and path.endswith(self._pending[0][1]):
             self._pending.pop(0)
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(self._number)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("request_", [("POST", "/instanceTemplates"), ("POST", "/instanceGroupManagers")])
-def test_an_interrupted_start_is_undone(tmp_path: Path, api: ComputeApi, request_: tuple[str, str]) -> None:
-    """Ctrl-C while an object is posted deletes it, as the service may have created it, and those before."""
-    interrupted = Interruption(tmp_path, api, request_)
+def test_an_interrupted_start_is_undone(
+    tmp_path: Path, api: ComputeApi, request_: tuple[str, str], number: int
+) -> None:
+    """A signal while an object is posted deletes it, as the service may have created it, and those before."""
+    interrupted = Interruption(tmp_path, api, request_, number=number)
     assert interrupted.status == 130
     assert api.objects == {}
     assert "Traceback" not in interrupted.stderr

@@ -13,7 +13,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.compiled_table import EnvironmentFits, compiled_table, environment_fits, fit_notes, rung_data
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_progress import FitProgress
-from tpucfg.cli.interrupts import Interrupts
+from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
 from tpucfg.cli.table import markdown_table, text_table
@@ -128,10 +128,10 @@ def _compile(
     outcomes: list[Outcome] = []
     write_error: OSError | None = None
     total = sum(job.settings.trainer.fit is not None for job in jobs)
-    with FitProgress(total) as progress, Interrupts() as interrupts:
+    with FitProgress(total) as progress, delayed_interrupts() as check_interrupts:
 
         def observe(running: Sequence[Running]) -> None:
-            interrupts.check()
+            check_interrupts()
             progress.observe(running)
 
         known = file._replace(results={}) if fresh else file

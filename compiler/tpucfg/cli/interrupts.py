@@ -1,39 +1,52 @@
-"""The signals that end a command, raised only where it can stop."""
+"""The signals that end a command: Ctrl-C, SIGTERM and SIGHUP.
+
+A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
+"""
 
 import signal
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TERMINATIONS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupts:
-    """A block in which Ctrl-C, SIGTERM and SIGHUP only leave a note, which `check` raises.
+@contextmanager
+def terminations_as_interrupts() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP, by default the end of the process, raise KeyboardInterrupt as Ctrl-C does."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with _handling(_TERMINATIONS, interrupt):
+        yield
+
+
+@contextmanager
+def delayed_interrupts() -> Iterator[Callable[[], None]]:
+    """Delay the signals until the block calls the function that it gets, which raises KeyboardInterrupt after one.
 
     A signal that raises an exception wherever it arrives can break the `finally` that cleans up after an earlier one,
     and no order of statements prevents that: Ctrl-C is often pressed twice, and a terminal that closes sends more than
     one signal. https://docs.python.org/3/library/signal.html#handlers-and-exceptions
-
-    A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
     """
+    numbers: list[int] = []
 
-    def __init__(self) -> None:
-        self._has_arrived = False
-        self._handlers: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        for number in _SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:
-                self._handlers[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if a signal has arrived."""
-        if self._has_arrived:
+    def check() -> None:
+        if numbers:
             raise KeyboardInterrupt
 
-    def _note(self, *_: Any) -> None:
-        self._has_arrived = True
+    with _handling((signal.SIGINT, *_TERMINATIONS), lambda number, _: numbers.append(number)):
+        yield check
+
+
+@contextmanager
+def _handling(numbers: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle signals in a block."""
+    handled = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in handled}
+    try:
+        yield
+    finally:
+        for number, earlier in previous.items():
+            signal.signal(number, earlier)

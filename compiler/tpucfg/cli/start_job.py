@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from tpucfg.cli.create_objects import create_objects
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.run_command import run_command
 from tpucfg.render.config import Config
 from tpucfg.targets import Command, Submission
@@ -45,7 +46,8 @@ def start_job(submission: Submission, config: Config, render_command: Sequence[s
 def _start(start: Command | Creations, config: Config, render_command: Sequence[str]) -> None:
     """Run the command with the config on its standard input, or create the objects of the config."""
     if isinstance(start, Creations):
-        create_objects(start, config.request_body)
+        with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
+            create_objects(start, config.request_body)
         return
     if start.config_format == "yaml":
         text = config.text
