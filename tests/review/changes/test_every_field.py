@@ -150,7 +150,6 @@ _JOB: Final[Mapping[str, str]] = {
     "project": "name",
     "environment": "environments",
     "rung": "training",
-    "target": "target",
     "run": "reviews have no run",
     "name": "name",
     "bucket": "bucket",
