@@ -19,7 +19,7 @@ from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_o
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
-from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file, write_fit_file
 from tpucfg.fit.fit_findings import fit_command, fit_findings
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.levers import levers
@@ -39,11 +39,12 @@ _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
 _MAKE_ROOM: Final = "make room on its disk"
+_MOVE_FILE: Final = "move away the file that takes the place of its folder"
 _WRITE_HELP: Final[Mapping[int | None, str]] = {
     errno.ENOSPC: _MAKE_ROOM,
     errno.EDQUOT: _MAKE_ROOM,
-    errno.ENOTDIR: "move away the file that takes the place of its folder",
-    errno.EEXIST: "move away the file that takes the place of its folder",
+    errno.ENOTDIR: _MOVE_FILE,
+    errno.EEXIST: _MOVE_FILE,
 }
 """The remedies for a file of results that cannot be written, by error number."""
 _PERMISSION_HELP: Final = "give yourself permission to write it"
@@ -76,9 +77,9 @@ def fit(
     seconds = _seconds(time_limit)
     project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
     planned = compiled.jobs
-    _require_compilable(project, planned, spec)
+    file = _compilable_file(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
-    outcomes, write_error = _compile(project, planned, spec, limits, fresh=fresh)
+    outcomes, write_error = _compile(project, planned, spec, file, limits, fresh=fresh)
     fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
     failed = failure_findings(project, outcomes, spec.parent, seconds)
     findings = collect((*fit_findings(project, fits), *failed))
@@ -101,8 +102,12 @@ def _seconds(text: str) -> float:
     return Duration.read(text).seconds
 
 
-def _require_compilable(project: Project, jobs: Sequence[Job], spec: Path) -> None:
-    """End the command where no step is named, the machine cannot compile, or the file of results has a mistake."""
+def _compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFile:
+    """Return the file of results if the jobs can be compiled.
+
+    Raises:
+        CommandExit: No step is named, the machine cannot compile, or the file has a mistake.
+    """
     with_step = [job for job in jobs if job.settings.trainer.fit]
     file = read_fit_file(fit_path(spec.parent), command=fit_command(project, [*project.environments]))
     if not with_step:
@@ -114,17 +119,17 @@ def _require_compilable(project: Project, jobs: Sequence[Job], spec: Path) -> No
     if findings:
         print_findings(findings, {str(spec): project.document.text, str(file.path): file.text})
         raise CommandExit(ERRORS)
+    return file
 
 
 def _compile(
-    project: Project, jobs: Sequence[Job], spec: Path, limits: Limits, *, fresh: bool
+    project: Project, jobs: Sequence[Job], spec: Path, file: FitFile, limits: Limits, *, fresh: bool
 ) -> tuple[list[Outcome], OSError | None]:
     """Compile the rungs, and write the results, also those that are complete when Ctrl-C is pressed.
 
     Returns the outcomes in the order of the jobs, and the error if the results could not be written.
     """
     path = fit_path(spec.parent)
-    file = read_fit_file(path)
     outcomes: list[Outcome] = []
     write_error: OSError | None = None
     total = sum(job.settings.trainer.fit is not None for job in jobs)
