@@ -150,11 +150,12 @@ def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
         read = results.read_records(tmp_path, "dev", EXAMPLE)
         assert read.findings == ()
         assert read.records[-1].name == "mnist"
+        assert [file.name for file in (tmp_path / "results").iterdir()] == ["dev.jsonl"]
         (tmp_path / "results" / "dev.jsonl").unlink()
 
 
-def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
-    """A partial write is undone, and the file is unchanged. A limit on its size simulates the disk."""
+def test_a_write_that_fails_halfway_does_no_damage(tmp_path: Path) -> None:
+    """The file is unchanged, and no other is left. A limit on the size of files ends the write, as a full disk does."""
     append_record(tmp_path, "dev", RECORD)
     before = text_of(tmp_path)
     script = (
@@ -172,9 +173,11 @@ def test_a_full_disk_does_no_damage(tmp_path: Path) -> None:
     )
     assert (process.returncode, process.stdout) == (1, "")
     assert process.stderr == (
-        "tpucfg: nothing was recorded: results/dev.jsonl: the disk is full\nhelp: free some space and record it again\n"
+        "tpucfg: nothing was recorded: results/dev.jsonl: the file has reached the system's size limit\n"
+        "help: free some space and record it again\n"
     )
     assert text_of(tmp_path) == before
+    assert [file.name for file in (tmp_path / "results").iterdir()] == ["dev.jsonl"]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before) + 50
 
 
@@ -264,6 +267,36 @@ def test_a_file_replaced_while_its_lock_is_awaited(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(time, "sleep", replace)  # called when the lock is taken
     append_record(tmp_path, "dev", RECORD)
     assert text_of(tmp_path) == record_line(RECORD)
+
+
+def test_a_file_replaced_while_a_record_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replacement by a program that takes no lock, as git, is kept; the record is refused and can be repeated."""
+    path = append_record(tmp_path, "dev", RECORD)
+    synchronize = os.fsync
+
+    def replace(descriptor: int) -> None:
+        synchronize(descriptor)
+        (tmp_path / "new").write_text("")
+        (tmp_path / "new").replace(path)
+
+    monkeypatch.setattr(os, "fsync", replace)
+    with pytest.raises(RecordFileError, match="replaced") as excinfo:
+        append_record(tmp_path, "dev", RECORD)
+    monkeypatch.undo()
+    assert excinfo.value.help == "record it again"
+    assert text_of(tmp_path) == ""
+    append_record(tmp_path, "dev", RECORD)
+    assert text_of(tmp_path) == record_line(RECORD)
+
+
+def test_the_mode_of_the_file_is_kept(tmp_path: Path) -> None:
+    """A file that a group may write to stays one; a new file has the mode of an ordinary one."""
+    path = append_record(tmp_path, "dev", RECORD)
+    (tmp_path / "ordinary").touch()
+    assert path.stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+    path.chmod(0o660)
+    append_record(tmp_path, "dev", RECORD)
+    assert path.stat().st_mode & 0o777 == 0o660
 
 
 def test_waiting_for_a_lock_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
+from tpucfg.atomic_write import output_lock, staging_path, write_new_file
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.result import SCHEMA, FitKey, FitResult, contradiction, parse_result, result_payload
 from tpucfg.fs import open_regular_file
-from tpucfg.render.atomic_write import output_lock, staging_path, write_new_file
 from tpucfg.schemas import RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
 from tpucfg.text_format import format_value

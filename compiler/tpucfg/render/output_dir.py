@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from tpucfg.atomic_write import output_lock, staging_path, write_new_file
 from tpucfg.fs import is_file, sorted_glob
-from tpucfg.render.atomic_write import output_lock, staging_path, write_new_file
 
 _CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")
 _SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")

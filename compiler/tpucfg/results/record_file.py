@@ -1,8 +1,11 @@
-"""The results file of an environment: read under bounds, appended to atomically, locked during both.
+"""The results file of an environment: read under bounds, and replaced atomically by one with another record.
 
-The lock is an flock on the file itself, and not a `filelock.FileLock`: that library locks a second file, which it
-truncates when it acquires the lock and deletes when it releases it. A reader would need write access to the folder, two
-readers would exclude each other, and a `results` folder that is a symbolic link would be followed.
+Appending in place would not be atomic: a process that is killed during a write leaves a part of a line, cut at the
+boundary of a page.
+
+The lock of a writer is an flock on the file itself, and not a `filelock.FileLock`: that library locks a second file,
+which it truncates when it acquires the lock and deletes when it releases it, and a `results` folder that is a symbolic
+link would be followed.
 """
 
 import errno
@@ -11,10 +14,11 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
+from tpucfg.atomic_write import output_lock, staging_name
 from tpucfg.findings import Finding, Location
 from tpucfg.results.record import Record, Results, record_line
 from tpucfg.results.record_parser import ExampleRecord, parse_record
@@ -28,11 +32,8 @@ MAX_BAD_LINES: Final = 20
 """A file with more invalid lines is not a results file, and is reported with one finding."""
 
 _LOCK_TIMEOUT_SECONDS: Final = 30
-"""An append takes milliseconds, so a process that keeps the lock for longer was probably stopped."""
+"""A writer takes milliseconds, so a process that keeps the lock for longer was probably stopped."""
 _LOCK_POLL_SECONDS: Final = 0.01
-_MAX_REOPENS: Final = 100
-"""Maximum number of times that the file may be replaced while waiting for its lock."""
-_READ_BYTES: Final = 1 << 20
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
 _MOVE_HELP: Final = "move it away"
 _SPACE_HELP: Final = "free some space and record it again"
@@ -48,6 +49,7 @@ _ERROR_TEXTS: Final = {
     errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
     errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
     errno.ENXIO: ("it is not a regular file", _MOVE_HELP),
+    errno.ESTALE: ("another program replaced it in the same moment", "record it again"),
     errno.EWOULDBLOCK: ("it is locked by another program", "wait for the other program, or end it"),
 }
 
@@ -74,12 +76,14 @@ def read_records(folder: Path, environment: str, example: ExampleRecord) -> Resu
     """Read the records of an environment, for a spec in that folder; no file means no records."""
     path = record_path(folder, environment)
     try:
-        with locked_file(path, write=False) as descriptor:
-            content = b"".join(_chunks(descriptor))
+        # No lock is needed: a writer replaces the file, so that an open file is whole and never changes.
+        with _results_folder(path, create=False) as parent, _open_file(path.name, os.O_RDONLY, parent) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return Results(str(path), "")
-    except RecordFileError as error:
-        return _unreadable(str(path), "", str(error).removeprefix(f"{path}: "), error.help)
+    except OSError as error:
+        reason, hint = _explain(error)
+        return _unreadable(str(path), "", reason, hint)
     if len(content) > MAX_FILE_BYTES:
         return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
     # Editors may add a byte order mark. Bytes that are not UTF-8 become findings of their line, not a decoding error.
@@ -111,134 +115,126 @@ def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
 def append_record(folder: Path, environment: str, record: Record) -> Path:
     """Append a record atomically, for a spec in that folder, and return the file's path.
 
-    A last line without a line break, left by an editor or a power cut, is completed with one and otherwise kept.
+    A last line without a line break, as an editor may leave it, is completed with one and otherwise kept.
 
     Raises:
         RecordFileError: The record could not be written; the file's content is unchanged.
     """
     path = record_path(folder, environment)
     line = record_line(record).encode()
-    with locked_file(path, write=True) as descriptor:
-        size = os.fstat(descriptor).st_size
-        data = line if not size or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n" + line
-        if size + len(data) > MAX_FILE_BYTES:
-            raise RecordFileError(f"{path} would grow beyond {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
-        try:
-            _write_whole(descriptor, data)
-        except OSError:
-            os.ftruncate(descriptor, size)
-            raise
+    try:
+        with _results_folder(path, create=True) as parent, _locked_file(path.name, parent) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+            line_break = b"\n" if content and not content.endswith(b"\n") else b""
+            if len(content) + len(line_break) + len(line) > MAX_FILE_BYTES:
+                raise RecordFileError(f"{path} would grow beyond {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
+            with output_lock(path.parent, [str(path.parent)]):
+                _replace(file, path.name, parent, content + line_break + line)
+    except OSError as error:
+        reason, hint = _explain(error)
+        raise RecordFileError(f"{path}: {reason}", hint) from None
     return path
 
 
-@contextmanager
-def locked_file(path: Path, *, write: bool) -> Iterator[int]:
-    """Open the file, locked against other processes; a missing file is created for writing.
-
-    Raises:
-        FileNotFoundError: The file is to be read, and does not exist.
-        RecordFileError: The file cannot be opened, is not a regular file, or is reached through a symbolic link.
-    """
-    try:
-        descriptor = _open_locked(path, write=write)
-        try:
-            yield descriptor
-        finally:
-            # Closing releases the lock, and so does the kernel when the process is killed: no stale lock remains.
-            os.close(descriptor)
-    except OSError as error:
-        if error.errno == errno.ENOENT and not write:
-            raise
-        raise explain_os_error(error, path) from None
-
-
-def explain_os_error(error: OSError, path: Path) -> RecordFileError:
-    """Return the error with its cause and a help line."""
-    reason, hint = _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
-    return RecordFileError(f"{path}: {reason}", hint)
+def _explain(error: OSError) -> tuple[str, str]:
+    """Return the cause of an error and a help line."""
+    return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
 
 
 def _unreadable(file: str, text: str, message: str, hint: str) -> Results:
     return Results(file, text, (), (Finding.of("TPU100", message, Location(file), help=hint),))
 
 
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    """Yield at most one byte more than the limit: enough to detect a file of any size that is too large."""
-    bytes_left = MAX_FILE_BYTES + 1
-    while bytes_left and (chunk := os.read(descriptor, min(bytes_left, _READ_BYTES))):
-        bytes_left -= len(chunk)
-        yield chunk
-
-
-def _write_whole(descriptor: int, data: bytes) -> None:
-    """Write in a single call; a partial write is an error."""
-    # With a second call, a reader that ignores the lock (an editor, git) could see half a line.
-    if os.write(descriptor, data) < len(data):
-        raise OSError(errno.ENOSPC, "")
-    os.fsync(descriptor)
-
-
-def _open_locked(path: Path, *, write: bool) -> int:
-    """Return a locked descriptor of the file that is at the path once the lock is acquired."""
-    # git and editors replace a file instead of writing to it. If that happened while waiting for the lock, the lock
-    # is on a deleted file, and a record appended to it would be lost.
-    for _ in range(_MAX_REOPENS):
-        descriptor = _open(path, write=write)
-        try:
-            _lock(descriptor, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
-            if os.fstat(descriptor).st_nlink:
-                return descriptor
-        except OSError:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-    raise OSError(errno.EWOULDBLOCK, "")
-
-
-def _open(path: Path, *, write: bool) -> int:
-    """Open the file, refusing a symbolic link for the file and for the results folder."""
+@contextmanager
+def _results_folder(path: Path, *, create: bool) -> Iterator[int]:
+    """Yield a descriptor of the folder of a results file, refusing a symbolic link."""
     # The spec's own folder may be a link. Opening step by step relative to a descriptor leaves no moment in which a
     # checked folder could be replaced by a link.
-    parent = os.open(path.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with _open_folder(path.parent.parent) as parent:
+        if create:
+            with suppress(FileExistsError):  # if the name is not that of a folder, opening it raises an error
+                os.mkdir(path.parent.name, dir_fd=parent)
+        with _open_folder(path.parent.name, os.O_NOFOLLOW, parent) as folder:
+            yield folder
+
+
+@contextmanager
+def _open_folder(name: str | Path, flags: int = 0, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags, dir_fd=parent)
     try:
-        if write:
-            _create_folder(path.parent.name, parent)
-        folder = os.open(path.parent.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        yield descriptor
     finally:
-        os.close(parent)
-    mode = os.O_RDWR | os.O_APPEND | os.O_CREAT if write else os.O_RDONLY
-    try:
-        # O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
-        descriptor = os.open(path.name, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666, dir_fd=folder)
-    finally:
-        os.close(folder)
+        os.close(descriptor)
+
+
+def _open_file(name: str, flags: int, folder: int) -> BinaryIO:
+    """Open a file, refusing a symbolic link and anything that is not a regular file."""
+    # O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
+    descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666, dir_fd=folder)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise OSError(errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO, "")
-    return descriptor
+    return os.fdopen(descriptor, "rb" if flags == os.O_RDONLY else "r+b")
 
 
-def _create_folder(name: str, parent: int) -> None:
-    try:
-        os.mkdir(name, dir_fd=parent)
-    except FileExistsError:
-        return  # if the name is not that of a folder, opening it raises an error
-
-
-def _lock(descriptor: int, kind: int) -> None:
-    """Acquire the lock before the timeout; a reader continues without one if the file system has no locks."""
+@contextmanager
+def _locked_file(name: str, folder: int) -> Iterator[BinaryIO]:
+    """Open the file, which is created if it is missing, and lock it against other writers."""
     deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
     while True:
+        # Closing the file releases its lock, and so does the kernel when the process is killed: none is ever stale.
+        with _open_file(name, os.O_RDWR | os.O_CREAT, folder) as file:
+            _lock(file, deadline)
+            # Another writer, git or an editor may have replaced the file while its lock was awaited.
+            if not _is_replaced(file, name, folder):
+                yield file
+                return
+
+
+def _is_replaced(file: BinaryIO, name: str, folder: int) -> bool:
+    """Return True if the open file is no longer the one with that name."""
+    try:
+        return not os.path.samestat(os.fstat(file.fileno()), os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return True
+
+
+def _lock(file: BinaryIO, deadline: float) -> None:
+    """Acquire an exclusive lock.
+
+    Raises:
+        BlockingIOError: Another process keeps it until the deadline, in seconds of the monotonic clock.
+    """
+    while True:
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(_LOCK_POLL_SECONDS)
-        except OSError:
-            if kind == fcntl.LOCK_SH:
-                return
-            raise
-        else:
-            return
+
+
+def _replace(file: BinaryIO, name: str, folder: int, content: bytes) -> None:
+    """Replace a locked file by one with other content and the same mode."""
+    staged = staging_name(name)
+    try:
+        with _open_file(staged, os.O_RDWR | os.O_CREAT | os.O_EXCL, folder) as new:
+            os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
+            new.write(content)
+            new.flush()
+            os.fsync(new.fileno())
+        _refuse_replaced(file, name, folder)
+        os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(staged, dir_fd=folder)
+        raise
+    with suppress(OSError):  # some file systems cannot synchronize a folder
+        os.fsync(folder)
+
+
+def _refuse_replaced(file: BinaryIO, name: str, folder: int) -> None:
+    """Raise an error if git or an editor, which take no lock, replaced the file: their content is not overwritten."""
+    if _is_replaced(file, name, folder):
+        raise OSError(errno.ESTALE, "")

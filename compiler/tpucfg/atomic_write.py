@@ -57,7 +57,12 @@ def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
 def staging_path(path: str) -> str:
     """Return a path in the same folder that no other process and no other call uses."""
     folder, _, name = path.rpartition("/")
-    return f"{folder}/.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
+    return f"{folder}/{staging_name(name)}"
+
+
+def staging_name(name: str) -> str:
+    """Return a name to stage a file of that name with, which no other process and no other call uses."""
+    return f".{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
 
 
 def write_new_file(path: str, text: str) -> None:
