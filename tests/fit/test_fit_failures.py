@@ -493,6 +493,32 @@ def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
         time.sleep(0.1)
 
 
+def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
+    """Each result is written when its rung ends, and not when the last one does."""
+    folder.python(
+        f"""
+        if REQUEST["slice"]["devices"] == 16:
+            {ENDS}
+            sys.exit()
+        open("second", "w")
+        time.sleep(600)
+        """
+    )
+    command = subprocess.Popen(
+        [*COMMAND, "fit", "--jobs", "1"],
+        env=ENVIRONMENT,
+        cwd=folder.path,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    while not (folder.path / "second").exists():
+        time.sleep(0.05)
+        assert command.poll() is None
+    command.kill()
+    command.wait()
+    assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
+
+
 def test_files_outside_the_folder_are_no_part_of_a_result(folder: Folder) -> None:
     """Neither a path that leaves the folder nor a link to the outside is hashed."""
     (folder.path / "link").symlink_to("/etc")

@@ -125,12 +125,13 @@ def _compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFi
 def _compile(
     project: Project, jobs: Sequence[Job], spec: Path, file: FitFile, limits: Limits, *, fresh: bool
 ) -> tuple[list[Outcome], OSError | None]:
-    """Compile the rungs, and write the results, also those that are complete when Ctrl-C is pressed.
+    """Compile the rungs, and write the result of each as soon as it is complete: a killed run loses no other.
 
     Returns the outcomes in the order of the jobs, and the error if the results could not be written.
     """
     path = fit_path(spec.parent)
     outcomes: list[Outcome] = []
+    removed: list[FitKey] = []
     write_error: OSError | None = None
     total = sum(job.settings.trainer.fit is not None for job in jobs)
     with FitProgress(total) as progress, delayed_interrupts() as check_interrupts:
@@ -145,9 +146,12 @@ def _compile(
             for outcome in compilations:
                 outcomes.append(outcome)
                 progress.ended(outcome)
+                if outcome.result and not outcome.is_known:  # known ones cost nothing, and are written at the end
+                    removed += _write(project, path, [outcome])[1]
         finally:
             compilations.close()
-            write_error, removed = _write(project, path, outcomes)
+            write_error, last_removed = _write(project, path, outcomes)
+            removed += last_removed
             progress.removed(removed, str(path))
             if isinstance(sys.exception(), KeyboardInterrupt):
                 kept = _write_message(spec, write_error) if write_error else f"kept in {path}"
