@@ -435,6 +435,21 @@ def test_implausible_scaling_has_a_note(scale_up: Run) -> None:
     assert output not in record_metrics(scale_up, "v2-128", 16000, 0.97)
 
 
+def test_a_run_longer_than_its_limit_has_a_note(scale_up: Run, tmp_path: Path) -> None:
+    """A rung whose limit is shorter than its run, measured or forecast, has a note."""
+    # A run of 4,096,000 examples takes 68.3 minutes at 1,000 a second, and 17.1 on four times the cores.
+    limits = {"v2-8": {"trainer": {"max_run_duration": "68m"}}, "v2-32": {"trainer": {"max_run_duration": "17m"}}}
+    write_spec(tmp_path, sizes=SIZES, overrides=limits)
+    assert "max_run_duration" not in scale_up("status").stdout
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    assert [line for line in scale_up("status").stdout.splitlines() if "max_run_duration" in line] == [
+        "a run on v2-8 takes 1.14 hours, as measured: longer than max_run_duration, 68m",
+        "a run on v2-32 takes 0.284 hours, as forecast from v2-8: longer than max_run_duration, 17m",
+    ]
+    record_metrics(scale_up, "v2-8", 1010, 0.97)
+    assert "max_run_duration" not in scale_up("status").stdout
+
+
 def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     """A column stays right-aligned with numbers that have an exponent, as text and as Markdown."""
     record_metrics(scale_up, "v2-8", 0.001, 0.97)

@@ -43,6 +43,15 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
     assert folder.file()[0]["files"].keys() == {"step.py"}
 
 
+def test_a_run_that_cannot_end_in_time_has_a_note(folder: Folder) -> None:
+    """The least time of a run is compared with its limit, rung by rung."""
+    folder.spec(("trainer:", "trainer:\n  max_run_duration: 2m"))
+    folder.python(ENDS)
+    _, out, _ = folder.fit()
+    assert "a run on v5litepod-16 in dev takes at least 0.0353 hours: longer than max_run_duration, 2m\n" in out
+    assert "a run on v5litepod-64" not in out
+
+
 def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
     """The request has the rung's devices and the flags of its config; the variables are those of the job."""
     (folder.path / "out").mkdir()

@@ -100,6 +100,7 @@ def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iter
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
+    yield from _overlong_notes(environments)
     yield from _committed_note(environments, project)
 
 
@@ -164,6 +165,17 @@ def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, 
 
 def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
+
+
+def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
+    """Yield a note about each run that takes longer than its `max_run_duration`."""
+    for fits in environments:
+        for row in fits.rows:
+            limit = row.job.max_run_duration
+            if limit and row.least and row.least.hours * 3600 > limit.seconds:
+                run = f"a run on {row.job.size} in {listed(fits.names, last=' and ')}"
+                least = format_hours(row.least.hours)
+                yield f"{run} takes at least {least} hours: longer than max_run_duration, {limit.text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:

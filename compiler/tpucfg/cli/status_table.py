@@ -12,7 +12,14 @@ from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import may_run
 from tpucfg.results.ignored_records import ignored_records
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.next_steps import NextStep, first_rung_note, gate_text, implausible_notes, outdated_notes
+from tpucfg.results.next_steps import (
+    NextStep,
+    first_rung_note,
+    gate_text,
+    implausible_notes,
+    outdated_notes,
+    overlong_notes,
+)
 from tpucfg.spec.project import Project
 
 
@@ -88,6 +95,7 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
+    yield from overlong_notes(ladder, project)
     if ladder.fits:
         from tpucfg.results.fit_notes import fit_notes
 

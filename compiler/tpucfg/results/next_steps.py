@@ -5,12 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tpucfg.number_format import floor_percent, format_metric
+from tpucfg.number_format import floor_percent, format_hours, format_metric
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import command_line, fit_remedy, has_passed_below, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.record import THROUGHPUT, exact_decimal
-from tpucfg.spec.project import Gate
+from tpucfg.spec.project import Gate, Project
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
 """A scaling efficiency above this is implausible.
@@ -70,6 +70,16 @@ def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator
         if size in (None, rung.size, rung.below.size):
             scaling = f"{rung.size} scales to {floor_percent(rung.efficiency)} of {rung.below.size}"
             yield f"{scaling}: check that {THROUGHPUT} is that of the whole slice on both"
+
+
+def overlong_notes(status: LadderStatus, project: Project) -> Iterator[str]:
+    """Yield a note for each rung whose run takes longer than its `max_run_duration`, as measured or forecast."""
+    for rung, cost in zip(status.rungs, status.costs, strict=True):
+        limit = project.settings[status.environment.name, rung.size].trainer.max_run_duration
+        if limit and cost.hours is not None and cost.hours * 3600 > limit.seconds:
+            basis = "as measured" if cost.source == rung.size else f"as forecast from {cost.source}"
+            hours = format_hours(cost.hours)
+            yield f"a run on {rung.size} takes {hours} hours, {basis}: longer than max_run_duration, {limit.text}"
 
 
 def first_rung_note(status: LadderStatus) -> Iterator[str]:
