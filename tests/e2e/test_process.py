@@ -6,12 +6,11 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT, Run
+from process import COMMAND, ENVIRONMENT, Run, wait_for_reader
 from repositories import Repository
 from spec_factory import ROOT, spec
 
@@ -172,12 +171,12 @@ def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
     )
     signal.signal(signal.SIGINT, handler)
+    os.close(read_end)
     os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command is reading
-    time.sleep(0.05)
+    wait_for_reader(process, write_end)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     os.close(write_end)
-    os.close(read_end)
     assert (process.returncode, errors) == (130, "")
 
 
