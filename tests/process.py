@@ -2,10 +2,12 @@
 
 import fcntl
 import os
+import signal
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess, Popen
 from typing import Any, Final
@@ -15,6 +17,21 @@ from spec_factory import ROOT
 COMMAND: Final = (sys.executable, "-m", "tpucfg")
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "COLUMNS": "80"}
 Run = Callable[..., CompletedProcess[str]]
+
+
+@contextmanager
+def default_signals() -> Iterator[None]:
+    """Let the commands that the block starts be ended by Ctrl-C, SIGTERM and SIGHUP.
+
+    They would inherit that one is ignored, as Ctrl-C is in a background process of a shell, and SIGHUP under nohup.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def wait_for_reader(process: Popen[Any], pipe: int) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from compute_api import ComputeApi, serving_compute
 from jobs import program
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals
 from spec_factory import spec
 
 REGION = "/compute/v1/projects/my-project/regions/us-east5"
@@ -331,16 +331,14 @@ class Interruption:
         self._pending = [*signals]
         self._started = threading.Event()
         api.on_request = self._interrupt
-        # A background process ignores Ctrl-C, and so would the command that it starts.
-        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._process = subprocess.Popen(
-            [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
-            cwd=folder,
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        signal.signal(signal.SIGINT, handler)
+        with default_signals():
+            self._process = subprocess.Popen(
+                [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
+                cwd=folder,
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self._started.set()
         self.stderr = self._process.communicate()[1]
         self.status = self._process.returncode

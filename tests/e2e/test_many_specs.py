@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT, wait_for_reader
+from process import COMMAND, ENVIRONMENT, default_signals, wait_for_reader
 from spec_factory import spec
 
 COUNT: Final = 200
@@ -94,12 +94,10 @@ def test_the_errors_of_all_specs_are_reported(tmp_path: Path) -> None:
 
 def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     """An interrupted run exits with the status of Ctrl-C, prints no traceback and writes no file."""
-    # A background process of a shell ignores Ctrl-C, and its children inherit that.
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     read_end, write_end = os.pipe()
     options = [*write_specs(tmp_path), "--spec", "/dev/stdin"]
-    process = start(tmp_path, "render", "--out", "out", *options, stdin=read_end)
-    signal.signal(signal.SIGINT, previous)
+    with default_signals():
+        process = start(tmp_path, "render", "--out", "out", *options, stdin=read_end)
     os.close(read_end)
     os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command reads the last spec
     wait_for_reader(process, write_end)

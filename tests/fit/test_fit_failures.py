@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from false_python import Folder
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals
 from tpucfg.fit import worker_process
 from tpucfg.fit.schedule import Limits, run_tasks
 
@@ -430,17 +430,15 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         time.sleep(600)
         """
     )
-    # A background process of a shell ignores Ctrl-C, and its children inherit that.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = subprocess.Popen(
-        [*COMMAND, "fit", "--jobs", "1"],
-        env=ENVIRONMENT,
-        cwd=folder.path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    signal.signal(signal.SIGINT, handler)
+    with default_signals():
+        command = subprocess.Popen(
+            [*COMMAND, "fit", "--jobs", "1"],
+            env=ENVIRONMENT,
+            cwd=folder.path,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
     while not (folder.path / "pid").exists():
         time.sleep(0.05)
         assert command.poll() is None
