@@ -140,7 +140,7 @@ def test_rung_replaced_by_one_without_a_price_is_no_saving() -> None:
 
 
 def test_removed_rung_beside_unknown_ones_is_no_saving_of_all() -> None:
-    """Where no config of the head has a known cost, the line has no amount, though a removed rung had one."""
+    """The line has no amount if no config of the head has a known cost, though a removed rung had one."""
     prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
     changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v3-32"], training__tuned_on="v2-8"))
     assert next(iter(sum_lines(changes))) == "all configs together cost – USD an hour; not known for 1 of 1"
