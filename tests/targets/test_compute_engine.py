@@ -527,6 +527,15 @@ def test_a_refused_name_is_one_problem() -> None:
     assert (problem.path, problem.help) == (("resourcePolicy", "name"), "set it to mnist-dev-v6e-16")
 
 
+@pytest.mark.parametrize(
+    "policy", [{"type": "HIGH_THROUGHPUT"}, {"type": "HIGH_THROUGHPUT", "acceleratorTopology": ""}]
+)
+def test_an_empty_topology_is_a_missing_one(policy: dict[str, str]) -> None:
+    """Neither is compared with the machines as well."""
+    (problem,) = compute_engine.rules(hand_written(resourcePolicy__workloadPolicy=policy), CATALOG)
+    assert problem.help == "add it, such as 4x4"
+
+
 def test_documents_are_in_the_order_of_their_creation() -> None:
     """A group is after its policy and template, which have any order, as the keys of JSON do."""
     policy, template, group = text_of("v6e-16").split("---\n")
