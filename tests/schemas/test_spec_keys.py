@@ -184,6 +184,9 @@ VALUES: list[tuple[str, Any, str]] = [
     ("environments__dev__target", "gemini", "did you mean vertex-ai?"),
     ("target", "kubernetes", "did you mean gke?"),
     ("target", "TPU VM", "did you mean cloud-tpu?"),
+    # The first allowed value, max, would be the opposite of what was meant.
+    ("gate", {"metric": "loss", "goal": "minimum", "max_drop": 0.01}, "did you mean min?"),
+    ("training__learning_rate_rule", "square root", "did you mean sqrt?"),
 ]
 
 
