@@ -774,6 +774,24 @@ def test_findings_about_extra_are_at_its_line() -> None:
     assert target_named("compute-engine") is compute_engine
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("targetSize", "instanceGroupManager.targetSize"),
+        ("properties.machineType", "instanceTemplate.properties.machineType"),
+    ],
+)
+def test_why_completes_the_path_of_a_printed_object(
+    path: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A field at the top of a document that `render` prints is named with its object, which `why` then explains."""
+    (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-16", environment=EAST).document.text)
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["why", path]) == 2
+    assert f"help: did you mean {meant}?" in capsys.readouterr().err
+    assert app.run(["why", meant]) == 0
+
+
 @pytest.mark.parametrize("path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"])
 def test_why_finds_metadata_by_its_key(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
