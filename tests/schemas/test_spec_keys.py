@@ -212,6 +212,14 @@ def test_the_name_that_was_meant_works(path: str, value: Any, help_: str) -> Non
     assert errors(findings_of(read_text(fixed, text.file))) == ()
 
 
+def test_misspelled_companion_is_one_finding() -> None:
+    """`train_tokens` needs `sequence_length`, which is there with a typo: adding it again would be another mistake."""
+    training = {"tuned_on": SIZE, "batch_size": 1024, "train_tokens": 4_000_000_000, "sequence_lenght": 2048}
+    text = document(spec(**{**deepcopy(GKE), "training": training}))
+    (finding,) = errors(findings_of(text))
+    assert finding.help == "did you mean sequence_length?"
+
+
 def test_dws_is_a_name_of_flex_start() -> None:
     """The help names flex-start, and the duration that this capacity needs is a finding of its own."""
     text = document(spec(**{**deepcopy(GKE), "capacity": "dws", "trainer__max_run_duration": "12h"}))

@@ -34,11 +34,14 @@ def unsupported_sizes(
         key = f"{dotted(environment.path)}.target" if _has_own_target(project, environment) else "target"
         pronoun = "it" if len(refused_slices) == 1 else "them"
         move = f"set {key} to one that supports {pronoun} ({others}), or " if others else ""
+        # Without all of its rungs, the ladder would be empty, which is an error too.
+        is_whole = len(refused_slices) == len(environment.sizes)
+        replace = f"replace {names} by sizes that {target} supports: tpucfg sizes --target {target}"
         yield Finding.of(
             "TPU024",
             f"{target} does not support {names}: {reason}",
             project.document.value_location(path),
-            help=f"{move}leave {names} out",
+            help=f"{move}{replace if is_whole else f'leave {names} out'}",
             # The sources are read only here, because most specs have no such size.
             details=[f"see {Catalog().sources[source].url}" for source in _refusal_sources(refused_slices, target)],
         )
