@@ -121,6 +121,15 @@ def test_a_failure_is_a_finding(folder: Folder, behavior: str, location: str, id
     assert not (folder.path / "results").exists()
 
 
+def test_a_module_named_from_its_own_folder_is_found(folder: Folder) -> None:
+    """`step:abstract_step` is what a shell in trainer/ would import; a new file beside the spec would be another step."""
+    (folder.path / "trainer").mkdir()
+    (folder.path / "trainer" / "step.py").write_text("")
+    folder.python(error(kind="no-module", message="ModuleNotFoundError: No module named 'step'"))
+    _, _, err = folder.fit(*ONE)
+    assert "help: set trainer.fit.step to trainer.step:abstract_step, or create step.py with" in err
+
+
 @pytest.mark.parametrize("kind", ["import-failed", "step-failed"])
 def test_a_program_that_reads_a_secret_is_named_as_such(folder: Folder, kind: str) -> None:
     """A variable of trainer.secrets has no value in a compilation, and no correction of that line gives it one."""

@@ -167,7 +167,9 @@ def old_jax(case: FailureCase) -> FailureText:
 def no_module(case: FailureCase) -> FailureText:
     """Describe a module that does not exist, with the nearest one below the spec's folder."""
     module, _, name = case.fit.step.partition(":")
-    near = nearest(module, _modules(case.folder))
+    modules = _modules(case.folder)
+    # A path from another folder than the spec's lacks the first packages.
+    near = next((known for known in modules if known.endswith(f".{module}")), None) or nearest(module, modules)
     create = f"create {module.replace('.', '/')}.py with the function {name}"
     hint = f"set {case.step_key} to {near}:{name}, or {create}" if near else f"{create}, or correct {case.step_key}"
     return FailureText(
