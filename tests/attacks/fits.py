@@ -96,9 +96,33 @@ ATTACKS: Final = (
     Attack(
         "program-left-out-of-a-result",
         _results(lambda result: result.update(files={})),
-        (f"`results/fit.json` no longer lists `{PROGRAM}`, which has not changed",),
+        (f"`results/fit.json` no longer lists `{PROGRAM}`, which still exists",),
         status=0,
         base=_base,
+    ),
+    Attack(
+        "larger-step-left-out-of-a-result",
+        together(_LARGER_STEP, _results(lambda result: result.update(files={}))),
+        (f"`results/fit.json` no longer lists `{PROGRAM}`, which still exists",),
+        status=0,
+        base=_base,
+    ),
+    Attack(
+        "larger-step-with-the-result-of-the-smaller-one",
+        together(_LARGER_STEP, _fits(_KNOWN)),
+        (
+            "no config or resource changes",
+            f"the result in `results/fit.json` is new since a change of `{PROGRAM}`, with the same figures",
+        ),
+        status=0,
+        base=_base,
+    ),
+    Attack(
+        "gate-kept-open-by-a-committed-result",
+        together(_LARGER_STEP, _fits(_KNOWN)),
+        (f"fits, which is new since a change of `{PROGRAM}`: a committed result proves nothing",),
+        status=0,
+        base=together(_base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
     ),
     Attack(
         "larger-step-that-was-not-compiled",

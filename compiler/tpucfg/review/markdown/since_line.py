@@ -95,7 +95,7 @@ def _lines(review: Review | None, titles: Mapping[str, str]) -> _Lines:
     for old, new in titles.items():
         listed = [caution._replace(text=caution.text.replace(f"({old})", f"({new})")) for caution in listed]
     harmless = (located for located in review.impact.statements if not located.statement.risk)
-    return _Lines(tuple(listed), (*join_statements(harmless), *fit_lines(review.fits)), review.is_broken)
+    return _Lines(tuple(listed), (*fit_lines(review.fits), *join_statements(harmless)), review.is_broken)
 
 
 def _count_changed_configs(before: Review | None, after: Review | None) -> int:

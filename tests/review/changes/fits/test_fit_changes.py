@@ -64,7 +64,19 @@ def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
     ("before", "after", "expected"),
     [
         (4, 5, []),
-        (4, 4, []),
+        (
+            4,
+            4,
+            [
+                (
+                    (
+                        "the result in results/fit.json is new since a change of --batch_size, with the same figures: "
+                        "a committed result proves nothing"
+                    ),
+                    Risk.NONE,
+                )
+            ],
+        ),
         (
             4,
             20,

@@ -67,9 +67,7 @@ def _rung_statements(
     yield from _worse(before, new.best, revision)
     yield from _rewritten(new)
     yield from _impossible(before, new)
-    if has_gate and before and before.verdict != "fits" and new.best.verdict == "fits" and not new.best.is_trusted:
-        text = "{} lets it start, as the result in {} fits: a committed result proves nothing"
-        yield Statement(text, ("gate.fit", _FILE), Risk.CAUTION, "gate opened by a committed fit")
+    yield from _renewed(before, new, has_gate=has_gate)
 
 
 # The base and the head
@@ -121,17 +119,35 @@ def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[st
     return "{} changed since it was compiled", (listed(fit.changes),)
 
 
+def _renewed(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
+    """Yield the sentences about a committed result that replaces an outdated or missing one.
+
+    Without it, the fit would not be known any more, so a result that is forged only has to look new.
+    """
+    if rung.unlisted:
+        text = "{} no longer lists {}, which still exists: a change of it would leave the result as it is"
+        yield Statement(text, (_FILE, listed(rung.unlisted)), Risk.CAUTION)
+    old, new = before.current if before else None, rung.committed.current
+    if rung.base is None or rung.base.current or new is None or rung.best.is_trusted:
+        return
+    changes = (listed(rung.base.changes),) if rung.base.changes else ()
+    if has_gate and new.fits:
+        reason = ", which is new since a change of {}" if changes else ""
+        text = f"{{}} lets it start, as the result in {{}} fits{reason}: a committed result proves nothing"
+        yield Statement(text, ("gate.fit", _FILE, *changes), Risk.CAUTION, "gate opened by a committed fit")
+    elif changes and old and _figures(old) == _figures(new):
+        text = "the result in {} is new since a change of {}, with the same figures: a committed result proves nothing"
+        yield Statement(text, (_FILE, *changes))
+
+
 # Two results of one program
 
 
 def _rewritten(rung: KnownRung) -> Iterator[Statement]:
-    """Yield the sentences about a committed result that changed although the job and the program did not."""
+    """Yield the sentence about a committed result that changed although the job and the program did not."""
     old, new = rung.base.current if rung.base else None, rung.committed.result
     if old is None or new is None or old == new:
         return
-    if dropped := [path for path in old.files if path not in new.files]:
-        template = "{} no longer lists {}, which has not changed: a change of it would leave the result as it is"
-        yield Statement(template, (_FILE, listed(dropped)), Risk.CAUTION)
     if _figures(old) == _figures(new):
         return
     template = f"{{}} has another result for the same program and flags: {_difference(old, new)} ({{}} → {{}})"

@@ -1,6 +1,6 @@
 """The fits of a revision's rungs: as its committed file has them, and as a job of this run has compiled them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -8,6 +8,7 @@ from tpucfg.catalog import Slice
 from tpucfg.diff.change import ConfigKey
 from tpucfg.diff.compiled_revisions import CompiledRevision, config_key
 from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file
+from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.rung_fit import RungFit, rung_fits
 from tpucfg.review.changes.fits.committed_program import program_files
@@ -32,6 +33,8 @@ class KnownRung(NamedTuple):
     """By the committed file of the base, compared with this revision's job and program; None in the base itself."""
     device_bytes: Fraction | None = None
     """The memory that one device has by the catalog; None if no page states it."""
+    unlisted: tuple[str, ...] = ()
+    """The files of the base's result that this revision still has, but its committed result does not list."""
 
     @property
     def best(self) -> RungFit:
@@ -85,7 +88,13 @@ def read_revision_fits(
     slices = {config_key(job): job.slice for job in jobs}
     return RevisionFits(
         {
-            key: KnownRung(fit, own.get(key), earlier.get(key), _device_bytes(slices[key]))
+            key: KnownRung(
+                fit,
+                own.get(key),
+                earlier.get(key),
+                _device_bytes(slices[key]),
+                tuple(_unlisted(earlier.get(key), fit, program)),
+            )
             for key, fit in committed.items()
         },
         file,
@@ -96,6 +105,13 @@ def read_revision_fits(
 
 def _device_bytes(slice_: Slice) -> Fraction | None:
     return None if slice_.hbm_gib is None else Fraction(slice_.hbm_gib << 30, slice_.devices)
+
+
+def _unlisted(base: RungFit | None, head: RungFit, program: ProgramFiles) -> Iterator[str]:
+    """Yield the files that only the result of the base lists, although they still exist."""
+    if base and base.result and head.result:
+        old, new = base.result.files, head.result.files
+        yield from program.hashes(path for path in old if path not in new)
 
 
 def _by_config(fits: Iterable[RungFit]) -> dict[ConfigKey, RungFit]:
