@@ -124,7 +124,7 @@ def test_a_failure_is_a_finding(folder: Folder, behavior: str, location: str, id
 
 
 def test_a_module_named_from_its_own_folder_is_found(folder: Folder) -> None:
-    """`step:abstract_step` is what a shell in trainer/ would import; a new file beside the spec would be another step."""
+    """`step:abstract_step` is what a shell in trainer/ would import; a new file there would be another step."""
     (folder.path / "trainer").mkdir()
     (folder.path / "trainer" / "step.py").write_text("")
     folder.python(error(kind="no-module", message="ModuleNotFoundError: No module named 'step'"))
