@@ -803,3 +803,11 @@ def test_why_finds_metadata_by_its_key(
     assert "instance.metadata.items[0].value: a script that runs trainer.image" in capsys.readouterr().out
     assert app.run(["why", "instance.metadata.items.script"]) != 0
     assert "startup-script" in capsys.readouterr().err
+
+
+def test_sizes_that_the_option_target_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--target`, an edit of the spec's target would change nothing."""
+    path = tmp_path / "tpucfg.yaml"
+    path.write_text(project("cloud-tpu", "v5litepod-16").document.text)
+    assert app.run(["check", "--spec", str(path), "--target", "compute-engine"]) == 1
+    assert "help: give --target one that supports it (vertex-ai, cloud-tpu, gke), or replace" in capsys.readouterr().out
