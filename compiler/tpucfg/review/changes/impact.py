@@ -18,6 +18,7 @@ from tpucfg.review.changes.gate_changes import (
 )
 from tpucfg.review.changes.jobs.job_changes import job_statements
 from tpucfg.review.changes.jobs.ladder_changes import ladder_statements
+from tpucfg.review.changes.jobs.new_jobs import new_rung_statements
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, scaling_rows
 from tpucfg.review.changes.jobs.training_changes import (
     flag_statements,
@@ -55,6 +56,7 @@ def compute_impact(before: CompiledRevision, after: CompiledRevision, difference
         *job_statements(before, after, difference),
         *_training_statements(before, after),
         *ladder_statements(before.jobs, after.jobs, rows),
+        *new_rung_statements(before.jobs, after.jobs),
         *result_statements(before, after, Catalog()),
     ]
     warnings = warning_changes(before, after)
