@@ -92,6 +92,11 @@ def _project_statements(before: CompiledRevision, after: CompiledRevision) -> It
     old, new = before.project, after.project
     if old is None or new is None:
         return
+    if moved := before.snapshot.renamed_from:
+        paths = (moved, before.snapshot.repository_path)
+        yield LocatedStatement(
+            "", Statement("spec moved from {} to {}: results and stacks are those of its new folder", paths)
+        )
     if old.name != new.name:
         template = "project renamed from {} to {}: its buckets, service accounts and jobs get new names"
         yield LocatedStatement("", Statement(template, (old.name, new.name)))

@@ -170,6 +170,14 @@ def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
     assert not any("address" in line for line in statements(moved("vertex-ai"), cloud_tpu()))
 
 
+def test_image_that_a_script_started_is_not_new() -> None:
+    """On some targets the image is a field and on others a word in a script; another one is a change on each."""
+    there = moved("vertex-ai")
+    assert not any("image" in line for line in [*statements(cloud_tpu(), there), *statements(there, cloud_tpu())])
+    other = {**there, "trainer": {**there["trainer"], "image": "evil.example/x:1"}}
+    assert any("to evil.example/x:1: code comes from evil.example" in line for line in statements(cloud_tpu(), other))
+
+
 def test_addresses_are_named_by_what_hosts_get() -> None:
     """Hosts have external addresses unless the spec turns them off, so nothing is added by turning them off."""
     assert statements(cloud_tpu(), cloud_tpu(external_ips=False)) == [
