@@ -105,7 +105,7 @@ ATTACKS: Final = (
             "; +256 chips (+152%); cost of a run not limited in dev: v2-512\n",
             "> - **dev: v2-512**: capacity `on-demand`, unlike `v2-128` with `reservation mine`: machines are billed",
             "maximum run duration not set, unlike `v2-128` with `2h`: nothing else ends a run that hangs",
-            "the spec does not limit the length of a run, as it does in all configs of the base",
+            "the spec sets no limit of time, as it does for all configs of the base",
             "- **dev: v2-512**: `DEBUG` set in another way than on `v2-128`",
         ),
         status=0,
