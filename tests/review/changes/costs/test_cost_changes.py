@@ -169,8 +169,8 @@ def test_attempts_are_limited_where_no_run_is() -> None:
 
     assert statements(costs(spec(**base, **queue), spec(**base))) == [
         (
-            "dev: v6e-8: only each attempt of a run is limited, and no longer all together to 2 hours: a restart after a "
-            "disruption is not counted"
+            "dev: v6e-8: only each attempt of a run is limited, and no longer all together to 2 hours: "
+            "a restart after a disruption is not counted"
         )
     ]
     assert statements(costs(spec(**base), spec(**without))) == [
