@@ -1,13 +1,48 @@
 """The command line and the environment for running tpucfg in a subprocess."""
 
+import fcntl
 import os
+import signal
 import sys
-from collections.abc import Callable
-from subprocess import CompletedProcess
-from typing import Final
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess, Popen
+from typing import Any, Final
 
 from spec_factory import ROOT
 
 COMMAND: Final = (sys.executable, "-m", "tpucfg")
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "COLUMNS": "80"}
 Run = Callable[..., CompletedProcess[str]]
+
+
+@contextmanager
+def default_signals() -> Iterator[None]:
+    """Let the commands that the block starts be ended by Ctrl-C, SIGTERM and SIGHUP.
+
+    They would inherit that one is ignored, as Ctrl-C is in a background process of a shell, and SIGHUP under nohup.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def wait_for_reader(process: Popen[Any], pipe: int) -> None:
+    """Wait until a process has read all of a pipe, and waits for more.
+
+    Python does not notice a signal that arrives between two reads of one call before the second one has returned.
+    """
+    while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) or _state(process) != "S":
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def _state(process: Popen[Any]) -> str:
+    return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

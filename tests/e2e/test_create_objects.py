@@ -16,7 +16,7 @@ import pytest
 
 from compute_api import ComputeApi, serving_compute
 from jobs import program
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals
 from spec_factory import spec
 
 REGION = "/compute/v1/projects/my-project/regions/us-east5"
@@ -324,24 +324,21 @@ def test_an_accepted_group_is_started(tmp_path: Path, api: ComputeApi, start: An
 
 
 class Interruption:
-    """Runs `tpucfg submit --execute`, and sends it a signal when the server receives certain requests."""
+    """Runs `tpucfg submit --execute`, and sends it a signal when the server receives each of certain requests."""
 
-    def __init__(self, folder: Path, api: ComputeApi, *requests: tuple[str, str], number: int = signal.SIGINT) -> None:
+    def __init__(self, folder: Path, api: ComputeApi, *signals: tuple[str, str, int]) -> None:
         environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
-        self._pending = [*requests]
-        self._number = number
+        self._pending = [*signals]
         self._started = threading.Event()
         api.on_request = self._interrupt
-        # A background process ignores Ctrl-C, and so would the command that it starts.
-        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._process = subprocess.Popen(
-            [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
-            cwd=folder,
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        signal.signal(signal.SIGINT, handler)
+        with default_signals():
+            self._process = subprocess.Popen(
+                [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
+                cwd=folder,
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self._started.set()
         self.stderr = self._process.communicate()[1]
         self.status = self._process.returncode
@@ -349,8 +346,7 @@ class Interruption:
     def _interrupt(self, method: str, path: str) -> None:
         self._started.wait()
         if self._pending and method == self._pending[0][0] and path.endswith(self._pending[0][1]):
-            self._pending.pop(0)
-            self._process.send_signal(self._number)
+            self._process.send_signal(self._pending.pop(0)[2])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -359,7 +355,18 @@ def test_an_interrupted_start_is_undone(
     tmp_path: Path, api: ComputeApi, request_: tuple[str, str], number: int
 ) -> None:
     """A signal while an object is posted deletes it, as the service may have created it, and those before."""
-    interrupted = Interruption(tmp_path, api, request_, number=number)
+    interrupted = Interruption(tmp_path, api, (*request_, number))
+    assert interrupted.status == 130
+    assert api.objects == {}
+    assert "Traceback" not in interrupted.stderr
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP])
+def test_a_later_signal_does_not_end_the_deletion(tmp_path: Path, api: ComputeApi, first: int, second: int) -> None:
+    """A terminal that closes sends SIGHUP twice, and a canceled CI job Ctrl-C and then SIGTERM."""
+    group = ("POST", "/instanceGroupManagers", first)
+    interrupted = Interruption(tmp_path, api, group, ("DELETE", "/instanceGroupManagers/mnist-dev-v6e-16", second))
     assert interrupted.status == 130
     assert api.objects == {}
     assert "Traceback" not in interrupted.stderr
@@ -368,7 +375,7 @@ def test_an_interrupted_start_is_undone(
 def test_an_interrupted_deletion_has_named_all(tmp_path: Path, api: ComputeApi) -> None:
     """A second Ctrl-C ends the deletion; the commands that delete the rest are printed before."""
     api.failing = "instanceGroupManagers"
-    interrupted = Interruption(tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16"))
+    interrupted = Interruption(tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16", signal.SIGINT))
     assert interrupted.status == 130
     assert POLICY in api.objects
     announced = interrupted.stderr.partition("deleting what was created")[2]

@@ -1,15 +1,15 @@
 """Hundreds of specs in one command."""
 
 import json
+import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals, wait_for_reader
 from spec_factory import spec
 
 COUNT: Final = 200
@@ -24,13 +24,14 @@ def write_specs(folder: Path, **changes: dict[str, Any]) -> list[str]:
     return [word for number in range(COUNT) for word in ("--spec", f"p-{number}.yaml")]
 
 
-def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def start(folder: Path, *arguments: str, stdin: int | None = None) -> "subprocess.Popen[str]":
     """Start the command in a folder."""
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,
         env=ENVIRONMENT,
         text=True,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         process_group=0,
@@ -93,13 +94,16 @@ def test_the_errors_of_all_specs_are_reported(tmp_path: Path) -> None:
 
 def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     """An interrupted run exits with the status of Ctrl-C, prints no traceback and writes no file."""
-    # A background process of a shell ignores Ctrl-C, and its children inherit that.
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = start(tmp_path, "render", "--out", "out", *write_specs(tmp_path))
-    signal.signal(signal.SIGINT, previous)
-    time.sleep(0.3)
+    read_end, write_end = os.pipe()
+    options = [*write_specs(tmp_path), "--spec", "/dev/stdin"]
+    with default_signals():
+        process = start(tmp_path, "render", "--out", "out", *options, stdin=read_end)
+    os.close(read_end)
+    os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command reads the last spec
+    wait_for_reader(process, write_end)
     process.send_signal(signal.SIGINT)
     status, out, err = wait(process)
+    os.close(write_end)
     assert (status, out) == (130, "")
     assert "Traceback" not in err
     assert not (tmp_path / "out").exists()

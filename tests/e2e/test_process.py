@@ -6,12 +6,11 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT, Run
+from process import COMMAND, ENVIRONMENT, Run, default_signals, wait_for_reader
 from repositories import Repository
 from spec_factory import ROOT, spec
 
@@ -165,19 +164,17 @@ def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str])
 def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()
-    # A background process of a shell ignores Ctrl-C, and its children inherit that.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [*COMMAND, "check", "--spec", "/dev/stdin"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
-    )
-    signal.signal(signal.SIGINT, handler)
+    with default_signals():
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
+        )
+    os.close(read_end)
     os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command is reading
-    time.sleep(0.05)
+    wait_for_reader(process, write_end)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     os.close(write_end)
-    os.close(read_end)
     assert (process.returncode, errors) == (130, "")
 
 

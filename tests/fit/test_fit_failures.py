@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from false_python import Folder
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals
 from tpucfg.fit import worker_process
 from tpucfg.fit.schedule import Limits, run_tasks
 
 ENDS = 'answer(phase="trace"); answer(result=known(RESULT))'
 ONE = ("--size", "v5litepod-16")
+HANG_SECONDS = 300
+"""Half of what the processes would sleep: a busy machine is slow, and not this slow."""
 
 
 def is_alive(pid: int) -> bool:
@@ -268,10 +270,10 @@ def test_a_hang_ends_at_the_time_limit(folder: Folder) -> None:
         """
     )
     start = time.monotonic()
-    status, _, err = folder.fit(*ONE, "--time-limit", "1s")
+    status, _, err = folder.fit(*ONE, "--time-limit", "5s")
     assert status == 1
-    assert time.monotonic() - start < 20
-    assert "was stopped after 1 second, while the TPU compiler ran" in err
+    assert time.monotonic() - start < HANG_SECONDS
+    assert "was stopped after 5 seconds, while the TPU compiler ran" in err
     assert "--time-limit 2m" in err
     pids = [int(path.read_text()) for path in (folder.path / "pids").iterdir()]
     assert len(pids) == 2
@@ -289,7 +291,7 @@ def test_a_child_that_outlives_its_parent_is_ended(folder: Folder) -> None:
     )
     start = time.monotonic()
     assert folder.fit(*ONE)[0] == 0
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < HANG_SECONDS
     assert not is_alive(int((folder.path / "pid").read_text()))
 
 
@@ -331,7 +333,16 @@ def test_a_process_that_needs_too_much_memory_is_ended(folder: Folder, monkeypat
 
 def test_the_kernel_ends_a_compilation_first(folder: Folder) -> None:
     """If memory runs out within a second, the kernel ends the compilation, and neither tpucfg nor another program."""
-    folder.python(f"time.sleep(0.3); assert open('/proc/self/oom_score_adj').read() == '1000\\n'; {ENDS}")
+    folder.python(
+        f"""
+        # tpucfg sets it after the start of the process.
+        deadline = time.monotonic() + 60
+        while open("/proc/self/oom_score_adj").read() != "1000\\n":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        {ENDS}
+        """
+    )
     assert folder.fit(*ONE)[0] == 0
 
 
@@ -419,17 +430,15 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         time.sleep(600)
         """
     )
-    # A background process of a shell ignores Ctrl-C, and its children inherit that.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = subprocess.Popen(
-        [*COMMAND, "fit", "--jobs", "1"],
-        env=ENVIRONMENT,
-        cwd=folder.path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    signal.signal(signal.SIGINT, handler)
+    with default_signals():
+        command = subprocess.Popen(
+            [*COMMAND, "fit", "--jobs", "1"],
+            env=ENVIRONMENT,
+            cwd=folder.path,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
     while not (folder.path / "pid").exists():
         time.sleep(0.05)
         assert command.poll() is None
@@ -535,7 +544,7 @@ def test_closing_the_iterator_of_tasks_needs_no_task() -> None:
 
 def test_progress_at_a_terminal_is_one_line(folder: Folder) -> None:
     """At a terminal, the phases of running compilations are shown in a line that is erased."""
-    folder.python(f"answer(phase='compile'); time.sleep(1.5); {ENDS}")
+    folder.python(f"answer(phase='compile'); time.sleep(3); {ENDS}")
     ours, theirs = os.openpty()
     command = subprocess.Popen(
         [*COMMAND, "fit", *ONE], env=ENVIRONMENT, cwd=folder.path, stderr=theirs, stdout=subprocess.DEVNULL

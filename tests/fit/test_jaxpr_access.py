@@ -33,7 +33,14 @@ EXPECTED: Final = {
     "exchanged": BOTH * (1 + 10),
     "rows by index in a loop": 0,
     "read by a loop": 0,
-    "branch": 0,
+    "branch": BOTH,
+    "both branches": 0,
+    "rows in branches": 99,
+    "read for nothing": 99,
+    "parts of rows": 75,
+    "loop of unknown length": BOTH,
+    "computed again": 99,
+    "on each device": BOTH,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from spec_factory import planned, project, spec
 from tpucfg.fit.levers import less_memory, lever_details, levers
 
-GRAD_ACCUM = "set overrides.v2-8.grad_accum to {} or more"
+GRAD_ACCUM = "set training.grad_accum to {} or more"
 MODEL_PARALLEL = "raise overrides.v2-8.model_parallel"
 NEITHER = "lower the memory of the program's step on v2-8"
 NO_FLAG = {"tuned_on": "v2-8", "batch_size": 1024, "train_steps": 4000, "flags": {"grad_accum": None}}
@@ -69,3 +69,19 @@ def test_the_details_promise_nothing() -> None:
     assert [*lever_details(values, Fraction(1000))] == [
         "its micro-batch of 128 cannot be split far enough by grad_accum"
     ]
+
+
+def test_the_edit_of_the_tuned_size_changes_no_micro_batch_of_others() -> None:
+    """An override there would be a warning, whose help takes it back; on another size it is the only edit."""
+    data = spec(sizes=["v2-8", "v2-32"])
+    smaller, larger = planned(data).jobs
+    assert less_memory("v2-8", levers(project(data), smaller), Fraction(2)) == "set training.grad_accum to 2 or more"
+    assert less_memory("v2-32", levers(project(data), larger), Fraction(2)) == (
+        "set overrides.v2-32.grad_accum to 2 or more"
+    )
+
+    overridden = spec(sizes=["v2-8"], overrides={"v2-8": {"grad_accum": 2}})
+    (job,) = planned(overridden).jobs
+    assert less_memory("v2-8", levers(project(overridden), job), Fraction(2)) == (
+        "set overrides.v2-8.grad_accum to 4 or more"
+    )

@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +77,13 @@ def test_a_list_that_cannot_be_updated_is_no_reason_to_give_up(host: Host) -> No
 
 def test_servers_of_packages_that_never_answer_end_an_attempt(host: Host) -> None:
     """A list that cannot be updated in time, as without Cloud NAT, does not hold the script for hours."""
-    hanging = INSTALL.replace("[[ $* == *install* ]] ||", '[[ $* == *install* ]] || { "$STATE/tools/sleep" 20; } ||')
+    hanging = INSTALL.replace(
+        "[[ $* == *install* ]] ||", '[[ $* == *install* ]] || { "$STATE/tools/sleep" 60 && touch "$STATE/waited"; } ||'
+    )
     program(host.programs, "apt-get", hanging.replace('"${UPDATE_STATUS:-0}"', '"$?"'))
     program(host.programs, "timeout", 'shift; exec "$STATE/tools/timeout" 3 "$@"')
-    started = time.monotonic()
     assert boot(host) == 0
-    assert time.monotonic() - started < 15
+    assert not (host.state / "waited").exists()
     assert len(host.calls("docker", "create")) == 1
 
 
@@ -140,12 +140,12 @@ for argument in "$@"; do
   arguments+=("$argument")
 done
 echo x >> "$STATE/requests"
-timeout 5 /usr/bin/curl --noproxy "*" "${arguments[@]}"
+timeout 60 /usr/bin/curl --noproxy "*" "${arguments[@]}"
 status=$?
 [ $status != 124 ] || echo "$*" >> "$STATE/hung"
 exit $status
 """
-"""The real curl, with shorter times, whose every request goes to a server of the test; after 5 seconds it hangs."""
+"""The real curl, with shorter times, whose every request goes to a server of the test; after a minute it hangs."""
 
 
 @pytest.mark.parametrize(

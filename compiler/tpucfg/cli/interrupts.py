@@ -13,12 +13,19 @@ _TERMINATIONS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def terminations_as_interrupts() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP, by default the end of the process, raise KeyboardInterrupt as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP, by default the end of the process, raise KeyboardInterrupt as Ctrl-C does.
 
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+    Only the first signal of a block does: a terminal that closes sends more than one SIGHUP, and a CI job that is
+    canceled first Ctrl-C and then SIGTERM, which would end what the block does after the first one. Ctrl-C always does.
+    """
+    numbers: list[int] = []
 
-    with _handling(_TERMINATIONS, interrupt):
+    def interrupt(number: int, _: Any) -> None:
+        numbers.append(number)
+        if len(numbers) == 1 or number == signal.SIGINT:
+            raise KeyboardInterrupt
+
+    with _handling((signal.SIGINT, *_TERMINATIONS), interrupt):
         yield
 
 

@@ -27,6 +27,9 @@ class Levers(NamedTuple):
     can_divide_model: bool
     """True if a flag or a variable of the program has `${model_parallel}` or `${data_parallel}`, and a slice has more
     devices than share a copy of the batch now."""
+    is_tuned_size: bool = False
+    """True on the size of `training.tuned_on` without an accumulation of its own: `training` then decides it, and an
+    override would make its micro-batch another one than was tuned, which is a warning (TPU047)."""
 
 
 NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, can_divide_model=False)
@@ -45,6 +48,7 @@ def levers(project: Project, job: Job) -> Levers:
         flag,
         flag is not None or "grad_accum" in placeholders,
         not placeholders.isdisjoint(_PARALLELISM) and rung.model_parallel < rung.slice.devices // rung.slice.slices,
+        rung.size == project.training.tuned_on and "grad_accum" not in rung.overridden,
     )
 
 
@@ -72,7 +76,8 @@ def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
 
 def _edits(size: str, values: Levers, excess: Fraction) -> Iterator[str]:
     if count := _least_accumulation(values, excess):
-        yield f"set overrides.{size}.grad_accum to {count} or more"
+        section = "training" if values.is_tuned_size else f"overrides.{size}"
+        yield f"set {section}.grad_accum to {count} or more"
     if values.can_divide_model:
         yield f"raise overrides.{size}.model_parallel"
 

@@ -15,12 +15,14 @@ sys.path.insert(0, sys.argv[1])
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import PartitionSpec as P
 
 from jaxpr_access import Argument, untouched_bytes
 
 COUNTS: Final[dict[str, int]] = {}
 BUFFER: Final = jax.ShapeDtypeStruct((100, 8), jnp.float32)
 ROW: Final = jax.ShapeDtypeStruct((1, 8), jnp.float32)
+MESH: Final = jax.make_mesh((1,), ("x",))
 NUMBERS: Final = jax.ShapeDtypeStruct((5,), jnp.int32)
 
 
@@ -64,6 +66,12 @@ def index_in_loop(buffer: Any, row: Any) -> Any:
     return lax.scan(lambda c, k: (c + lax.dynamic_index_in_dim(buffer, k), None), row, jnp.arange(100))[0]
 
 
+def count_down(buffer: Any, row: Any) -> Any:
+    """Replace rows in place, as many as the data says."""
+    state = (jnp.int32(row.sum()), buffer)
+    return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, replace_row(s[1], row * s[1].sum())), state)[1]
+
+
 def descend(buffer: Any, numbers: Any) -> Any:
     """Take a gradient of some rows, which is zero in the others, from all of them."""
     return buffer - jax.grad(lambda rows: rows[numbers].sum())(buffer)
@@ -88,5 +96,12 @@ add("exchanged", lambda buffer, other: (other, buffer), BUFFER, (0, 1))
 add("rows by index in a loop", index_in_loop, ROW, ())
 add("read by a loop", lambda buffer, row: lax.scan(lambda c, x: (c + x, None), row[0], buffer)[0], ROW)
 add("branch", lambda buffer, row: lax.cond(row.sum() > 0, lambda b: b, lambda b: b * 2, buffer), ROW)
+add("both branches", lambda buffer, row: lax.cond(row.sum() > 0, lambda b: b + 1, lambda b: b * 2, buffer), ROW)
+add("rows in branches", lambda buffer, row: lax.cond(row.sum() > 0, lambda b: b[7], lambda b: b.sum(0), buffer), ROW)
+add("read for nothing", lambda buffer, row: (buffer.sum(), buffer[7] + row)[1], ROW)
+add("parts of rows", lambda buffer, row: lax.scan(lambda c, x: (c + x[:2].sum(), None), row, buffer)[0], ROW)
+add("loop of unknown length", count_down, ROW)
+add("computed again", jax.checkpoint(lambda buffer, row: buffer[7] + row), ROW)
+add("on each device", jax.shard_map(replace_row, mesh=MESH, in_specs=(P(), P()), out_specs=P()), ROW)
 
 sys.stdout.write(json.dumps(COUNTS))

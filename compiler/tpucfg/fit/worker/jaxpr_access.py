@@ -1,7 +1,8 @@
 """The arguments of a traced step that it need not read or write in whole.
 
 Examples are a buffer of which a step reads and replaces some rows in place, and frozen weights that it returns as they
-are. The least traffic with the memory leaves out what stays where it is.
+are. The least traffic with the memory leaves out what stays where it is, in the branch of a conditional that touches
+the least, and in a loop that ends at once unless its iterations are known.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import math
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jaxpr_flops import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +27,8 @@ _SLICING: Final = frozenset(("dynamic_slice", "slice"))
 """Primitives that read as many elements of their first operand as their result has."""
 _GATHERING: Final = frozenset(("gather",))
 """Primitives that read elements of their first operand, of which all may be the same ones."""
-_CALLS: Final = frozenset(("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit"))
+_WITH_BODY: Final = frozenset((*CALLS, "scan", "shard_map"))
+"""Primitives with one inner program, whose operands are those of the equation; of `shard_map`, one part of each."""
 
 
 class Argument(NamedTuple):
@@ -38,10 +42,14 @@ class Argument(NamedTuple):
 
 def untouched_bytes(jaxpr: Any, arguments: Sequence[Argument]) -> int:
     """Return the bytes of arguments that one device need not read, and of results that it need not write."""
-    program = _program(jaxpr)
-    kept = {program.origin(result) for result in jaxpr.outvars}
+    from jax.interpreters import partial_eval
+
+    # XLA deletes operations whose results are not used. The arguments all remain.
+    live, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
+    program = _program(live)
+    kept = {program.origin(result) for result in live.outvars}
     total = Fraction(0)
-    for index, (variable, argument) in enumerate(zip(jaxpr.invars, arguments)):  # noqa: B905 - of equal length
+    for index, (variable, argument) in enumerate(zip(live.invars, arguments)):  # noqa: B905 - of equal length
         is_kept = index in kept
         if is_kept and not argument.is_donated:
             continue  # the result is a copy
@@ -112,30 +120,47 @@ def _is_literal(variable: Any) -> bool:
 
 def _sources(equation: Any) -> list[int | None]:
     """Return, for each result of an equation, the operand of which it is a version; None for a new value."""
-    if equation.primitive.name in _REPLACING | _SAME:
+    name = equation.primitive.name
+    if name in _REPLACING | _SAME:
         return [0]
+    if name == "while":
+        first = equation.params["cond_nconsts"] + equation.params["body_nconsts"]
+        return list(range(first, len(equation.invars)))
+    if name == "cond":
+        return [_source_in_a_branch(number, equation) for number in range(len(equation.outvars))]
     inner = _body(equation)
     if inner is None:
         return [None] * len(equation.outvars)
     sources = [inner.origin(result) for result in inner.results]
-    if equation.primitive.name != "scan":
+    if name != "scan":
         return sources
     first, count = equation.params["num_consts"], equation.params["num_carry"]
     # A value that is carried stays in place only if it is carried on in its own position.
     return [source if number < count and source == first + number else None for number, source in enumerate(sources)]
 
 
+def _source_in_a_branch(number: int, equation: Any) -> int | None:
+    """Return the operand of which a result of a conditional is a version in one of its branches."""
+    origins = (branch.origin(branch.results[number]) for branch in _branches(equation))
+    return next((1 + origin for origin in origins if origin is not None), None)
+
+
 def _own_share(equation: Any, position: int) -> Fraction:
     """Return the part of an operand that an equation itself reads."""
     name = equation.primitive.name
+    if name == "while":
+        return Fraction(0)
+    if name == "cond" and position:  # the first operand is the number of the branch
+        return min(branch.read_share(branch.arguments[position - 1]) for branch in _branches(equation))
     if position == 0 and name in _GATHERING | _REPLACING | _SAME:
         return Fraction(0)
     if position == 0 and name in _SLICING:
         return _size_share(equation)
     inner = _body(equation)
-    if inner is None or position >= _passed(equation):
+    if inner is None:
         return Fraction(1)
-    return inner.read_share(inner.arguments[position]) * int(equation.params.get("length", 1))
+    times = int(equation.params["length"]) if name == "scan" and position < _passed(equation) else 1
+    return inner.read_share(inner.arguments[position]) * times
 
 
 def _size_share(equation: Any) -> Fraction:
@@ -144,16 +169,18 @@ def _size_share(equation: Any) -> Fraction:
     return Fraction(math.prod(equation.outvars[0].aval.shape), whole) if whole else Fraction(0)
 
 
+def _branches(equation: Any) -> list[_Program]:
+    return [_program(getattr(branch, "jaxpr", branch)) for branch in equation.params["branches"]]
+
+
 def _body(equation: Any) -> _Program | None:
-    """Return the program of a call or of a scan, whose operands are those of the equation."""
-    if equation.primitive.name not in _CALLS and equation.primitive.name != "scan":
+    """Return the inner program of an equation; None for an equation without one."""
+    if equation.primitive.name not in _WITH_BODY:
         return None
     bodies = [getattr(value, "jaxpr", value) for value in equation.params.values() if hasattr(value, "eqns")]
     return _program(bodies[0]) if len(bodies) == 1 and len(bodies[0].invars) == len(equation.invars) else None
 
 
-def _passed(equation: Any) -> int:
-    """Return the number of operands that the body gets in whole; of the others, a scan gives it parts one by one."""
-    if equation.primitive.name == "scan":
-        return int(equation.params["num_consts"] + equation.params["num_carry"])
-    return len(equation.invars)
+def _passed(scan: Any) -> int:
+    """Return the number of operands that each iteration gets in whole; of the others, it gets its own part."""
+    return int(scan.params["num_consts"] + scan.params["num_carry"])

@@ -75,7 +75,7 @@ def _work_once(jaxpr: Any, values: Values) -> Work:
 def _inlined(equation: Any) -> Any:
     """Return the program of a call that XLA inlines; None for other equations, and for what must be computed again."""
     params = equation.params
-    if equation.primitive.name not in _CALLS or (params.get("differentiated") and params.get("prevent_cse")):
+    if equation.primitive.name not in CALLS or (params.get("differentiated") and params.get("prevent_cse")):
         return None
     inner = [getattr(jaxpr, "jaxpr", jaxpr) for value in params.values() for jaxpr in _jaxprs(value)]
     return inner[0] if len(inner) == 1 and len(inner[0].invars) == len(equation.invars) else None
@@ -194,7 +194,7 @@ def _is_8bit(operand: Any) -> bool:
     return getattr(getattr(operand.aval, "dtype", None), "itemsize", 0) == 1
 
 
-_CALLS: Final = (
+CALLS: Final = (
     "checkpoint",
     "closed_call",
     "composite",
@@ -215,7 +215,7 @@ _CALLS: Final = (
 )
 """Primitives that run their inner programs once; some have other names in other versions of JAX."""
 _RULES: Final[Mapping[str, Callable[[Any], Work]]] = {
-    **dict.fromkeys(_CALLS, _called),
+    **dict.fromkeys(CALLS, _called),
     "cond": _cond,
     "conv_general_dilated": _conv_general_dilated,
     "custom_linear_solve": _linear_solve,

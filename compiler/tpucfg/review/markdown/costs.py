@@ -63,7 +63,7 @@ def cost_phrase(costs: CostChanges) -> str:
 def cost_block(review: Review) -> str:
     """Return the sums, and the table of rungs if it is short; empty if the change does not touch the jobs."""
     costs, rows = review.costs, _rows_to_show(review.costs)
-    lines = [f"- {line}" for line in _sum_lines(costs)] if costs.rows or review.difference else []
+    lines = [f"- {line}" for line in sum_lines(costs)] if costs.rows or review.difference else []
     if not lines:
         return ""
     if not costs.rows:
@@ -83,9 +83,13 @@ def cost_sections(review: Review) -> list[Section]:
     return [fold(title, html(title), [table_block(_cost_table(rows), labels)])] if len(rows) > _MAX_OPEN_ROWS else []
 
 
-def _sum_lines(costs: CostChanges) -> Iterator[str]:
+def sum_lines(costs: CostChanges) -> Iterator[str]:
+    """Yield a line for each sum; one that covers no config of the head has no amount, rather than 0."""
     for key in _shown_sums(costs):
         total = costs.totals[key]
+        if total.configs and total.unknown == total.configs:
+            yield f"{_SUMS[key].line.format('–')}{_unknown(costs, key)}"
+            continue
         amounts = [_FORMATS[key](amount) for amount in dict.fromkeys((total.before, total.after))]
         share = _share(total) if len(amounts) > 1 else " (as before)"
         yield f"{_SUMS[key].line.format(' → '.join(amounts))}{share}{_unknown(costs, key)}"

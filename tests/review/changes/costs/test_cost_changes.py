@@ -6,7 +6,7 @@ from typing import Any
 from spec_changes import costs
 from spec_factory import WITHOUT, spec
 from tpucfg.review.changes.costs.cost_changes import CostChanges
-from tpucfg.review.markdown.costs import cost_phrase
+from tpucfg.review.markdown.costs import cost_phrase, sum_lines
 
 PRICED: dict[str, Any] = {"prices": {"v2": 2, "v3": 3}}
 RECORDED = {"v2-8": 1000}
@@ -125,6 +125,25 @@ def test_headline_names_the_configs_of_a_partial_sum() -> None:
     both = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
     unpriced = costs(spec(**both, sizes=["v2-8", "v3-128"]), spec(**both, sizes=["v2-32", "v3-128"]))
     assert cost_phrase(unpriced) == "+24.00 USD an hour for 1 of 2 configs (+300%), 1 not known"
+
+
+def test_rung_replaced_by_one_without_a_price_is_no_saving() -> None:
+    """The new rung's cost is not known, so that of the old one is no part of the sum that it is compared with."""
+    prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
+    one = costs(spec(**prices, sizes=["v2-8", "v2-32"]), spec(**prices, sizes=["v2-8", "v3-32"]))
+    assert amounts(one)["usd_per_hour"] == (8, 8)
+    assert one.totals["usd_per_hour"].unknown == 1
+
+    every = costs(spec(**prices, sizes=["v2-8", "v2-32"]), spec(**prices, sizes=["v3-8", "v3-32"]))
+    assert amounts(every)["usd_per_hour"] == (0, 0)
+    assert next(iter(sum_lines(every))) == "all configs together cost – USD an hour; not known for 2 of 2"
+
+
+def test_removed_rung_beside_unknown_ones_is_no_saving_of_all() -> None:
+    """Where no config of the head has a known cost, the line has no amount, though a removed rung had one."""
+    prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
+    changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v3-32"], training__tuned_on="v2-8"))
+    assert next(iter(sum_lines(changes))) == "all configs together cost – USD an hour; not known for 1 of 1"
 
 
 def test_length_in_epochs_has_no_cost() -> None:

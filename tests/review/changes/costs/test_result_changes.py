@@ -61,6 +61,20 @@ def test_records_that_open_the_gate_are_reported(tmp_path: Path, before: str, af
     assert changes(tmp_path, before, after) == expected
 
 
+def test_record_does_not_open_the_fit_gate(tmp_path: Path) -> None:
+    """A rung whose step was never compiled may not run yet under `gate.fit`, which `tpucfg status` agrees with."""
+    gated = spec(
+        target="cloud-tpu",
+        sizes=["v2-8", "v2-32"],
+        trainer__fit={"step": "trainer.fit:abstract_step"},
+        gate={"min_scaling_efficiency": 0.8, "fit": True},
+    )
+    assert changes(tmp_path, "", V2_8, gated)[0] == (
+        "dev: results: v2-32 may run once its step is known to fit, as a committed record of v2-8 passes the gate "
+        "(examples_per_second 1000)"
+    )
+
+
 def test_record_of_another_config_is_marked(tmp_path: Path) -> None:
     """A record whose job is not that of the spec was measured with another config."""
     line = json.dumps({**json.loads(V2_8), "job": "0" * 16})

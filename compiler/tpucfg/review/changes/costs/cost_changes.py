@@ -36,7 +36,10 @@ _NEVER_LIMITED: Final = "the spec sets no limit of time, as it does for all conf
 
 
 class Total(NamedTuple):
-    """A measure summed over the configs of each revision, without those for which it is unknown in either."""
+    """A measure summed over the configs of each revision, without those for which it is unknown in either.
+
+    A rung and the one that replaces it are left out together: the sum would otherwise fall by what is only unknown.
+    """
 
     before: Fraction
     after: Fraction
@@ -87,7 +90,7 @@ def compute_costs(
     old, new = (_run_costs(revision, prices, throughputs) for revision in (before, after))
     rows = tuple(changed_rows(before, after, old, new))
     return CostChanges(
-        totals=dict(_totals(old, new)),
+        totals=dict(_totals(old, new, _replacements(rows))),
         rows=group_rows(rows),
         statements=(*_limit_statements(rows, old, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
@@ -127,7 +130,21 @@ def _run_costs(
     }
 
 
-def _totals(before: Mapping[ConfigKey, RunCost], after: Mapping[ConfigKey, RunCost]) -> Iterator[tuple[str, Total]]:
+def _replacements(rows: Iterable[CostRow]) -> Mapping[ConfigKey, ConfigKey]:
+    """Return the configs of the base that others replace, by these."""
+    return {
+        ConfigKey(name, row.size): ConfigKey(name, row.baseline)
+        for row in rows
+        if row.baseline != row.size and row.before
+        for name in row.environments
+    }
+
+
+def _totals(
+    before: Mapping[ConfigKey, RunCost],
+    after: Mapping[ConfigKey, RunCost],
+    replacements: Mapping[ConfigKey, ConfigKey],
+) -> Iterator[tuple[str, Total]]:
     keys = {*before, *after}
     for measure in MEASURES:
         if not measure.is_summed:
@@ -135,6 +152,9 @@ def _totals(before: Mapping[ConfigKey, RunCost], after: Mapping[ConfigKey, RunCo
         values = [{key: measure.get(costs[key]) for key in costs} for costs in (before, after)]
         unknown = {key for by_key in values for key, value in by_key.items() if value is None}
         if known := keys - unknown:
+            pairs = [{*pair} for pair in replacements.items()]
+            unknown = unknown.union(*(pair for pair in pairs if pair & unknown))
+            known -= unknown
             old, new = (_sum(value for key, value in by_key.items() if key in known and value) for by_key in values)
             yield measure.key, Total(old, new, len(after), len(unknown & after.keys()))
 

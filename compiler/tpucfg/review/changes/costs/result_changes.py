@@ -7,7 +7,7 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.diff.compiled_revisions import CompiledRevision
 from tpucfg.number_format import format_metric
-from tpucfg.results.gate import has_passed_below
+from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.record import Record, exact_decimal, record_line
 from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
@@ -40,7 +40,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     for size in opened[:_MAX_RUNGS]:
         yield _opened(size, new, is_by_gate=size in by_gate)
     if len(opened) > _MAX_RUNGS:
-        yield Statement(f"{len(opened) - _MAX_RUNGS:,} more rungs may now run", (), Risk.CAUTION)
+        yield Statement(f"records pass the gate for {len(opened) - _MAX_RUNGS:,} more rungs", (), Risk.CAUTION)
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
         yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
@@ -62,7 +62,7 @@ def _file(status: LadderStatus) -> str:
 
 
 def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
-    """Return True if a rung may run that was not allowed to, and the rung below has another record than before."""
+    """Return True if records keep a rung from running no longer, and the rung below has another one than before."""
     # Records open the gate below a rung, whatever is known of its own fit.
     if not new.is_measured or not (below := new.below(size)) or not has_passed_below(new, size):
         return False
@@ -97,5 +97,6 @@ def _opened(size: str, status: LadderStatus, *, is_by_gate: bool) -> Statement:
     )
     stale = ", measured with another config" if below.size in status.outdated else ""
     gate, headline = ("changed gate", "gate opened") if is_by_gate else ("gate", "gate opened by a record")
-    template = f"results: {{}} may now run, as a committed record of {{}} passes the {gate} ({{}}{stale})"
+    start = "may now run" if may_run(status, size) else "may run once its step is known to fit"
+    template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}}{stale})"
     return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline)
