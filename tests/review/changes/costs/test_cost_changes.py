@@ -181,8 +181,8 @@ def test_length_limit_bounds_the_cost() -> None:
 def test_attempts_are_limited_where_no_run_is() -> None:
     """On gke each attempt has a limit; a queue that limits all of them together is worth a sentence of its own."""
     place = {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}}
-    gke = {"target": "gke", "environments": place, "training__tuned_on": "v6e-8", "trainer__max_run_duration": "2h"}
-    gke["trainer__restarts"] = 3
+    gke: dict[str, Any] = {"target": "gke", "environments": place, "training__tuned_on": "v6e-8"}
+    gke.update({"trainer__max_run_duration": "2h", "trainer__restarts": 3})
     base, queue = {**gke, "sizes": ["v6e-8"]}, {"targets": {"gke": {"queue": "q"}}}
     without = {**base, "trainer__max_run_duration": WITHOUT}
 
