@@ -101,6 +101,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             "duration removed (was 12h): nothing else ends a run that hangs",
         ),
         (gke(trainer__restarts=3), gke(trainer__restarts=1), "restarts changed from 3 to 1: fewer failures end a run"),
+        (gke(), gke(trainer__restarts=0), "restarts added (0): the first failure ends a run"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
         (gke(targets={"gke": {"queue": "q"}}), gke(), "queue removed (was q): jobs start at once"),

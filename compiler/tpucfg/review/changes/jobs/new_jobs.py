@@ -51,10 +51,14 @@ def new_dangers(
 
 
 def new_rung_statements(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> Iterator[LocatedStatement]:
-    """Yield what a new rung sets in another way than the rung below, or than the one that it replaces."""
+    """Yield what a new rung sets in another way than the rung below, or than the one that it replaces.
+
+    Without either, as of a ladder that becomes shorter, it is compared with the largest rung that its environment had.
+    """
+    largest = {key.environment: key.size for key in before}
     owned = []
-    for key, (size, is_rung_below) in rung_baselines(before, after):
-        if size:
+    for key, (baseline, is_rung_below) in rung_baselines(before, after):
+        if size := baseline or largest.get(key.environment, ""):
             other = (after if is_rung_below else before)[ConfigKey(key.environment, size)]
             owned += [(key, statement) for statement in _differences(size, JobContext.of(key, other, after[key]))]
     yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
