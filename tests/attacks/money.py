@@ -31,6 +31,7 @@ _RECORDED: Final = together(
 _RUN_TEN_TIMES: Final = "+368.64 USD for one run of each config (+900%)"
 _FOUR_TIMES_THE_CHIPS: Final = "USD an hour for all configs together (+229%)"
 _RESERVED: Final = ("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: mine}\n")
+_ALLOWED: Final = ", ".join(f"TPU04{digit}: no reason" for digit in range(1, 6))
 _OTHER_JOB: Final = '{capacity: on-demand, trainer: {max_run_duration: null, env: {DEBUG: "1"}}}'
 _ANOTHER_RUNG: Final = (
     "    project: my-project-dev\n",
@@ -95,6 +96,13 @@ ATTACKS: Final = (
         "time-limit-removed-in-the-headline",
         edit("tpucfg.yaml", (_TIMEOUT, "")),
         ("; cost of a run not limited in every config\n",),
+        status=0,
+        base=_LIMITED,
+    ),
+    Attack(
+        "time-limit-removed-behind-harmless-phrases-of-the-headline",
+        edit("tpucfg.yaml", (_TIMEOUT, ""), ("version: 1\n", f"version: 1\nallow: {{{_ALLOWED}}}\n")),
+        ("configs changed; cost of a run not limited in every config, TPU041 allowed,", " allowed and 2 more\n"),
         status=0,
         base=_LIMITED,
     ),
