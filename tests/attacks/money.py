@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from attacks.attack import Attack, append, delete, edit, together, write
+from repositories import Repository
 
 _PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
 _PRICES: Final = edit("tpucfg.yaml", (_PRICE, "prices: {v2: 1.5}\n"))
@@ -19,11 +20,23 @@ def _record(size: str, rate: float) -> str:
     return json.dumps({"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size}) + "\n"
 
 
+def _second_spec(repository: Repository) -> None:
+    text = (repository.folder / "tpucfg.yaml").read_text()
+    write("other/tpucfg.yaml", text.replace("name: mnist", "name: other"))(repository)
+
+
 _RECORDED: Final = together(
     _PRICES, *(write(f"results/{name}.jsonl", _record("v2-8", 1000)) for name in ("dev", "prod"))
 )
 _RUN_TEN_TIMES: Final = "+368.64 USD for one run of each config (+900%)"
 _FOUR_TIMES_THE_CHIPS: Final = "USD an hour for all configs together (+229%)"
+_RESERVED: Final = ("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: mine}\n")
+_ALLOWED: Final = ", ".join(f"TPU04{digit}: no reason" for digit in range(1, 6))
+_OTHER_JOB: Final = '{capacity: on-demand, trainer: {max_run_duration: null, env: {DEBUG: "1"}}}'
+_ANOTHER_RUNG: Final = (
+    "    project: my-project-dev\n",
+    f"    project: my-project-dev\n    sizes: [v2-8, v2-32, v2-128, v2-512]\n    overrides: {{v2-512: {_OTHER_JOB}}}\n",
+)
 _ARGS: Final = "    data_dir: ${bucket}/data\n"
 
 ATTACKS: Final = (
@@ -78,6 +91,39 @@ ATTACKS: Final = (
         ("the spec no longer limits the length of a run, previously to 2 hours",),
         status=0,
         base=together(_PRICES, _LIMITED),
+    ),
+    Attack(
+        "time-limit-removed-in-the-headline",
+        edit("tpucfg.yaml", (_TIMEOUT, "")),
+        ("; cost of a run not limited in every config\n",),
+        status=0,
+        base=_LIMITED,
+    ),
+    Attack(
+        "time-limit-removed-behind-harmless-phrases-of-the-headline",
+        edit("tpucfg.yaml", (_TIMEOUT, ""), ("version: 1\n", f"version: 1\nallow: {{{_ALLOWED}}}\n")),
+        ("configs changed; cost of a run not limited in every config, TPU041 allowed,", " allowed and 2 more\n"),
+        status=0,
+        base=_LIMITED,
+    ),
+    Attack(
+        "larger-slice-on-demand-without-a-time-limit",
+        edit("tpucfg.yaml", _ANOTHER_RUNG),
+        (
+            "; +256 chips (+152%); cost of a run not limited in dev: v2-512\n",
+            "> - **dev: v2-512**: capacity `on-demand`, unlike `v2-128` with `reservation mine`: machines are billed",
+            "maximum run duration not set, unlike `v2-128` with `2h`: nothing else ends a run that hangs",
+            "the spec sets no limit of time, as it does for all configs of the base",
+            "- **dev: v2-512**: `DEBUG` set in another way than on `v2-128`",
+        ),
+        status=0,
+        base=together(_LIMITED, edit("tpucfg.yaml", _RESERVED)),
+    ),
+    Attack(
+        "new-spec-without-prices",
+        _second_spec,
+        ("6 configs added; +168 chips", "- all configs together have 0 → 168 chips"),
+        status=0,
     ),
     Attack(
         "time-limit-raised",

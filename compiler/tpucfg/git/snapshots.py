@@ -60,6 +60,14 @@ class Snapshot(NamedTuple):
     repository: Repository | None = None
     """The repository that the snapshot was exported from; None for the working tree."""
 
+    @property
+    def renamed_from(self) -> str:
+        """The path of the spec in this revision if it had another name; empty otherwise."""
+        if not self.exists or self.exported_to is None:
+            return ""
+        path = self.spec.relative_to(self.exported_to).as_posix()
+        return "" if path == self.repository_path else path
+
     def hide_export_path(self, text: str) -> str:
         """Return the text without the name of the temporary folder, which changes with every run."""
         if self.exported_to is None:

@@ -54,12 +54,7 @@ def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> Re
 def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
     """Return the reviews without those of specs that another spec was renamed from: they seem to be removed."""
     all_reviews = tuple(reviews)
-    renamed_from = {
-        path
-        for before in (review.before.snapshot for review in all_reviews)
-        if before.exported_to and (path := before.spec.relative_to(before.exported_to).as_posix())
-        if before.exists and path != before.repository_path
-    }
+    renamed_from = {review.before.snapshot.renamed_from for review in all_reviews}
     return tuple(
         review
         for review in all_reviews

@@ -58,6 +58,8 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     )
     if mark is None:
         return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
+    if conflict := _merge_conflict(syntax_error):
+        return conflict
     if text.lstrip().startswith("{") and (comment := _json_comment(syntax_error)):
         return comment
     if (column := syntax_error.row(mark).find("{%")) >= 0:
@@ -124,6 +126,16 @@ def _location_in_table(error: _SyntaxError, *, whole_value: bool) -> Location:
 
 
 # The functions below explain errors that have several causes, or whose location has to be searched for.
+
+
+def _merge_conflict(error: _SyntaxError) -> Finding | None:
+    """Return the finding for a conflict that git has marked: https://git-scm.com/docs/git-merge."""
+    for number, row in enumerate(error.rows):
+        if row.startswith("<<<<<<< "):
+            location = error.location(number, 0, len(row.rstrip()))
+            hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
+            return error.finding("a merge conflict is not resolved", location, hint)
+    return None
 
 
 def _json_comment(error: _SyntaxError) -> Finding | None:

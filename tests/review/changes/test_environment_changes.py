@@ -43,6 +43,12 @@ def test_removed_environment_keeps_its_stack() -> None:
     ]
 
 
+def test_first_spec_names_its_capacity() -> None:
+    """All jobs are new, and how their machines are bought is not in the table of rungs."""
+    (line, *_) = statements(None, spec(target="cloud-tpu", capacity={"reservation": "mine"}))
+    assert line.endswith(" with the bucket my-project-dev-mnist-dev-us-central1 and capacity reservation")
+
+
 def test_removed_protected_environment_is_destructive() -> None:
     """Pulumi refuses to destroy protected resources, so one command is not enough: the statement has all steps."""
     prod = {"project": "p-prod-1", "region": "us-central1", "protect": True}

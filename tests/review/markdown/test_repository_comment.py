@@ -94,14 +94,16 @@ def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys
 
 
 def test_renamed_spec_is_reviewed_once(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A moved project is compared with its old place, and not reported as removed."""
+    """A moved project is compared with its old place, which the comment names, and not reported as removed."""
     repository.git("mv", "projects/one", "projects/first")
     repository.commit()
 
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--format", "json"]) == 0
     (spec,) = json.loads(capsys.readouterr().out)["specs"]
 
-    assert (spec["spec"], spec["is_change"]) == ("projects/first/tpucfg.yaml", False)
+    assert (spec["spec"], spec["headline"]) == ("projects/first/tpucfg.yaml", "no config or resource changes")
+    (moved,) = spec["meaning"]["statements"]
+    assert moved["text"].startswith("spec moved from projects/one/tpucfg.yaml to projects/first/tpucfg.yaml: results")
 
 
 def test_preview_belongs_to_the_spec_in_its_folder(

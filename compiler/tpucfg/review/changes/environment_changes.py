@@ -43,17 +43,17 @@ def _find(name: str, revision: CompiledRevision) -> _EnvironmentOf | None:
 
 
 def _added(project: Project, environment: Environment, *, is_first_spec: bool) -> Statement:
+    kinds = _special_capacities(project, environment)
+    capacity, last = (" and capacity {}", (kinds,)) if kinds else ("", ())
     if not is_first_spec:
-        sizes = listed(environment.sizes, _MAX_SIZES)
-        values = (environment.target, environment.region, sizes)
-        if kinds := _special_capacities(project, environment):
-            return Statement("new environment on {} in {} with sizes {} and capacity {}", (*values, kinds))
-        return Statement("new environment on {} in {} with sizes {}", values)
+        values = (environment.target, environment.region, listed(environment.sizes, _MAX_SIZES), *last)
+        return Statement(f"new environment on {{}} in {{}} with sizes {{}}{capacity}", values)
     # Every environment is new. What is not: the cloud's projects, and maybe a bucket that another spec uses too.
     trainers = [project.settings[environment.name, size].trainer for size in environment.sizes]
     programs = dict.fromkeys(each.image or each.package or each.module or _UNSET for each in trainers)
-    values = (listed(tuple(programs), _MAX_SIZES, last=" and "), environment.project, bucket_of(project, environment))
-    return Statement("new: jobs run {} in the project {} with the bucket {}", values)
+    names = listed(tuple(programs), _MAX_SIZES, last=" and ")
+    values = (names, environment.project, bucket_of(project, environment), *last)
+    return Statement(f"new: jobs run {{}} in the project {{}} with the bucket {{}}{capacity}", values)
 
 
 def _special_capacities(project: Project, environment: Environment) -> str:

@@ -18,6 +18,7 @@ from tpucfg.review.changes.gate_changes import (
 )
 from tpucfg.review.changes.jobs.job_changes import job_statements
 from tpucfg.review.changes.jobs.ladder_changes import ladder_statements
+from tpucfg.review.changes.jobs.new_jobs import new_rung_statements
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, scaling_rows
 from tpucfg.review.changes.jobs.training_changes import (
     flag_statements,
@@ -55,6 +56,7 @@ def compute_impact(before: CompiledRevision, after: CompiledRevision, difference
         *job_statements(before, after, difference),
         *_training_statements(before, after),
         *ladder_statements(before.jobs, after.jobs, rows),
+        *new_rung_statements(before.jobs, after.jobs),
         *result_statements(before, after, Catalog()),
     ]
     warnings = warning_changes(before, after)
@@ -90,6 +92,11 @@ def _project_statements(before: CompiledRevision, after: CompiledRevision) -> It
     old, new = before.project, after.project
     if old is None or new is None:
         return
+    if moved := before.snapshot.renamed_from:
+        paths = (moved, before.snapshot.repository_path)
+        yield LocatedStatement(
+            "", Statement("spec moved from {} to {}: results and stacks are those of its new folder", paths)
+        )
     if old.name != new.name:
         template = "project renamed from {} to {}: its buckets, service accounts and jobs get new names"
         yield LocatedStatement("", Statement(template, (old.name, new.name)))

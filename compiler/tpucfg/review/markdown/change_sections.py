@@ -20,7 +20,7 @@ from tpucfg.review.changes.resources.resource_change import ResourceChange
 from tpucfg.review.markdown.section import Block, Item, Section, code_block, fold
 from tpucfg.review.markdown.size_limit import join_within_limit
 from tpucfg.review.review import EnvironmentReview
-from tpucfg.text_format import listed
+from tpucfg.text_format import dotted, listed
 
 _MAX_SUMMARY_LABELS: Final = 4
 """Changes that the summary line of a fold names."""
@@ -61,11 +61,19 @@ def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
     items = dict.fromkeys(
         _diff_item(change, label, flag=is_flag(change)) for change, label in zip(group.changes, labels, strict=True)
     )
-    # The last step of each path is enough to recognize a change.
-    short_labels = listed([*dict.fromkeys(label.rpartition(".")[2] for label in labels)], _MAX_SUMMARY_LABELS)
+    short = dict.fromkeys(_short_label(change, label) for change, label in zip(group.changes, labels, strict=True))
+    short_labels = listed([*short], _MAX_SUMMARY_LABELS)
     prefix = "" if keys == ALL_CONFIGS else "configs of "
     summary = f"{prefix}{html_code(keys)}: {html(short_labels)}"
     return fold(f"{prefix}{prose(keys)}", summary, [code_block([*items], "diff")])
+
+
+def _short_label(change: Change, label: str) -> str:
+    """Return the last key of a field's path, which is enough to recognize it and can contain dots itself."""
+    if label != dotted(change.path):
+        return label
+    keys = [index for index, step in enumerate(change.path) if isinstance(step, str)]
+    return dotted(change.path[keys[-1] :]) if keys else label
 
 
 # Resources

@@ -114,7 +114,7 @@ def _unknown_word(costs: CostChanges, key: str) -> str:
 def _shown_sums(costs: CostChanges) -> list[str]:
     """Return the keys of the sums that are known; hours and chips only for what has no cost."""
     totals = costs.totals
-    shown = [key for key in _SUMS if key in totals and (key in _PRICED or totals[key].growth)]
+    shown = [key for key in _SUMS if key in totals and (key in _PRICED or totals[key].before != totals[key].after)]
     for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips")):
         if unpriced in shown and priced in totals and totals[priced].unknown <= totals[unpriced].unknown:
             shown.remove(unpriced)

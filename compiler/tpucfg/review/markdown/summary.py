@@ -12,7 +12,7 @@ from tpucfg.review.changes.statements import format_environments
 from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review
-from tpucfg.text_format import format_count
+from tpucfg.text_format import format_count, listed
 
 _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
@@ -72,11 +72,12 @@ def _change_headline(review: Review) -> str:
 
 
 def _with_phrases(counts: str, review: Review) -> str:
-    """Add what no count includes: a higher cost, and changes such as a lifted protection, destructive ones first."""
+    """Add what no count includes: a higher cost, and changes such as a lifted protection, the riskiest first."""
     located = [item for item in review.impact.statements if item.statement.headline]
     if any(change.protection == "lifted" for change in review.resources):
         # Already counted as resources that are no longer protected.
         located = [item for item in located if item.statement.headline != LIFTED]
+    located.sort(key=lambda item: -item.statement.risk)
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
     )
@@ -85,7 +86,7 @@ def _with_phrases(counts: str, review: Review) -> str:
         _unknown_phrase(review.environments),
         cost_phrase(review.costs),
         fit_phrase(review.fits),
-        ", ".join([*phrases][:_MAX_PHRASES]),
+        listed([*phrases], _MAX_PHRASES),
     )
     return "; ".join(part for part in parts if part)
 

@@ -188,6 +188,29 @@ def test_length_limit_bounds_the_cost() -> None:
     assert "max_usd" not in removed.totals
 
 
+def test_attempts_are_limited_where_no_run_is() -> None:
+    """On gke each attempt has a limit; a queue that limits all of them together is worth a sentence of its own."""
+    place = {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}}
+    gke: dict[str, Any] = {"target": "gke", "environments": place, "training__tuned_on": "v6e-8"}
+    gke.update({"trainer__max_run_duration": "2h", "trainer__restarts": 3})
+    base, queue = {**gke, "sizes": ["v6e-8"]}, {"targets": {"gke": {"queue": "q"}}}
+    without = {**base, "trainer__max_run_duration": WITHOUT}
+
+    assert statements(costs(spec(**base, **queue), spec(**base))) == [
+        (
+            "dev: v6e-8: only each attempt of a run is limited, and no longer all together to 2 hours: "
+            "a restart after a disruption is not counted"
+        )
+    ]
+    assert statements(costs(spec(**base), spec(**without))) == [
+        "dev: v6e-8: the spec no longer limits the length of an attempt, previously to 2 hours"
+    ]
+    unlimited = {"v6e-16": {"trainer": {"max_run_duration": None}}}
+    assert statements(costs(spec(**base), spec(**{**gke, "sizes": ["v6e-8", "v6e-16"]}, overrides=unlimited))) == [
+        "dev: v6e-16: the spec sets no limit of time, as it does for all configs of the base"
+    ]
+
+
 def test_rungs_of_equal_cost_share_a_row() -> None:
     """Environments with equal records have a common row, the largest growth first."""
     place = {"project": "my-project-dev", "region": "us-central1"}

@@ -17,14 +17,14 @@ V2_32 = _LINE % (4000, "v2-32")
 SLOW = _LINE % (10, "v2-32")
 
 
-def changes(folder: Path, before: str, after: str, data: object = _GATED) -> list[str]:
-    """Return the statements about two versions of the records of `dev`."""
+def changes(folder: Path, before: str, after: str, data: object = _GATED, base: object = None) -> list[str]:
+    """Return the statements about two versions of the records of `dev`, and maybe of the spec."""
     revisions = []
-    for name, text in (("before", before), ("after", after)):
+    for name, text, source in (("before", before, base or data), ("after", after, data)):
         path = folder / name / "results" / "dev.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(text)
-        revision = compiled_revision(data)
+        revision = compiled_revision(source)
         revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
     return [located.plain for located in result_statements(revisions[0], revisions[1], CATALOG)]
 
@@ -49,7 +49,11 @@ def changes(folder: Path, before: str, after: str, data: object = _GATED) -> lis
             V2_8,
             ["dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended"],
         ),
-        (V2_8, V2_8 + "x\n", ["dev: results: results/dev.jsonl has invalid lines"]),
+        (
+            V2_8,
+            V2_8 + "x\n",
+            ["dev: results: results/dev.jsonl has invalid lines: the gate stays closed until it can be read"],
+        ),
     ],
 )
 def test_records_that_open_the_gate_are_reported(tmp_path: Path, before: str, after: str, expected: list[str]) -> None:
@@ -81,3 +85,14 @@ def test_record_of_another_config_is_marked(tmp_path: Path) -> None:
 def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
     """Without a gate every rung may run."""
     assert changes(tmp_path, "", V2_8, spec()) == ["dev: results: 1 record added to results/dev.jsonl"]
+
+
+def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
+    """The same record passes a lower threshold; neither a stricter gate nor one that is added opens a rung."""
+    records = V2_8 + _LINE % (2000, "v2-32")
+    loose = {**_GATED, "gate": {"min_scaling_efficiency": 0.5}}
+
+    expected = f"dev: results: v2-128 {_PASSES} v2-32 passes the changed gate (examples_per_second 2000)"
+    assert changes(tmp_path / "looser", records, records, loose, _GATED) == [expected]
+    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == []
+    assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []

@@ -54,3 +54,23 @@ def test_ladder_is_replaced_rung_by_rung() -> None:
 
     assert statements(old, new)[-1] == "dev: v6e-4 replaces v5p-8 and v6e-8 replaces v5p-16, each with 0.5× the cores"
     assert statements(*middle) == ["dev: v2-128 replaces v2-32, with 4× its cores"]
+
+
+def test_new_rung_is_compared_in_its_settings() -> None:
+    """A new rung differs from the rung below, or from the largest of a ladder that becomes shorter."""
+    ladder = {"target": "cloud-tpu", "capacity": "spot", "trainer__args": {"data": "x"}}
+    own = {"capacity": "on-demand", "trainer": {"args": {"data": "y"}, "env": {"DEBUG": "1"}}}
+    before = spec(**ladder, sizes=["v2-8", "v2-32"])
+    above, alone = (
+        spec(**ladder, sizes=sizes, overrides={"v2-128": own}) for sizes in (["v2-8", "v2-32", "v2-128"], ["v2-128"])
+    )
+
+    billed = "machines are billed at the on-demand price, and none are set aside"
+    expected = [
+        f"dev: v2-128: capacity on-demand, unlike v2-32 with spot: {billed}",
+        "dev: v2-128: --data, DEBUG set in another way than on v2-32",
+    ]
+    assert [line for line in statements(before, above) if "v2-128:" in line] == expected
+    assert [line for line in statements(before, alone) if "v2-128:" in line] == expected
+    alike = spec(**ladder, sizes=["v2-8", "v2-32", "v2-128"])
+    assert [line for line in statements(before, alike) if "v2-128:" in line] == []

@@ -101,6 +101,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             "duration removed (was 12h): nothing else ends a run that hangs",
         ),
         (gke(trainer__restarts=3), gke(trainer__restarts=1), "restarts changed from 3 to 1: fewer failures end a run"),
+        (gke(), gke(trainer__restarts=0), "restarts added (0): the first failure ends a run"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
         (gke(targets={"gke": {"queue": "q"}}), gke(), "queue removed (was q): jobs start at once"),
@@ -168,6 +169,14 @@ def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
     assert f"every config: {decides}" in cautions
     assert not any("address" in line for line in statements(cloud_tpu(), moved("vertex-ai")))
     assert not any("address" in line for line in statements(moved("vertex-ai"), cloud_tpu()))
+
+
+def test_image_that_a_script_started_is_not_new() -> None:
+    """On some targets the image is a field and on others a word in a script; another one is a change on each."""
+    there = moved("vertex-ai")
+    assert not any("image" in line for line in [*statements(cloud_tpu(), there), *statements(there, cloud_tpu())])
+    other = {**there, "trainer": {**there["trainer"], "image": "evil.example/x:1"}}
+    assert any("to evil.example/x:1: code comes from evil.example" in line for line in statements(cloud_tpu(), other))
 
 
 def test_addresses_are_named_by_what_hosts_get() -> None:

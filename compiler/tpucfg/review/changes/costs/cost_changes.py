@@ -31,6 +31,8 @@ _TERM_DECIMALS: Final = 12
 """Decimal places of an amount in a sum: thousands of fractions with different denominators would add up slowly."""
 _SUM_DECIMALS: Final = 6
 """Fewer than those of its terms, whose rounding is then invisible."""
+_NO_LIMIT: Final = "cost of a run not limited"
+_NEVER_LIMITED: Final = "the spec sets no limit of time, as it does for all configs of the base"
 
 
 class Total(NamedTuple):
@@ -90,7 +92,7 @@ def compute_costs(
     return CostChanges(
         totals=dict(_totals(old, new, _replacements(rows))),
         rows=group_rows(rows),
-        statements=(*_limit_statements(rows, new), *record_statements(ladders, *records)),
+        statements=(*_limit_statements(rows, old, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
         unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )
@@ -163,27 +165,41 @@ def _sum(amounts: Iterable[Fraction]) -> Fraction:
     return round(sum((round(amount, _TERM_DECIMALS) for amount in amounts), Fraction(0)), _SUM_DECIMALS)
 
 
-def _limit_statements(rows: Iterable[CostRow], configs: Collection[ConfigKey]) -> Iterator[LocatedStatement]:
-    """Yield the runs that lose their limit, and those that their limit would end."""
+def _limit_statements(
+    rows: Iterable[CostRow], before: Mapping[ConfigKey, RunCost], after: Collection[ConfigKey]
+) -> Iterator[LocatedStatement]:
+    """Yield the runs without a limit that had one or are new, and those that their limit would end."""
+    is_always_limited = bool(before) and all(cost.limit.seconds for cost in before.values())
     owned = (
         (ConfigKey(name, row.size), statement)
         for row in rows
         for name in row.environments
-        for statement in _limit_changes(row)
+        for statement in _limit_changes(row, is_always_limited=is_always_limited)
     )
-    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(configs)))
+    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
 
 
-def _limit_changes(row: CostRow) -> Iterator[Statement]:
+def _limit_changes(row: CostRow, *, is_always_limited: bool) -> Iterator[Statement]:
     old, new = row.before, row.after
     if new is None:
         return
-    if old and old.max_hours and not new.max_hours:
-        text = f"the spec no longer limits the length of a run, previously to {_hours(old.max_hours)}"
-        yield Statement(text, risk=Risk.CAUTION)
+    if text := _lost_limit(old, new) if old else _NEVER_LIMITED * (is_always_limited and not new.limit.seconds):
+        yield Statement(text, (), Risk.CAUTION, _NO_LIMIT)
     if _is_too_long(new) and not (old and _is_too_long(old)):
         text = f"by the records, a run takes {_hours(new.hours)}, but it is ended after {_hours(new.max_hours)}"
         yield Statement(text, risk=Risk.CAUTION)
+
+
+def _lost_limit(old: RunCost, new: RunCost) -> str:
+    """Return the sentence about a limit that is gone; empty if there was none, or there still is one."""
+    if old.max_hours and not new.max_hours:
+        if new.limit.seconds:
+            was = _hours(old.max_hours)
+            return f"only each attempt of a run is limited, and no longer all together to {was}: {new.limit.unbounded}"
+        return f"the spec no longer limits the length of a run, previously to {_hours(old.max_hours)}"
+    if old.limit.seconds and not new.limit.seconds:
+        return f"the spec no longer limits the length of an attempt, previously to {_hours(old.limit.seconds / 3600)}"
+    return ""
 
 
 def _hours(value: Fraction | None) -> str:

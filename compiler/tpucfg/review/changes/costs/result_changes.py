@@ -1,4 +1,4 @@
-"""Changes to the committed results: records that open the gate, and records that are removed or rewritten."""
+"""Rungs that a changed record or gate opens, and records that are removed or rewritten."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -34,13 +34,16 @@ def _statuses(revision: CompiledRevision, catalog: Catalog) -> Mapping[str, Ladd
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
-    opened = [rung.size for rung in new.rungs if _is_opened_by_records(rung.size, old, new)]
+    by_records = [rung.size for rung in new.rungs if _is_opened_by_records(rung.size, old, new)]
+    by_gate = [rung.size for rung in new.rungs if _is_opened_by_gate(rung.size, old, new)]
+    opened = [*by_records, *by_gate]
     for size in opened[:_MAX_RUNGS]:
-        yield _opened(size, new)
+        yield _opened(size, new, is_by_gate=size in by_gate)
     if len(opened) > _MAX_RUNGS:
         yield Statement(f"records pass the gate for {len(opened) - _MAX_RUNGS:,} more rungs", (), Risk.CAUTION)
     if new.results.findings and not (old and old.results.findings):
-        yield Statement(f"results: {{}} {new.results.problem}", (_file(new),), Risk.CAUTION)
+        consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
+        yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
     lines = Counter(map(record_line, new.results.records))
     old_lines = Counter(map(record_line, old.results.records)) if old else Counter[str]()
     # A file that cannot be read in one revision has no records to compare.
@@ -69,19 +72,31 @@ def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus
     return not is_open and (_content(same[0].record) != _content(below.record) or bool(old.results.findings))
 
 
+def _is_opened_by_gate(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
+    """Return True if a rung may run that was not allowed to, although the records of the rung below are the same."""
+    if old is None or size not in {rung.size for rung in old.rungs} or not (old.is_measured and new.is_measured):
+        return False
+    below, old_below = new.below(size), old.below(size)
+    if below is None or old_below is None:
+        return False
+    is_same = (old_below.size, _content(old_below.record)) == (below.size, _content(below.record))
+    return is_same and not old.results.findings and has_passed_below(new, size) and not has_passed_below(old, size)
+
+
 def _content(record: Record | None) -> str:
     return record_line(record) if record else ""
 
 
-def _opened(size: str, status: LadderStatus) -> Statement:
+def _opened(size: str, status: LadderStatus, *, is_by_gate: bool) -> Statement:
     below = status.below(size)
     record = below.record if below else None
-    assert below is not None  # noqa: S101 - only a rung with another below it is opened by a record
+    assert below is not None  # noqa: S101 - only a rung with another below it is opened
     metrics = listed(
         [f"{name} {format_metric(exact_decimal(value))}" for name, value in (record.metrics if record else {}).items()],
         _MAX_METRICS,
     )
     stale = ", measured with another config" if below.size in status.outdated else ""
+    gate, headline = ("changed gate", "gate opened") if is_by_gate else ("gate", "gate opened by a record")
     start = "may now run" if may_run(status, size) else "may run once its step is known to fit"
-    template = f"results: {{}} {start}, as a committed record of {{}} passes the gate ({{}}{stale})"
-    return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline="gate opened by a record")
+    template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}}{stale})"
+    return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline)

@@ -134,7 +134,7 @@ def _renewed(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iter
     if has_gate and new.fits:
         reason = ", which is new since a change of {}" if changes else ""
         text = f"{{}} lets it start, as the result in {{}} fits{reason}: a committed result proves nothing"
-        yield Statement(text, ("gate.fit", _FILE, *changes), Risk.CAUTION, "gate opened by a committed fit")
+        yield Statement(text, ("gate.fit", _FILE, *changes), Risk.CAUTION, "gate passed by a committed fit")
     elif changes and old and _figures(old) == _figures(new):
         text = "the result in {} is new since a change of {}, with the same figures: a committed result proves nothing"
         yield Statement(text, (_FILE, *changes))

@@ -90,11 +90,23 @@ def _field_changes(changes: Sequence[Change], context: JobContext) -> Iterator[F
         if is_script_line(leaf, rule):
             if not context.is_explained(leaf):
                 scripts.setdefault(script_path(leaf.path), []).append(leaf)
-        elif (context.concrete(leaf.before), context.concrete(leaf.after)) not in pairs and not context.is_explained(
-            leaf
+        elif not (
+            _is_kept_image(leaf, rule, context) or _values_of(leaf, context) in pairs or context.is_explained(leaf)
         ):
             yield field_change(leaf, rule, field_verdict(leaf, rule, context))
     yield from (script_change(lines) for lines in scripts.values())
+
+
+def _values_of(leaf: Change, context: JobContext) -> tuple[Any, Any]:
+    return context.concrete(leaf.before), context.concrete(leaf.after)
+
+
+def _is_kept_image(leaf: Change, rule: FieldRule, context: JobContext) -> bool:
+    """Return True for the job's image in a field that only one of two targets has: others start it in a script."""
+    before, after = context.before, context.after
+    if before is None or not context.has_other_target or rule.subject != IMAGE or before.image != after.image:
+        return False
+    return {*_values_of(leaf, context)} == {ABSENT, after.image}
 
 
 def _setting_changes(context: JobContext) -> Iterator[tuple[tuple[Any, Any], FieldChange]]:

@@ -1,12 +1,14 @@
-"""Dangerous fields of configs that only the head has."""
+"""Configs that only the head has: their dangerous fields, and how their settings differ from those of a known rung."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference
+from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, sorted_keys
 from tpucfg.diff.command_lines import parse_command_lines
 from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.diff.describe import format_keys
+from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.changed_fields import (
     KnownValues,
     field_change,
@@ -20,8 +22,17 @@ from tpucfg.review.changes.jobs.changed_fields import (
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext
 from tpucfg.review.changes.jobs.job_fields import IMAGE
-from tpucfg.review.changes.jobs.setting_changes import setting_dangers
+from tpucfg.review.changes.jobs.job_settings import FIT_STEP
+from tpucfg.review.changes.jobs.scaling_table import rung_baselines
+from tpucfg.review.changes.jobs.setting_changes import setting_changes, setting_dangers
 from tpucfg.review.changes.jobs.verdicts import image_verdict, references, registry_of
+from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
+from tpucfg.text_format import listed
+
+_COMPARED: Final = frozenset(
+    ("capacity", "restarts", "maximum run duration", "queue", "priority class", "compute class", FIT_STEP)
+)
+"""The settings that a new rung is expected to share with the rung below; `new_dangers` judges the others."""
 
 
 def new_dangers(
@@ -37,6 +48,41 @@ def new_dangers(
         for change in _dangers(configs[key], context, known):
             if _identity(change) not in known.dangers.get(key.environment, frozenset()):
                 yield key, change
+
+
+def new_rung_statements(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> Iterator[LocatedStatement]:
+    """Yield what a new rung sets in another way than the rung below, or than the one that it replaces.
+
+    Without either, as of a ladder that becomes shorter, it is compared with the largest rung that its environment had.
+    """
+    largest = {key.environment: key.size for key in before}
+    owned = []
+    for key, (baseline, is_rung_below) in rung_baselines(before, after):
+        if size := baseline or largest.get(key.environment, ""):
+            other = (after if is_rung_below else before)[ConfigKey(key.environment, size)]
+            owned += [(key, statement) for statement in _differences(size, JobContext.of(key, other, after[key]))]
+    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
+
+
+def _differences(size: str, context: JobContext) -> Iterator[Statement]:
+    for change in setting_changes(context):
+        if change.subject in _COMPARED:
+            values = tuple(value for value in (change.after, size, change.before) if value is not None)
+            now = "{}" if change.after is not None else "not set"
+            then = "with {}" if change.before is not None else "without"
+            consequence = f": {change.verdict.consequence}" if change.verdict.risk else ""
+            yield Statement(f"{change.subject} {now}, unlike {{}} {then}{consequence}", values, change.verdict.risk)
+    assert context.before is not None  # noqa: S101 - the rung that a new one is compared with
+    old, new = (_program_settings(job) for job in (context.before, context.after))
+    if names := [name for name in {**old, **new} if old.get(name) != new.get(name)]:
+        yield Statement("{} set in another way than on {}", (listed(names), size))
+
+
+def _program_settings(job: Job) -> Mapping[str, object]:
+    """Return the arguments and variables as the spec has them, with placeholders, which are alike on all rungs."""
+    trainer = job.settings.trainer
+    arguments = {f"--{arg.key}": arg.values for arg in trainer.args}
+    return {**arguments, **dict(trainer.env)}
 
 
 def _dangers(config: Any, context: JobContext, known: KnownValues) -> Iterator[FieldChange]:

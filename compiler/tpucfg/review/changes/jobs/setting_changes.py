@@ -116,6 +116,8 @@ def _judge_mount(pair: _Pair) -> Verdict:
 def _judge_restarts(pair: _Pair) -> Verdict:
     if pair.context.before is None or pair.after is None:
         return Verdict()
+    if pair.after == "0":
+        return Verdict(Risk.CAUTION, "the first failure ends a run")
     if pair.before is not None and int(pair.after) < int(pair.before):
         return Verdict(Risk.CAUTION, "fewer failures end a run")
     return Verdict(Risk.CAUTION, "a program that keeps failing uses its slice for longer")
