@@ -52,6 +52,16 @@ def test_a_run_that_cannot_end_in_time_has_a_note(folder: Folder) -> None:
     assert "a run on v5litepod-64" not in out
 
 
+def test_a_limit_of_another_environment_has_no_note(folder: Folder) -> None:
+    """Environments with equal tables and other limits are not grouped."""
+    own = "    trainer: {max_run_duration: 2m}\n"
+    prod = f"  prod:\n    project: acme-prod\n    region: us-west4\n    kube_context: prod\n{own}"
+    folder.spec((DEV, f"{DEV}{prod}"))
+    folder.python(ENDS)
+    _, out, _ = folder.fit("--size", "v5litepod-16")
+    assert "a run on v5litepod-16 in prod takes at least 0.0353 hours: longer than max_run_duration, 2m\n" in out
+
+
 def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
     """The request has the rung's devices and the flags of its config; the variables are those of the job."""
     (folder.path / "out").mkdir()

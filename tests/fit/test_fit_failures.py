@@ -75,6 +75,12 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         ),
         (error(kind="no-function", message="`f` does not exist"), "9:15", "TPU116", "step:abstract_step"),
         (error(frames=FRAMES), "9:15", "TPU117", "step.py:12 in abstract_step: raise ValueError('no')"),
+        (
+            error(frames=FRAMES),
+            "9:15",
+            "TPU117",
+            "help: correct the value that step.py:12 refuses, or that line, and run: ",
+        ),
         (error(kind="wrong-return", message="it returned None"), "9:15", "TPU117", "return (jitted, args)"),
         (error(kind="refused", message="INTERNAL: Mosaic failed"), "9:15", "TPU119", "INTERNAL: Mosaic failed"),
         (
@@ -115,6 +121,24 @@ def test_a_failure_is_a_finding(folder: Folder, behavior: str, location: str, id
     assert words in err
     assert out == ""
     assert not (folder.path / "results").exists()
+
+
+def test_a_module_named_from_its_own_folder_is_found(folder: Folder) -> None:
+    """`step:abstract_step` is what a shell in trainer/ would import; a new file there would be another step."""
+    (folder.path / "trainer").mkdir()
+    (folder.path / "trainer" / "step.py").write_text("")
+    folder.python(error(kind="no-module", message="ModuleNotFoundError: No module named 'step'"))
+    _, _, err = folder.fit(*ONE)
+    assert "help: set trainer.fit.step to trainer.step:abstract_step, or create step.py with" in err
+
+
+@pytest.mark.parametrize("kind", ["import-failed", "step-failed"])
+def test_a_program_that_reads_a_secret_is_named_as_such(folder: Folder, kind: str) -> None:
+    """A variable of trainer.secrets has no value in a compilation, and no correction of that line gives it one."""
+    folder.spec(("  fit: ", "  secrets: {WANDB_API_KEY: wandb/1}\n  fit: "))
+    folder.python(error(kind=kind, message="KeyError: 'WANDB_API_KEY'", frames=FRAMES))
+    _, _, err = folder.fit(*ONE)
+    assert "help: read WANDB_API_KEY in step.py:12 only where the job trains, as tpucfg fit has no secrets" in err
 
 
 def test_one_mistake_is_one_finding(folder: Folder) -> None:

@@ -44,6 +44,7 @@ EXPECTED: Final[Mapping[str, int | tuple[int, int] | tuple[int, str]]] = {
     "equal products": 2 * SQUARE,
     "equal calls": SQUARE,
     "one function, other operands": 2 * SQUARE,
+    "equal calls with a constant": SQUARE,
     "other precision": 2 * SQUARE,
     "a metric calls the model again": (2 + 2 + 1) * SQUARE,
     "computed again on purpose": (2 + 2 + 2 + 1) * SQUARE,

@@ -1,8 +1,8 @@
 """`tpucfg fit` with the real TPU compiler: a ladder from end to end, a repeated run, and the mistakes of users."""
 
 import json
+import resource
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,12 @@ def real(folder: Folder, tpu_python: str) -> Folder:
     return folder
 
 
+def processor_seconds() -> float:
+    """Return the time of processors that ended processes have used: unlike that of a clock, it has no other work."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def change(folder: Folder, *replacements: tuple[str, str]) -> None:
     """Replace parts of the spec."""
     path = folder.path / "tpucfg.yaml"
@@ -90,13 +96,13 @@ def test_a_ladder_from_end_to_end(real: Folder) -> None:
     path = real.path / "results" / "fit.json"
     before = path.read_bytes()
     assert json.loads(before)["results"][0]["files"].keys() == {"step.py"}
-    start = time.monotonic()
+    start = processor_seconds()
     status, _, err = real.fit()
-    seconds = time.monotonic() - start
+    seconds = processor_seconds() - start
     assert status == 0
     assert err.count("unchanged") == 3
     assert path.read_bytes() == before
-    assert seconds < 15, "a repeated run takes less than 5 s on two idle cores"
+    assert seconds < 30, "a repeated run takes less than 10 s of processors"
 
 
 def test_a_comment_changes_no_step(real: Folder) -> None:
@@ -127,10 +133,10 @@ def test_flags_that_the_program_sets_itself_make_another_step(real: Folder) -> N
 def test_a_step_that_does_not_fit(real: Folder) -> None:
     """The refusal comes in seconds, with the least amount that the step would need."""
     change(real, ("abstract_step", "large_step"))
-    start = time.monotonic()
+    start = processor_seconds()
     status, out, err = real.fit(*ONE)
     assert status == 1
-    assert time.monotonic() - start < 30, "a refusal takes less than 10 s on two idle cores"
+    assert processor_seconds() - start < 30, "a refusal takes less than 10 s of processors"
     assert "error[TPU105]: the training step does not fit on v5litepod-16: a device needs at least 32" in err
     assert "and the compiler grants 15.75" in err
     assert "does not fit" in out

@@ -181,19 +181,22 @@ def test_a_write_that_fails_halfway_does_no_damage(tmp_path: Path) -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before) + 50
 
 
-@pytest.mark.parametrize("read_only", [".", "results", "results/dev.jsonl"])
-def test_a_read_only_path_is_an_error(read_only: str) -> None:
+@pytest.mark.parametrize(
+    ("read_only", "environment"),
+    [(".", "dev"), ("results", "other"), ("results", "dev"), ("results/dev.jsonl", "dev")],
+)
+def test_a_read_only_path_is_an_error(read_only: str, environment: str) -> None:
     """A read-only project, folder or file is one error, and nothing changes."""
     with tempfile.TemporaryDirectory() as name:  # other users cannot enter pytest's own
         folder = Path(name)
         folder.chmod(0o755)
         if read_only != ".":
-            append_record(folder, "dev", RECORD)
+            append_record(folder, "dev", RECORD).chmod(0o666)
         (folder / read_only).chmod(0o555)
         before = sorted(folder.rglob("*"))
         with without_root(), pytest.raises(RecordFileError, match="permission denied") as excinfo:
-            append_record(folder, "dev" if read_only != "results" else "other", RECORD)
-        assert excinfo.value.help.startswith("give yourself permission")
+            append_record(folder, environment, RECORD)
+        assert excinfo.value.help == "give yourself permission to read and write it, and to write to its folder"
         assert sorted(folder.rglob("*")) == before
         (folder / read_only).chmod(0o755)
 

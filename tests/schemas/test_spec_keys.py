@@ -184,6 +184,9 @@ VALUES: list[tuple[str, Any, str]] = [
     ("environments__dev__target", "gemini", "did you mean vertex-ai?"),
     ("target", "kubernetes", "did you mean gke?"),
     ("target", "TPU VM", "did you mean cloud-tpu?"),
+    # The first allowed value, max, would be the opposite of what was meant.
+    ("gate", {"metric": "loss", "goal": "minimum", "max_drop": 0.01}, "did you mean min?"),
+    ("training__learning_rate_rule", "square root", "did you mean sqrt?"),
 ]
 
 
@@ -207,6 +210,14 @@ def test_the_name_that_was_meant_works(path: str, value: Any, help_: str) -> Non
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+def test_misspelled_companion_is_one_finding() -> None:
+    """`train_tokens` needs `sequence_length`, which is there with a typo: adding it again would be another mistake."""
+    training = {"tuned_on": SIZE, "batch_size": 1024, "train_tokens": 4_000_000_000, "sequence_lenght": 2048}
+    text = document(spec(**{**deepcopy(GKE), "training": training}))
+    (finding,) = errors(findings_of(text))
+    assert finding.help == "did you mean sequence_length?"
 
 
 def test_dws_is_a_name_of_flex_start() -> None:

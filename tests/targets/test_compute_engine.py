@@ -527,6 +527,15 @@ def test_a_refused_name_is_one_problem() -> None:
     assert (problem.path, problem.help) == (("resourcePolicy", "name"), "set it to mnist-dev-v6e-16")
 
 
+@pytest.mark.parametrize(
+    "policy", [{"type": "HIGH_THROUGHPUT"}, {"type": "HIGH_THROUGHPUT", "acceleratorTopology": ""}]
+)
+def test_an_empty_topology_is_a_missing_one(policy: dict[str, str]) -> None:
+    """Neither is compared with the machines as well."""
+    (problem,) = compute_engine.rules(hand_written(resourcePolicy__workloadPolicy=policy), CATALOG)
+    assert problem.help == "add it, such as 4x4"
+
+
 def test_documents_are_in_the_order_of_their_creation() -> None:
     """A group is after its policy and template, which have any order, as the keys of JSON do."""
     policy, template, group = text_of("v6e-16").split("---\n")
@@ -774,6 +783,24 @@ def test_findings_about_extra_are_at_its_line() -> None:
     assert target_named("compute-engine") is compute_engine
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("targetSize", "instanceGroupManager.targetSize"),
+        ("properties.machineType", "instanceTemplate.properties.machineType"),
+    ],
+)
+def test_why_completes_the_path_of_a_printed_object(
+    path: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A field at the top of a document that `render` prints is named with its object, which `why` then explains."""
+    (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-16", environment=EAST).document.text)
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["why", path]) == 2
+    assert f"help: did you mean {meant}?" in capsys.readouterr().err
+    assert app.run(["why", meant]) == 0
+
+
 @pytest.mark.parametrize("path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"])
 def test_why_finds_metadata_by_its_key(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -785,3 +812,11 @@ def test_why_finds_metadata_by_its_key(
     assert "instance.metadata.items[0].value: a script that runs trainer.image" in capsys.readouterr().out
     assert app.run(["why", "instance.metadata.items.script"]) != 0
     assert "startup-script" in capsys.readouterr().err
+
+
+def test_sizes_that_the_option_target_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--target`, an edit of the spec's target would change nothing."""
+    path = tmp_path / "tpucfg.yaml"
+    path.write_text(project("cloud-tpu", "v5litepod-16").document.text)
+    assert app.run(["check", "--spec", str(path), "--target", "compute-engine"]) == 1
+    assert "help: give --target one that supports it (vertex-ai, cloud-tpu, gke), or replace" in capsys.readouterr().out

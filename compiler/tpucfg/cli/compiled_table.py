@@ -47,7 +47,7 @@ class RungRow(NamedTuple):
 
 
 class EnvironmentFits(NamedTuple):
-    """The rungs of an environment, or of several whose tables are equal."""
+    """The rungs of an environment, or of several whose tables and notes are equal."""
 
     names: tuple[str, ...]
     region: str
@@ -61,14 +61,15 @@ class EnvironmentFits(NamedTuple):
 
 
 def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[EnvironmentFits, ...]:
-    """Return the outcomes by environment; environments with equal tables share one."""
+    """Return the outcomes by environment; environments with equal tables and notes share one."""
     groups: dict[tuple[object, ...], EnvironmentFits] = {}
     for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
         rows = tuple(_row(project, outcome) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         _, cells = compiled_table(fits, project)
-        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
+        notes = ((row.outcome.is_committed, _overlong(row)) for row in rows)
+        key = (fits.region, fits.target, *map(tuple, cells), *notes)
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
@@ -168,14 +169,18 @@ def _hours(hours: Fraction) -> str:
 
 
 def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
-    """Yield a note about each run that takes longer than its `max_run_duration`."""
     for fits in environments:
         for row in fits.rows:
-            limit = row.job.max_run_duration
-            if limit and row.least and row.least.hours * 3600 > limit.seconds:
-                run = f"a run on {row.job.size} in {listed(fits.names, last=' and ')}"
-                least = format_hours(row.least.hours)
-                yield f"{run} takes at least {least} hours: longer than max_run_duration, {limit.text}"
+            if text := _overlong(row):
+                yield f"a run on {row.job.size} in {listed(fits.names, last=' and ')} {text}"
+
+
+def _overlong(row: RungRow) -> str:
+    """Return the clause about a run that takes longer than its `max_run_duration`; empty for another one."""
+    limit = row.job.max_run_duration
+    if limit is None or row.least is None or row.least.hours * 3600 <= limit.seconds:
+        return ""
+    return f"takes at least {format_hours(row.least.hours)} hours: longer than max_run_duration, {limit.text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:

@@ -13,7 +13,7 @@ USAGE: Final = 2
 DIFFERENT: Final = 3
 """Differences under --check, --exit-code or --fail-on."""
 INTERRUPTED: Final = 130
-"""Ctrl-C: 128 and the number of the signal, as shells report it."""
+"""Ctrl-C: 128 and the number of the signal, as shells report it; also SIGTERM and SIGHUP, where they act as Ctrl-C."""
 BROKEN_PIPE: Final = 141
 """The reader of the output, such as `head`, has closed the pipe: 128 and the number of the signal."""
 
@@ -22,7 +22,7 @@ MEANINGS: Final[Mapping[int, str]] = {
     ERRORS: "findings of level error, or a refusal",
     USAGE: "wrong use of the command",
     DIFFERENT: "done, and there are differences, where an option asks for this status",
-    INTERRUPTED: "interrupted by Ctrl-C",
+    INTERRUPTED: "interrupted by Ctrl-C; `fit` and `submit` also by SIGTERM or SIGHUP",
     BROKEN_PIPE: "the reader of the output closed the pipe",
 }
 """Every exit status, for scripts that call a command."""

@@ -47,7 +47,7 @@ _WRITE_HELP: Final[Mapping[int | None, str]] = {
     errno.EEXIST: _MOVE_FILE,
 }
 """The remedies for a file of results that cannot be written, by error number."""
-_PERMISSION_HELP: Final = "give yourself permission to write it"
+_PERMISSION_HELP: Final = "give yourself permission to write to its folder"
 
 
 def fit(

@@ -59,7 +59,7 @@ class FitProgress:
         if keys:
             self._clear()
             rungs = listed([f"{key.environment} {key.size}" for key in keys])
-            reason = f"this spec, {keys[0].name}, has no training step for it"
+            reason = f"this spec, {keys[0].name}, has no training step for {'it' if len(keys) == 1 else 'them'}"
             advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
             print(printable(f"removed from {path}: {rungs}: {reason}; {advice}"), file=sys.stderr, flush=True)
 

@@ -33,6 +33,8 @@ def terminations_as_interrupts() -> Iterator[None]:
 def delayed_interrupts() -> Iterator[Callable[[], None]]:
     """Delay the signals until the block calls the function that it gets, which raises KeyboardInterrupt after one.
 
+    One that arrives after the last call has no effect: the block was about to be complete.
+
     A signal that raises an exception wherever it arrives can break the `finally` that cleans up after an earlier one,
     and no order of statements prevents that: Ctrl-C is often pressed twice, and a terminal that closes sends more than
     one signal. https://docs.python.org/3/library/signal.html#handlers-and-exceptions

@@ -248,6 +248,9 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
             unknown = rest.partition(".")[0]
+            if not steps and (deeper := _paths_ending_in(request_body, rest)):
+                message = f"{format_value(unknown)} is not at the top of the config"
+                raise CommandExit(USAGE, message, f"did you mean {listed(deeper, 3, last=' or ')}?")
             known = known if steps else [*other_names, *known]
             near = nearest(unknown, known)
             hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
@@ -258,6 +261,13 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
         steps = [*indexed(request_body, (*steps, int(step) if is_index else step))]
         rest = rest[len(step) + 1 :]
     return tuple(steps)
+
+
+def _paths_ending_in(request_body: RequestBody, query: str) -> Sequence[str]:
+    """Return the paths that end in a query: `render` prints the objects of some targets without the first key."""
+    leaves = [_full_path(path) for path in _leaves(request_body)]
+    ends = (f"{leaf}.".partition(f".{query}.") for leaf in leaves if f".{query}." in f".{leaf}.")
+    return tuple(dict.fromkeys(f"{parents}.{query}" for parents, _, _ in ends))
 
 
 def _child_names(value: Any, name: str) -> list[str]:

@@ -39,6 +39,7 @@ _MAX_MESSAGE_LINES: Final = 10
 _MAX_MODULES: Final = 5000
 """Modules among which a misspelled one is looked for."""
 _WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
+_MISSING_KEY: Final = re.compile(r"KeyError: '(?P<name>\w+)'")
 _INDIVISIBLE: Final = re.compile(
     r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array axis "
     r"(?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
@@ -166,7 +167,9 @@ def old_jax(case: FailureCase) -> FailureText:
 def no_module(case: FailureCase) -> FailureText:
     """Describe a module that does not exist, with the nearest one below the spec's folder."""
     module, _, name = case.fit.step.partition(":")
-    near = nearest(module, _modules(case.folder))
+    modules = _modules(case.folder)
+    # A path from another folder than the spec's lacks the first packages.
+    near = next((known for known in modules if known.endswith(f".{module}")), None) or nearest(module, modules)
     create = f"create {module.replace('.', '/')}.py with the function {name}"
     hint = f"set {case.step_key} to {near}:{name}, or {create}" if near else f"{create}, or correct {case.step_key}"
     return FailureText(
@@ -180,7 +183,7 @@ def import_failed(case: FailureCase) -> FailureText:
     """Describe an exception in the module's import."""
     module = case.fit.step.partition(":")[0]
     missing = _missing_module(case.failure.message)
-    hint = f"correct {_last_line(case.failure, module)}; the module has to be importable without a TPU"
+    hint = f"{_correction(case, module)}; the module has to be importable without a TPU"
     if missing and missing != module.partition(".")[0]:
         hint = f"{case.pip} {missing}, or whatever package has that module"
     return FailureText(
@@ -254,6 +257,17 @@ def _step_hint(case: FailureCase) -> str:
             f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
             f"divisible by {match['count']}, or correct its sharding in {place}"
         )
+    return _correction(case, case.fit.step)
+
+
+def _correction(case: FailureCase, default: str) -> str:
+    """Return the edit for an exception: of the program's innermost line, or of the value that this line refuses."""
+    place, frames = _last_line(case.failure, default), case.failure.frames
+    variable = _MISSING_KEY.fullmatch(case.failure.message)
+    if variable and variable["name"] in {secret.variable for secret in case.job.settings.trainer.secrets}:
+        return f"read {variable['name']} in {place} only where the job trains, as tpucfg fit has no secrets"
+    if frames and frames[-1].code.startswith("raise "):
+        return f"correct the value that {place} refuses, or that line"
     return f"correct {place}"
 
 

@@ -37,7 +37,7 @@ _LOCK_POLL_SECONDS: Final = 0.01
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
 _MOVE_HELP: Final = "move it away"
 _SPACE_HELP: Final = "free some space and record it again"
-_ACCESS_HELP: Final = "give yourself permission to read and write it"
+_ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
 _ERROR_TEXTS: Final = {
     errno.ENOSPC: ("the disk is full", _SPACE_HELP),
     errno.EDQUOT: ("the disk quota is used up", _SPACE_HELP),

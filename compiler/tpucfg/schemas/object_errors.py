@@ -124,9 +124,10 @@ def _no_alternative(context: ErrorContext, branches: list[list[str]], begun_bran
 
 
 def missing_companions(context: ErrorContext) -> Iterator[Problem]:
-    """Yield a problem for each key that requires another one beside it."""
+    """Yield a problem for each key that requires another one beside it; a misspelled one is a problem of its own."""
+    present = {*context.error.instance, *context.intended_keys}
     for key, companions in context.error.validator_value.items():
-        missing = [name for name in companions if key in context.error.instance and name not in context.error.instance]
+        missing = [name for name in companions if key in context.error.instance and name not in present]
         if missing:
             message = f"{dotted((*context.path, key))} needs {' and '.join(missing)} beside it"
             hint = f"add {' and '.join(context.example_of(name) for name in missing)}"

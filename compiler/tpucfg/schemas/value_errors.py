@@ -1,7 +1,7 @@
 """Explain wrong values, with the edit that corrects each: types, closed lists, patterns, bounds."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -101,10 +101,22 @@ def not_in_enum(context: ErrorContext) -> Iterator[Problem]:
     """Yield the problem of a value that is not in a closed list."""
     allowed = [str(value) for value in context.error.validator_value if value is not None]
     text = str(context.error.instance)
-    near = nearest(text, allowed)
+    near = nearest(text, allowed) or _abbreviation(text, allowed)
     message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
     hint = context.advice_on_value or did_you_mean(near) or context.example()
     yield Problem(context.ids.value, message, context.path, hint)
+
+
+def _abbreviation(text: str, allowed: Sequence[str]) -> str | None:
+    """Return the only allowed value that abbreviates a text: `min` for minimum, `sqrt` for squareroot."""
+
+    def abbreviates(value: str) -> bool:
+        # Each search consumes the iterator up to its letter, so the letters have to occur in order.
+        letters = iter(text.lower())
+        return text.lower().startswith(value[:1]) and all(letter in letters for letter in value)
+
+    short = [value for value in allowed if value and abbreviates(value)]
+    return short[0] if len(short) == 1 else None
 
 
 def not_the_constant(context: ErrorContext) -> Iterator[Problem]:

@@ -31,14 +31,16 @@ def unsupported_sizes(
         path = (*environment.sizes_path, environment.sizes.index(refused_slices[0].size))
         common = set.intersection(*(set(slice_.targets) for slice_ in refused_slices))
         others = ", ".join(name for name in refused_slices[0].targets if name in common)
-        key = f"{dotted(environment.path)}.target" if _has_own_target(project, environment) else "target"
         pronoun = "it" if len(refused_slices) == 1 else "them"
-        move = f"set {key} to one that supports {pronoun} ({others}), or " if others else ""
+        move = f"{_target_edit(project, environment, target)} that supports {pronoun} ({others}), or " if others else ""
+        # Without all of its rungs, the ladder would be empty, which is an error too.
+        is_whole = len(refused_slices) == len(environment.sizes)
+        replace = f"replace {names} by sizes that {target} supports: tpucfg sizes --target {target}"
         yield Finding.of(
             "TPU024",
             f"{target} does not support {names}: {reason}",
             project.document.value_location(path),
-            help=f"{move}leave {names} out",
+            help=f"{move}{replace if is_whole else f'leave {names} out'}",
             # The sources are read only here, because most specs have no such size.
             details=[f"see {Catalog().sources[source].url}" for source in _refusal_sources(refused_slices, target)],
         )
@@ -49,8 +51,13 @@ def _refusal_sources(slices: Sequence[Slice], target: str) -> list[str]:
     return list(dict.fromkeys(source for slice_ in slices for source in slice_.refusals[target].sources))
 
 
-def _has_own_target(project: Project, environment: Environment) -> bool:
-    return "target" in project.document.data["environments"][environment.name]
+def _target_edit(project: Project, environment: Environment, target: str) -> str:
+    """Return the beginning of the edit that chooses another target: in the spec, or on the command line."""
+    data = project.document.data
+    own = data["environments"][environment.name].get("target")
+    if target != (own or data.get("target")):
+        return "give --target one"
+    return f"set {dotted(environment.path) + '.' if own else ''}target to one"
 
 
 def distinct_settings(project: Project, environment: Environment, slices: Sequence[Slice]) -> tuple[Settings, ...]:

@@ -67,7 +67,7 @@ def index_in_loop(buffer: Any, row: Any) -> Any:
 
 
 def count_down(buffer: Any, row: Any) -> Any:
-    """Replace rows in place, as many as the data says."""
+    """Replace rows in place, as many as the data requires."""
     state = (jnp.int32(row.sum()), buffer)
     return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, replace_row(s[1], row * s[1].sum())), state)[1]
 

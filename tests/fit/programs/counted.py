@@ -48,6 +48,8 @@ def trained_with_metric(weights: Any, batch: Any) -> Any:
 
 
 PRODUCT: Final = jax.jit(jnp.matmul)
+CONSTANT: Final = jnp.ones((16, 16))
+SCALED: Final = jax.jit(lambda a: a @ CONSTANT)
 SQUARE: Final = array(16, 16)
 STACK: Final = array(5, 16, 16)
 
@@ -69,6 +71,7 @@ add("dead in a call", lambda a: jax.jit(lambda b: (b @ b, b + 1))(a)[1], SQUARE)
 add("equal products", lambda a, b: (a @ b, a @ b, b @ a), SQUARE, SQUARE)
 add("equal calls", lambda a: jax.jit(jnp.matmul)(a, a) + jax.jit(lambda b: jnp.tanh(b @ b))(a), SQUARE)
 add("one function, other operands", lambda a: PRODUCT(PRODUCT(a, a), a), SQUARE)
+add("equal calls with a constant", lambda a: SCALED(a) + 2 * SCALED(a), SQUARE)
 add("other precision", lambda a: (lax.dot(a, a), lax.dot(a, a, precision="highest")), SQUARE)
 add("a metric calls the model again", trained_with_metric, SQUARE, SQUARE)
 add("computed again on purpose", jax.value_and_grad(lambda w, b: jax.checkpoint(network)(w, b).sum()), SQUARE, SQUARE)

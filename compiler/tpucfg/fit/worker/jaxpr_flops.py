@@ -63,7 +63,6 @@ def _work_once(jaxpr: Any, values: Values) -> Work:
     for equation in jaxpr.eqns:
         inner = _inlined(equation)
         if inner is not None:
-            values.set(inner.constvars, [values.new() for _ in inner.constvars])
             values.set(inner.invars, [values.of_operand(operand) for operand in equation.invars])
             work = work.plus(_work_once(inner, values))
             values.set(equation.outvars, [values.of_operand(operand) for operand in inner.outvars])

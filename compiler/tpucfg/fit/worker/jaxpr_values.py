@@ -31,7 +31,7 @@ class Values:
         if hasattr(operand, "val"):
             is_scalar = not operand.aval.shape
             return self._numbered((str(operand.aval), repr(operand.val)), 1)[0] if is_scalar else self.new()
-        if operand not in self._operands:  # an argument of the whole program
+        if operand not in self._operands:  # an argument of the whole program, or a constant of a function
             self._operands[operand] = self.new()
         return self._operands[operand]
 

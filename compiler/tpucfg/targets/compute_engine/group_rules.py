@@ -96,11 +96,11 @@ def _at(body: Any, path: KeyPath) -> Any:
 
 
 def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
-    """Yield an error for a topology that the machines do not form, or that has not the chips of the group's hosts."""
+    """Yield an error for a topology that the machines do not form, or with other chips than the group's hosts have."""
     topology = _at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
     machine = _at(body, (TEMPLATE, "properties", "machineType"))
     chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
-    if chips is None or topology is None:
+    if chips is None or not topology:  # a missing one is an error of the policy
         return
     known = _topologies_of(machine, catalog)
     if topology not in known and not _has_cubes(topology, known):

@@ -136,14 +136,24 @@ def test_rung_replaced_by_one_without_a_price_is_no_saving() -> None:
 
     every = costs(spec(**prices, sizes=["v2-8", "v2-32"]), spec(**prices, sizes=["v3-8", "v3-32"]))
     assert amounts(every)["usd_per_hour"] == (0, 0)
-    assert next(iter(sum_lines(every))) == "all configs together cost – USD an hour; not known for 2 of 2"
+    assert next(sum_lines(every)) == "all configs together cost – USD an hour; not known for 2 of 2"
+
+
+def test_cost_that_becomes_unknown_is_shown() -> None:
+    """A job that moves to a capacity without a price has no known cost any more, which is no reason to show none."""
+    sizes: dict[str, Any] = {"target": "cloud-tpu", "sizes": ["v2-8"], "prices": {"v2": {"spot": 0.5}}}
+    changes = costs(spec(**sizes, capacity="spot"), spec(**sizes, capacity={"reservation": "train"}))
+    assert next(sum_lines(changes)) == "all configs together cost – USD an hour; not known for 1 of 1"
+    assert [(row.before and row.before.usd_per_hour, row.after and row.after.usd_per_hour) for row in changes.rows] == [
+        (Fraction(4) / 2, None)
+    ]
 
 
 def test_removed_rung_beside_unknown_ones_is_no_saving_of_all() -> None:
-    """Where no config of the head has a known cost, the line has no amount, though a removed rung had one."""
+    """The line has no amount if no config of the head has a known cost, though a removed rung had one."""
     prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
     changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v3-32"], training__tuned_on="v2-8"))
-    assert next(iter(sum_lines(changes))) == "all configs together cost – USD an hour; not known for 1 of 1"
+    assert next(sum_lines(changes)) == "all configs together cost – USD an hour; not known for 1 of 1"
 
 
 def test_length_in_epochs_has_no_cost() -> None:

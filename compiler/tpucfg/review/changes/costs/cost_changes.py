@@ -151,12 +151,14 @@ def _totals(
             continue
         values = [{key: measure.get(costs[key]) for key in costs} for costs in (before, after)]
         unknown = {key for by_key in values for key, value in by_key.items() if value is None}
-        if known := keys - unknown:
+        # A most that is not known because no run of the head is limited has a line of its own.
+        is_limited = measure.key != "max_usd" or any(cost.max_hours for cost in after.values())
+        is_lost = is_limited and any(value is not None for value in values[0].values())
+        if keys - unknown or is_lost:
             pairs = [{*pair} for pair in replacements.items()]
-            unknown = unknown.union(*(pair for pair in pairs if pair & unknown))
-            known -= unknown
+            known = keys - unknown.union(*(pair for pair in pairs if pair & unknown))
             old, new = (_sum(value for key, value in by_key.items() if key in known and value) for by_key in values)
-            yield measure.key, Total(old, new, len(after), len(unknown & after.keys()))
+            yield measure.key, Total(old, new, len(after), len(after.keys() - known))
 
 
 def _sum(amounts: Iterable[Fraction]) -> Fraction:
