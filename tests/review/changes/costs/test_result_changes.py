@@ -88,7 +88,7 @@ def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
 
 
 def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
-    """The same record passes a lower threshold; neither a stricter gate nor one that is added opens a rung."""
+    """A record can pass a lower threshold; neither a stricter gate nor one that is added opens a rung."""
     records = V2_8 + _LINE % (2000, "v2-32")
     loose = {**_GATED, "gate": {"min_scaling_efficiency": 0.5}}
 
