@@ -17,16 +17,32 @@ from tpucfg.fit.schedule import Limits, run_tasks
 
 ENDS = 'answer(phase="trace"); answer(result=known(RESULT))'
 ONE = ("--size", "v5litepod-16")
+SILENT: dict[str, Any] = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
 HANG_SECONDS = 300
 """Half of what the processes would sleep: a busy machine is slow, and not this slow."""
+
+
+def wait_for_file(path: Path, command: "subprocess.Popen[Any]") -> None:
+    """Wait until a file is there that a process of a running command writes."""
+    while not path.exists():
+        time.sleep(0.05)
+        assert command.poll() is None
 
 
 def is_alive(pid: int) -> bool:
     """Return True if a process runs; a zombie does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):  # it may disappear while the file is read
         return False
+
+
+def wait_for_end(*pids: int) -> None:
+    """Wait until no process runs: the kernel needs a moment to end one after SIGKILL."""
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def error(**values: Any) -> str:
@@ -301,7 +317,7 @@ def test_a_hang_ends_at_the_time_limit(folder: Folder) -> None:
     assert "--time-limit 2m" in err
     pids = [int(path.read_text()) for path in (folder.path / "pids").iterdir()]
     assert len(pids) == 2
-    assert not any(map(is_alive, pids))
+    wait_for_end(*pids)
 
 
 def test_a_child_that_outlives_its_parent_is_ended(folder: Folder) -> None:
@@ -316,7 +332,7 @@ def test_a_child_that_outlives_its_parent_is_ended(folder: Folder) -> None:
     start = time.monotonic()
     assert folder.fit(*ONE)[0] == 0
     assert time.monotonic() - start < HANG_SECONDS
-    assert not is_alive(int((folder.path / "pid").read_text()))
+    wait_for_end(int((folder.path / "pid").read_text()))
 
 
 @pytest.mark.parametrize(
@@ -463,9 +479,7 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
             stdout=subprocess.DEVNULL,
             text=True,
         )
-    while not (folder.path / "pid").exists():
-        time.sleep(0.05)
-        assert command.poll() is None
+    wait_for_file(folder.path / "pid", command)
     command.send_signal(number)
     while held and command.poll() is None:
         command.send_signal(number)
@@ -480,7 +494,7 @@ def test_an_interrupt_keeps_what_is_complete(folder: Folder, number: int, held: 
         )
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
     assert [path.name for path in (folder.path / "results").iterdir()] == ["fit.json"]
-    assert not is_alive(int((folder.path / "pid").read_text()))
+    wait_for_end(int((folder.path / "pid").read_text()))
 
 
 def test_a_signal_that_the_caller_ignores_does_not_end_the_command(folder: Folder) -> None:
@@ -511,19 +525,11 @@ def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
     )
     folder.spec(("./python", sys.executable))
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{folder.path}:{ENVIRONMENT['PYTHONPATH']}"}
-    command = subprocess.Popen(
-        [*COMMAND, "fit", *ONE], env=environment, cwd=folder.path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    while not (folder.path / "pids").exists():
-        time.sleep(0.05)
-        assert command.poll() is None
+    command = subprocess.Popen([*COMMAND, "fit", *ONE], env=environment, cwd=folder.path, **SILENT)
+    wait_for_file(folder.path / "pids", command)
     command.kill()
     command.wait()
-    pids = [int(pid) for pid in (folder.path / "pids").read_text().split()]
-    deadline = time.monotonic() + 30
-    while any(map(is_alive, pids)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for_end(*map(int, (folder.path / "pids").read_text().split()))
 
 
 def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
@@ -537,16 +543,8 @@ def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
         time.sleep(600)
         """
     )
-    command = subprocess.Popen(
-        [*COMMAND, "fit", "--jobs", "1"],
-        env=ENVIRONMENT,
-        cwd=folder.path,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    while not (folder.path / "second").exists():
-        time.sleep(0.05)
-        assert command.poll() is None
+    command = subprocess.Popen([*COMMAND, "fit", "--jobs", "1"], env=ENVIRONMENT, cwd=folder.path, **SILENT)
+    wait_for_file(folder.path / "second", command)
     command.kill()
     command.wait()
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
