@@ -183,7 +183,11 @@ def _limit_changes(row: CostRow, *, is_always_limited: bool) -> Iterator[Stateme
     old, new = row.before, row.after
     if new is None:
         return
-    if text := _lost_limit(old, new) if old else _NEVER_LIMITED * (is_always_limited and not new.limit.seconds):
+    if old is None:
+        text = _NEVER_LIMITED if is_always_limited and not new.limit.seconds else ""
+    else:
+        text = _lost_limit(old, new)
+    if text:
         yield Statement(text, (), Risk.CAUTION, _NO_LIMIT)
     if _is_too_long(new) and not (old and _is_too_long(old)):
         text = f"by the records, a run takes {_hours(new.hours)}, but it is ended after {_hours(new.max_hours)}"
