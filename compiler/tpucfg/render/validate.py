@@ -11,6 +11,7 @@ from typing import Any
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
+from tpucfg.paths import KeyPath, overlap, value_at
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
@@ -25,7 +26,7 @@ from tpucfg.targets.companions import (
 from tpucfg.targets.documents import document_keys, merge_documents
 from tpucfg.targets.extra import Merged, Refusal, extra_path
 from tpucfg.targets.patterns import origin_of, spec_path
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc.document import Document
 
 
 def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
@@ -42,7 +43,7 @@ def request_body_findings(project: Project, job: Job, merged: Merged, catalog: C
 def _follows_from(problem: Problem, refusal: Refusal) -> bool:
     """Return True if a problem may be only that a field of `extra` was left out, such as a missing field beside it."""
     path = problem.path[:-1] if problem.id == schemas.CONFIG.missing else problem.path
-    return _overlap(path, refusal.field)
+    return overlap(path, refusal.field)
 
 
 def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[Finding, ...]:
@@ -138,7 +139,7 @@ def _unrelated_problems(problems: Iterable[Problem], refused: Sequence[Problem])
     removed = [_unreliable(problem.path) for problem in refused]
     removed += [(*problem.path[:-1], problem.meant) for problem in refused if problem.meant]
     for problem in problems:
-        if not any(_overlap(problem.path, path) for path in removed):
+        if not any(overlap(problem.path, path) for path in removed):
             yield problem
 
 
@@ -147,29 +148,15 @@ def _unreliable(path: KeyPath) -> KeyPath:
     return path[:-1] if path and isinstance(path[-1], int) else path
 
 
-def _overlap(path: KeyPath, other: KeyPath) -> bool:
-    """Return True if one of the two values contains the other."""
-    shared = min(len(path), len(other))
-    return path[:shared] == other[:shared]
-
-
 def _sort_key(path: KeyPath) -> tuple[tuple[int, str], ...]:
     """Return a sort key for paths, in document order; a key is never compared with an index of the same parent."""
     return tuple((step, "") if isinstance(step, int) else (-1, step) for step in path)
 
 
 def _remove(data: Any, path: KeyPath) -> None:
-    for step in path[:-1]:
-        data = _child(data, step)
+    data = value_at(data, path[:-1])
     for last in path[-1:]:
         if isinstance(data, dict):
             data.pop(last, None)
         elif isinstance(data, list) and isinstance(last, int):
             del data[last : last + 1]
-
-
-def _child(data: Any, step: str | int) -> Any:
-    """Return the value at one step of a path; None if there is none."""
-    if isinstance(data, dict):
-        return data.get(step)
-    return data[step] if isinstance(data, list) and isinstance(step, int) and step < len(data) else None

@@ -1,16 +1,13 @@
 """Patterns of paths, by which the tables ORIGINS and RESERVED of a target name fields of its request body."""
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Final, TypeVar
 
+from tpucfg.paths import KeyPath, first_match, matches, pattern_steps
 from tpucfg.plan.job import Job
 from tpucfg.spec.layers import LAYERED
 from tpucfg.targets.interface import Origin, Reserved
-from tpucfg.yamldoc.document import KeyPath
 
-_STEP: Final = r"\[([^]]+)\]|([^.[]+)"
 _ENDS: Final = ((), ("**",))
 """The rests of patterns that match at the current position."""
 _Row = TypeVar("_Row", Origin, Reserved)
@@ -18,15 +15,9 @@ Rows = tuple[tuple[tuple[str, ...], _Row], ...]
 """The rows of a table whose patterns match a path so far, each with the rest of its pattern."""
 
 
-@cache
-def pattern_steps(pattern: str) -> tuple[str, ...]:
-    """Split a pattern into steps; a key with dots is in brackets: `labels.[kueue.x-k8s.io/queue-name]`."""
-    return tuple(quoted or plain for quoted, plain in re.findall(_STEP, pattern))
-
-
 def matches_step(wanted: str, step: str) -> bool:
     """Return True if a step of a pattern other than `**` matches a step of a path."""
-    return wanted == step or (wanted.endswith("*") and step.startswith(wanted[:-1]))
+    return matches(f"[{wanted}]", (step,))
 
 
 def table_rows(table: Mapping[str, _Row]) -> Rows[_Row]:
@@ -53,10 +44,7 @@ def reached_rows(rows: Rows[_Row]) -> Iterator[_Row]:
 
 def origin_of(origins: Mapping[str, Origin], path: KeyPath) -> Origin | None:
     """Return the origin of the field at a path; None for a field that only `extra` can have added."""
-    rows = table_rows(origins)
-    for step in path:
-        rows = rows_after(rows, str(step))
-    return next(reached_rows(rows), None)
+    return first_match(origins.items(), path)
 
 
 def spec_path(origin: Origin, job: Job) -> KeyPath:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from tpucfg import paths
 from tpucfg.findings import Finding, Location
 from tpucfg.text_format import split_lines
 
-KeyPath = tuple[str | int, ...]
-"""The keys and indices that lead from the root to a value."""
+KeyPath = paths.KeyPath
 _NO_KEYS: Final[Mapping[str, "Node"]] = MappingProxyType({})
 
 

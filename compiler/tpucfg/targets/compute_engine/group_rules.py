@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog
+from tpucfg.paths import value_at
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
 from tpucfg.targets.compute_engine import pages
@@ -16,7 +17,6 @@ from tpucfg.targets.compute_engine.paths import COLLECTIONS, GROUP, POLICY, TEMP
 from tpucfg.targets.compute_engine.references import POLICY_PATH, Reference, references_of
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed
-from tpucfg.yamldoc.document import KeyPath
 
 _CUBE_AXES: Final = 3
 
@@ -45,10 +45,10 @@ def group_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
 
 def _missing_references(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield an error for a policy of the config that the group does not use, and for a group without a template."""
-    if POLICY in body and _at(body, POLICY_PATH) is None:
+    if POLICY in body and value_at(body, POLICY_PATH) is None:
         message = f"it is missing, so the hosts would not form the slice of the {POLICY}: {pages.GROUPS_OF_TPUS}"
         yield service_problem(POLICY_PATH, message, f"set it to {_form(body, POLICY)}")
-    elif group["targetSize"] > 1 and _at(body, POLICY_PATH) is None:
+    elif group["targetSize"] > 1 and value_at(body, POLICY_PATH) is None:
         message = f"it is missing, so the {group['targetSize']} hosts would form no slice: {pages.GROUPS_OF_TPUS}"
         fix = f"set it to {_form(body, POLICY)}, and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
         yield service_problem(POLICY_PATH, message, fix)
@@ -86,19 +86,10 @@ def _other_places(references: tuple[Reference, ...]) -> Iterator[Problem]:
             yield service_problem(reference.path, message, "name a template in the project and region of the policy")
 
 
-def _at(body: Any, path: KeyPath) -> Any:
-    for step in path:
-        if isinstance(body, list) and isinstance(step, int):
-            body = body[step]
-        elif isinstance(body, dict):
-            body = body.get(step)
-    return body
-
-
 def _size_rules(body: RequestBody, group: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     """Yield an error for a topology that the machines do not form, or with other chips than the group's hosts have."""
-    topology = _at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
-    machine = _at(body, (TEMPLATE, "properties", "machineType"))
+    topology = value_at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
+    machine = value_at(body, (TEMPLATE, "properties", "machineType"))
     chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
     if chips is None or not topology:  # a missing one is an error of the policy
         return
@@ -158,7 +149,7 @@ def _policy_rules(body: RequestBody) -> Iterator[Problem]:
 
 
 def _failure_rules(body: RequestBody, group: Mapping[str, Any]) -> Iterator[Problem]:
-    model = _at(body, (TEMPLATE, "properties", "scheduling", "provisioningModel"))
+    model = value_at(body, (TEMPLATE, "properties", "scheduling", "provisioningModel"))
     action = group.get("instanceLifecyclePolicy", {}).get("defaultActionOnFailure")
     if model == "FLEX_START" and action != "DO_NOTHING":
         path = (GROUP, "instanceLifecyclePolicy", "defaultActionOnFailure")

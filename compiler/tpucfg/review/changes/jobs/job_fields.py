@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.diff.change import ABSENT
+from tpucfg.paths import pattern_steps
 from tpucfg.review.changes.statements import Risk
-from tpucfg.targets.patterns import pattern_steps
 from tpucfg.yamldoc.document import KeyPath
 
 ARGUMENT: Final = "argument"

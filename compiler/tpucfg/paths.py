@@ -1,0 +1,99 @@
+"""Paths into nested data, and the language of patterns by which tables name them.
+
+A path is a tuple of keys and indices. A pattern is a text of steps that dots separate: `*` is any one step, `**` any
+number of steps, none too, and `*` within a word any characters. A key with dots is in brackets:
+`labels.[kueue.x-k8s.io/*]`. An index matches its digits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, Final, TypeVar
+
+KeyPath = tuple[str | int, ...]
+
+_STEP: Final = r"\[([^]]+)\]|([^.[]+)"
+_Row = TypeVar("_Row")
+
+
+def value_at(data: Any, path: Iterable[str | int], default: Any = None) -> Any:
+    """Return the value at a path, or the default if the path leads nowhere."""
+    for step in path:
+        is_index = isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data)
+        if not is_index and not (isinstance(data, dict) and step in data):
+            return default
+        data = data[step]
+    return data
+
+
+def children(data: Any) -> Iterable[tuple[str | int, Any]]:
+    """Return the keys of a mapping or the indices of a list, each with its value; nothing for any other value."""
+    if isinstance(data, dict):
+        return data.items()
+    return enumerate(data) if isinstance(data, list) else ()
+
+
+def leaf_paths(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the paths of the scalars and of the empty mappings and lists in a value, in their order."""
+    if not isinstance(data, dict | list) or not data:
+        yield path
+        return
+    for step, value in children(data):
+        yield from leaf_paths(value, (*path, step))
+
+
+def overlap(path: KeyPath, other: KeyPath) -> bool:
+    """Return True if the value at one of the paths contains that at the other."""
+    shared = min(len(path), len(other))
+    return path[:shared] == other[:shared]
+
+
+@cache
+def pattern_steps(pattern: str) -> tuple[str, ...]:
+    """Split a pattern into its steps."""
+    return tuple(quoted or plain for quoted, plain in re.findall(_STEP, pattern))
+
+
+def matches(pattern: str, path: KeyPath) -> bool:
+    """Return True if a pattern matches a path."""
+    return _regex(pattern).fullmatch(_text(path)) is not None
+
+
+def first_match(rows: Iterable[tuple[str, _Row]], path: KeyPath) -> _Row | None:
+    """Return the first row of a table whose pattern matches a path; None if no row does."""
+    text = _text(path)
+    return next((row for pattern, row in rows if _regex(pattern).fullmatch(text)), None)
+
+
+def values_at(data: Any, pattern: str) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield each value whose path matches a pattern, with the path, in the order of the data."""
+    return _walk(data, pattern_steps(pattern), ())
+
+
+def _walk(data: Any, steps: tuple[str, ...], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    if not steps:
+        yield path, data
+        return
+    wanted, *rest = steps
+    if wanted == "**":
+        yield from _walk(data, tuple(rest), path)
+    for step, value in children(data):
+        if wanted == "**":
+            yield from _walk(value, steps, (*path, step))
+        elif wanted == "*" or _step_regex(wanted).fullmatch(str(step)):
+            yield from _walk(value, tuple(rest), (*path, step))
+
+
+def _text(path: KeyPath) -> str:
+    return "".join(f"\0{step}" for step in path)
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    steps = ("(?:\0[^\0]*)*" if step == "**" else f"\0{_step_regex(step).pattern}" for step in pattern_steps(pattern))
+    return re.compile("".join(steps), re.DOTALL)
+
+
+@cache
+def _step_regex(step: str) -> re.Pattern[str]:
+    return re.compile("[^\0]*".join(map(re.escape, step.split("*"))), re.DOTALL)
