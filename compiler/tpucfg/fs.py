@@ -1,13 +1,25 @@
-"""File checks that treat unreadable paths as missing, and opening files without waiting for a pipe's writer."""
+"""Files: checks that treat unreadable paths as missing, opening without waiting for a pipe, and atomic replacement.
+
+A file is replaced by staging its new content beside it and moving that to its path. The module does not use `tempfile`,
+for three reasons: the path of a staged file must be known before it exists, so that Ctrl-C leaves no file behind; it
+needs the mode of an ordinary file, not 0600; and importing `tempfile` takes 10 ms, a tenth of the time of a render.
+"""
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Final
 
 _DESCRIPTOR_PATHS: Final = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Paths of open descriptors, such as a shell's process substitution: such a pipe already has a writer."""
+_STAGED: Final = ".tpucfg-staged"
+_LEFTOVER: Final = rf"\..+{re.escape(_STAGED)}-[0-9]+-[0-9]+"
+"""The name of a staged file. If no run has the lock, the run that wrote the file was killed."""
+_SERIAL: Final = count()
 
 
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
@@ -106,3 +118,123 @@ def _small_content(path: str, max_bytes: int) -> bytes | None:
         return content if len(content) == status.st_size else None
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
+    """Hold a shared lock on an output folder while files below it are written.
+
+    If no other run has the lock, files that killed runs staged in the folders are removed. If the block raises, folders
+    that were created here are removed again if they are empty.
+
+    Args:
+        out: The output folder.
+        folders: The folders below it that files are written to, as paths that start with `out`; missing ones are
+            created.
+
+    Raises:
+        OSError: A folder cannot be created or opened.
+    """
+    if not folders:
+        yield
+        return
+    created: set[str] = set()
+    with _removing_on_error(created):
+        _create(str(out), created)
+        descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            # Only an exclusive lock shows that no other run is about to move its staged files.
+            is_alone = _try_lock(descriptor, exclusive=True)
+            for folder in folders:
+                if not _create(folder, created) and is_alone:
+                    _remove_leftovers(folder)
+            _try_lock(descriptor, exclusive=False)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def staged_files(folder: int | None = None) -> Iterator[Callable[[str], BinaryIO]]:
+    """Yield a function that opens a new file beside a path; when the block ends, all files are moved to their paths.
+
+    All files are staged before the first is moved. If the block raises, even on Ctrl-C, the staged files are removed.
+
+    Args:
+        folder: A descriptor of the folder that the paths are relative to; None for the current one.
+    """
+    paths: dict[str, str] = {}
+
+    def open_in_folder(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o666, dir_fd=folder)
+
+    def stage(path: str) -> BinaryIO:
+        staged = _staging_path(path)
+        paths[staged] = path  # added before the file exists, as Ctrl-C may arrive in between
+        return open(staged, "xb", opener=open_in_folder)
+
+    try:
+        yield stage
+        for staged in list(paths):
+            os.replace(staged, paths[staged], src_dir_fd=folder, dst_dir_fd=folder)
+            del paths[staged]
+    finally:
+        for staged in paths:
+            with suppress(FileNotFoundError):
+                os.unlink(staged, dir_fd=folder)
+
+
+def _staging_path(path: str) -> str:
+    """Return a path in the same folder that no other process and no other call uses."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
+
+
+@contextmanager
+def _removing_on_error(created: Collection[str]) -> Iterator[None]:
+    """Remove the folders that are empty if the block raises, even on Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        for folder in sorted(created, key=len, reverse=True):
+            with suppress(OSError):
+                os.rmdir(folder)
+        raise
+
+
+def _create(folder: str, created: set[str]) -> bool:
+    """Create a folder and its missing parents, and add them to `created`; return False if it exists."""
+    # Creating it is cheaper than checking first. It is added before it exists, as Ctrl-C may arrive in between.
+    created.add(folder)
+    try:
+        try:
+            os.mkdir(folder)
+        except FileNotFoundError:
+            if not (parent := os.path.dirname(folder)):
+                raise
+            _create(parent, created)
+            os.mkdir(folder)
+    except FileExistsError:
+        created.discard(folder)
+        return False
+    return True
+
+
+def _try_lock(descriptor: int, *, exclusive: bool) -> bool:
+    import fcntl  # most commands write nothing
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+    except OSError:  # another run has the lock, or the file system has no locks: no leftover is removed
+        return False
+    return True
+
+
+def _remove_leftovers(folder: str) -> None:
+    """Remove the files that killed runs staged in a folder."""
+    try:
+        leftovers = [name for name in os.listdir(folder) if re.fullmatch(_LEFTOVER, name)]
+    except NotADirectoryError:  # the first write into it raises an error with its name
+        return
+    for name in leftovers:
+        Path(folder, name).unlink(missing_ok=True)

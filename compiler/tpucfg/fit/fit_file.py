@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
-from tpucfg.atomic_write import output_lock, staging_path, write_new_file
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.result import SCHEMA, FitKey, FitResult, contradiction, parse_result, result_payload
-from tpucfg.fs import open_regular_file
+from tpucfg.fs import open_regular_file, output_lock, staged_files
 from tpucfg.schemas import RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
 from tpucfg.text_format import format_value
@@ -119,13 +118,8 @@ def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
     with suppress(OSError):
         if not path.is_symlink() and path.read_bytes() == text.encode():
             return False
-    staged = Path(staging_path(str(path)))
-    with output_lock(path.parent, [str(path.parent)]):
-        try:
-            write_new_file(str(staged), text)
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
+    with output_lock(path.parent, [str(path.parent)]), staged_files() as stage, stage(str(path)) as file:
+        file.write(text.encode())
     return True
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.atomic_write import output_lock, staging_path, write_new_file
-from tpucfg.fs import is_file, sorted_glob
+from tpucfg.fs import is_file, output_lock, sorted_glob, staged_files
 
 _CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")
 _SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")
@@ -81,28 +80,16 @@ def apply_changes(out: Path, changes: Sequence[FileChange], files: Mapping[str, 
     """
     try:
         with output_lock(out, {_parent(f"{out}/{change.path}") for change in changes}):
-            _write(out, [change.path for change in changes if change.kind != "remove"], files)
+            with staged_files() as stage:
+                for change in changes:
+                    if change.kind != "remove":
+                        with stage(f"{out}/{change.path}") as file:
+                            file.write(files[change.path].encode())
             for change in changes:
                 if change.kind == "remove":
                     _remove(out, change.path)
     except OSError as error:
         raise _output_error(error, out) from None
-
-
-def _write(out: Path, paths: Iterable[str], files: Mapping[str, str]) -> None:
-    """Stage all files, then move all of them to their paths."""
-    staged: dict[str, str] = {}
-    try:
-        for path in paths:
-            staging = staging_path(target := f"{out}/{path}")
-            staged[staging] = target  # added before it is written, as Ctrl-C may arrive in between
-            write_new_file(staging, files[path])
-        for staging in list(staged):
-            os.replace(staging, staged[staging])
-            del staged[staging]
-    finally:
-        for staging in staged:
-            Path(staging).unlink(missing_ok=True)
 
 
 def _remove(out: Path, path: str) -> None:

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from tpucfg.atomic_write import output_lock, staging_name
 from tpucfg.findings import Finding, Location
+from tpucfg.fs import output_lock, staged_files
 from tpucfg.results.record import Record, Results, record_line
 from tpucfg.results.record_parser import ExampleRecord, parse_record
 from tpucfg.text_format import split_lines
@@ -217,24 +217,14 @@ def _lock(file: BinaryIO, deadline: float) -> None:
 
 def _replace(file: BinaryIO, name: str, folder: int, content: bytes) -> None:
     """Replace a locked file by one with other content and the same mode."""
-    staged = staging_name(name)
-    try:
-        with _open_file(staged, os.O_RDWR | os.O_CREAT | os.O_EXCL, folder) as new:
+    with staged_files(folder) as stage:
+        with stage(name) as new:
             os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
             new.write(content)
             new.flush()
             os.fsync(new.fileno())
-        _refuse_replaced(file, name, folder)
-        os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(staged, dir_fd=folder)
-        raise
+        # Git and editors take no lock, and their content is not overwritten.
+        if _is_replaced(file, name, folder):
+            raise OSError(errno.ESTALE, "")
     with suppress(OSError):  # some file systems cannot synchronize a folder
         os.fsync(folder)
-
-
-def _refuse_replaced(file: BinaryIO, name: str, folder: int) -> None:
-    """Raise an error if git or an editor, which take no lock, replaced the file: their content is not overwritten."""
-    if _is_replaced(file, name, folder):
-        raise OSError(errno.ESTALE, "")
