@@ -1,4 +1,4 @@
-"""Observations of a page in a browser: its requests, its console messages, and overlapping or overflowing elements."""
+"""Observations of a page in a browser: its requests, its console messages, and overlapping elements."""
 
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -54,16 +54,11 @@ class OpenedPage(NamedTuple):
             ]
         return overlaps
 
-    def overflow(self) -> int:
-        """Return by how many pixels the page is wider than the window."""
-        excess: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        return max(0, excess)
-
 
 class Browse(Protocol):
     """Type of the fixture `browse`."""
 
-    def __call__(self, name: str, text: str, *, width: int = 1280, scheme: str = "light") -> OpenedPage:
+    def __call__(self, name: str, text: str, *, scheme: str = "light") -> OpenedPage:
         """Open a text as a file with that name, whose extension determines its type."""
         ...
 

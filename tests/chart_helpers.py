@@ -7,11 +7,8 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element, fromstring
 
 from spec_factory import CATALOG, planned, spec
-from tpucfg.charts import ChartSection, build_narrative, render_html, render_svg
+from tpucfg.charts import MeasuredThroughput, build_narrative, render_svg
 from tpucfg.charts.chart import Narrative
-from tpucfg.charts.scaling_chart import MeasuredThroughput
-from tpucfg.cli.ladder_table import ladder_table
-from tpucfg.findings import Finding
 from tpucfg.plan import Plan
 from tpucfg.plan.grouping import group_ladders
 
@@ -26,17 +23,6 @@ def narratives(plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = N
 def svg_of(plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = None) -> str:
     """Return the charts as SVG."""
     return render_svg(narratives(plan, measured), plan.findings)
-
-
-def html_of(
-    plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = None, findings: tuple[Finding, ...] = ()
-) -> str:
-    """Return the page as HTML."""
-    tables = [ladder_table(group, plan.project.training) for group in group_ladders(plan.jobs)]
-    sections = [
-        ChartSection(narrative, *table) for narrative, table in zip(narratives(plan, measured), tables, strict=True)
-    ]
-    return render_html(plan.project.name, sections, (*plan.findings, *findings))
 
 
 def parsed(svg: str) -> Element:

@@ -59,7 +59,6 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("ladder",): {"yaml", "jsonschema_rs"},
     ("ladder", "--format", "markdown"): {"yaml", "jsonschema_rs"},
     ("ladder", "--format", "svg"): {"yaml", "jsonschema_rs", "xml", "tpucfg.results"},
-    ("ladder", "--format", "html"): {"yaml", "jsonschema_rs", "xml", "jinja2", "tpucfg.results"},
     ("status",): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("fit", "--help"): {"yaml", "tpucfg.results", "tpucfg.fit"},

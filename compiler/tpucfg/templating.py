@@ -1,4 +1,4 @@
-"""The template engine, for configs, the scripts inside them, new projects and pages of charts."""
+"""The template engine, for configs, the scripts inside them and new projects."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -14,11 +14,11 @@ def browse(chromium: Browser, tmp_path: Path) -> Iterator[Browse]:
     """Return a function that opens a text as a file of that name, without network access."""
     contexts: list[BrowserContext] = []
 
-    def open_text(name: str, text: str, *, width: int = 1280, scheme: str = "light") -> OpenedPage:
+    def open_text(name: str, text: str, *, scheme: str = "light") -> OpenedPage:
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         context = chromium.new_context(
-            viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light", offline=True
+            viewport={"width": 1280, "height": 800}, color_scheme="dark" if scheme == "dark" else "light", offline=True
         )
         contexts.append(context)
         return OpenedPage.of(context.new_page(), file)

@@ -2,13 +2,12 @@
 
 import re
 import subprocess
-from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
 import pytest
 
-from chart_helpers import html_of, parsed, random_measured, random_plan, svg_of
+from chart_helpers import parsed, random_measured, random_plan, svg_of
 from process import COMMAND, ENVIRONMENT
 from spec_factory import ROOT, planned, spec
 from tpucfg.charts import MeasuredThroughput
@@ -82,10 +81,9 @@ def test_grid_lines_are_inside_their_plots(seed: int) -> None:
         assert not vertical or not marks or min(abs(x - marks[0]) for x in vertical) <= 0.2
 
 
-@pytest.mark.parametrize("format_", ["svg", "html"])
-def test_the_same_spec_gives_the_same_bytes(format_: str) -> None:
+def test_the_same_spec_gives_the_same_bytes() -> None:
     """The output does not depend on the order of sets."""
-    assert ladder_output("--format", format_, seed="1") == ladder_output("--format", format_, seed="2")
+    assert ladder_output("--format", "svg", seed="1") == ladder_output("--format", "svg", seed="2")
 
 
 def test_the_documented_svg_is_that_of_the_example() -> None:
@@ -107,17 +105,6 @@ def test_extreme_speeds_fit_in_one_chart() -> None:
 
     assert {"4.94e-324", "5e-324"} & set(re.findall(r">([^<]+)</text>", svg))
     assert len(re.findall('class="grid"', svg)) < 100
-
-
-def test_ids_within_a_page_are_unique() -> None:
-    """Each id belongs to one element, and each reference has its element."""
-    plan = planned((ROOT / "tpucfg.yaml").read_text(encoding="utf-8"))
-    html = html_of(plan, random_measured(plan, 1))
-    ids = Counter(re.findall(r'\bid="([^"]*)"', html))
-    referenced = {name for names in re.findall(r'aria-labelledby="([^"]*)"', html) for name in names.split()}
-
-    assert set(ids.values()) == {1}
-    assert referenced <= set(ids)
 
 
 def test_the_svg_describes_itself() -> None:

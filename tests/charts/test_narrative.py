@@ -10,7 +10,7 @@ from chart_helpers import narratives
 from spec_factory import WITHOUT, planned, spec
 from tpucfg.charts import MeasuredThroughput
 from tpucfg.charts.chart import Chart, Narrative
-from tpucfg.charts.numbers import change_text, count_text, rate_text
+from tpucfg.charts.narrative import change_text, count_text, rate_text
 
 
 def narrative_of(**changes: Any) -> Narrative:
@@ -92,7 +92,7 @@ def test_a_single_rung_changes_nothing() -> None:
     """With one rung there is neither a range of sizes nor a change."""
     narrative = narrative_of(sizes=["v2-32"])
 
-    assert (narrative.headline, narrative.heading) == ("mnist on v2-32", "dev: on v2-32")
+    assert narrative.headline == "mnist on v2-32"
     assert narrative.lead[0] == "4,096,000 examples. Tuned on v2-8."
     assert {column.change for column in narrative.charts[0].columns} == {""}
 

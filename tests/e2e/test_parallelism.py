@@ -59,7 +59,6 @@ def test_the_ladder_has_columns_of_parallelism(chat: Run) -> None:
     """The batch per core is replaced by the split of devices and batch, and tokens have their surplus."""
     assert rows(chat("ladder").stdout) == LADDER
     assert "| micro-batch |" in chat("ladder", "--format", "markdown").stdout
-    assert "<wbr>" in chat("ladder", "--format", "html").stdout
 
 
 def test_the_status_has_tokens_per_second(chat: Run) -> None:

@@ -329,9 +329,8 @@ def test_costs_of_an_outdated_record_are_marked(scale_up: Run, tmp_path: Path) -
     for rungs in (environment["rungs"], ladder["rungs"]):
         figures = [rung["figures"] for rung in rungs]
         assert figures == ["measured, other config", *["forecast from v2-8, other config"] * 2]
-    for format_ in ("svg", "html"):
-        drawn = " ".join(re.findall(">([^<]+)<", scale_up("ladder", "--format", format_).stdout))
-        assert "v2-8: measured with a different config than the spec now produces." in drawn
+    drawn = " ".join(re.findall(">([^<]+)<", scale_up("ladder", "--format", "svg").stdout))
+    assert "v2-8: measured with a different config than the spec now produces." in drawn
     output = record_metrics(scale_up, "v2-32", 3600, 0.97)
     assert (
         "v2-8, which v2-32 is compared with, was recorded with a different config than the spec now produces\n"

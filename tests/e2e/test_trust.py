@@ -33,7 +33,7 @@ INSIDE = (
     ("submit", "--env", "prod", "--size", "v3-32", "--target", "cloud-tpu"),
     ("schema",),
     ("status",),
-    ("ladder", "--env", "prod", "--format", "html"),
+    ("ladder", "--env", "prod", "--format", "svg"),
 )
 
 

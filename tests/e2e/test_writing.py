@@ -210,7 +210,7 @@ def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: s
 RUNS: Final = {
     "render": ("render",),
     "check": ("check",),
-    "ladder": ("ladder", "--format", "html"),
+    "ladder": ("ladder", "--format", "svg"),
     "sizes": ("sizes",),
     "why": ("why", "batch_size", "--size", "v2-8"),
     "explain": ("explain",),

@@ -400,7 +400,7 @@ def test_names_of_a_written_file_reach_no_terminal(tmp_path: Path) -> None:
     data["results"][0]["flags"]["\x1b[31m\nrm -rf ~"] = "1"
     data["results"][1]["flags"]["x" * 10_000] = "1"
     path.write_text(json.dumps(data))
-    for command in (*COMMANDS, ("submit", "--force"), ("ladder", "--format", "html")):
+    for command in (*COMMANDS, ("submit", "--force"), ("ladder", "--format", "svg")):
         text = "".join(tpucfg(tmp_path, *command)[1:])
         assert "\x1b" not in text
         assert "\nrm -rf" not in text

@@ -1,12 +1,50 @@
 """The content of charts, before any layout."""
 
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.number_format import UNKNOWN
 
-Sign = Literal["fits", "little", "exceeds", "unknown"]
-"""The memory of a rung: the step fits, little is left, it does not fit, or that is not known."""
+_CIRCLE: Final = "M-8,0 A8,8 0 1 1 8,0 A8,8 0 1 1 -8,0 Z"
+
+
+class Sign(NamedTuple):
+    """A sign of the memory of a rung, whose shape differs from that of other signs in any colour."""
+
+    name: str
+    """The class of its element."""
+    meaning: str
+    """In words, for tooltips and screen readers."""
+    explanation: str
+    """For the note below the chart."""
+    outline: str
+    """The path of its outline."""
+    glyph: str
+    """The path inside the outline."""
+
+
+FITS: Final = Sign("fits", "fits", "a check mark: the training step fits", _CIRCLE, "M-4,0 L-1,3.5 L4,-3")
+LITTLE: Final = Sign(
+    "little",
+    "fits with little memory left",
+    "an exclamation mark: less than a tenth of the memory is left",
+    "M0,-9 L9,7.5 L-9,7.5 Z",
+    "M0,-3.5 V1.5 M0,4.6 V4.7",
+)
+EXCEEDS: Final = Sign(
+    "exceeds",
+    "does not fit",
+    "a cross: it does not fit",
+    "M-8,-8 H8 V8 H-8 Z",
+    "M-3.5,-3.5 L3.5,3.5 M3.5,-3.5 L-3.5,3.5",
+)
+UNKNOWN_FIT: Final = Sign(
+    "unknown",
+    "not known",
+    "a question mark: not known until tpucfg fit compiles it",
+    _CIRCLE,
+    "M-2.5,-2 A2.5,2.5 0 1 1 0,0.5 V1.5 M0,4.6 V4.7",
+)
 
 
 class Cell(NamedTuple):
@@ -21,22 +59,20 @@ class Cell(NamedTuple):
     """True for a ring instead of a dot."""
     sign: Sign | None = None
     """The sign in front of a gauge; None in other columns."""
-    meaning: str = ""
-    """The sign in words, for tooltips and screen readers."""
 
     @property
     def description(self) -> str:
         """The cell as text, which includes the sign in words."""
-        if not self.meaning:
+        if not self.sign:
             return self.text
-        return self.meaning if self.text == UNKNOWN else f"{self.text}, {self.meaning}"
+        return self.sign.meaning if self.text == UNKNOWN else f"{self.text}, {self.sign.meaning}"
 
 
 class Column(NamedTuple):
     """One figure of all rungs, with its own scale."""
 
     kind: str
-    """The colour: a name in `theme.HUES`."""
+    """The colour: a name in `svg.HUES`, or `memory`."""
     title: str
     change: str
     """The second line of the title: `grows 16×`."""
@@ -87,9 +123,6 @@ class Narrative(NamedTuple):
     """One ladder in words and charts."""
 
     headline: str
-    """The title of a stand-alone chart."""
-    heading: str
-    """The title below the project's name."""
     lead: tuple[str, str]
     """The figures that change and that stay, then the environments, target and region."""
     charts: tuple[Chart, ...]

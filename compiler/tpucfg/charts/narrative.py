@@ -1,27 +1,42 @@
-"""The narrative of a ladder: headline, lead and charts."""
+"""The narrative of a ladder: its headline, its lead, and the charts of its figures, memory and measured throughput."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tpucfg.charts.chart import Column, Narrative
-from tpucfg.charts.ladder_chart import ladder_chart
-from tpucfg.charts.numbers import MAX_PROSE_COUNT_LENGTH, count_text
-from tpucfg.charts.scaling_chart import MeasuredThroughput, scaling_chart
-from tpucfg.number_format import format_rounded
+from tpucfg.charts.chart import EXCEEDS, FITS, LITTLE, UNKNOWN_FIT, Cell, Chart, Column, Narrative, Row
+from tpucfg.number_format import UNKNOWN, floor_percent, format_figure, format_number, format_rate, format_rounded
 from tpucfg.plan import Rung
 from tpucfg.plan.grouping import LadderGroup
-from tpucfg.spec.project import Project
-from tpucfg.text_format import listed
+from tpucfg.spec.project import Number, Project
 
-MAX_NAMED_ENVIRONMENTS: Final = 3
-"""Limit for environments in a heading; the lead below it lists all."""
+# Imported by the function that shows them: a ladder without a training step does not need the fits.
+if TYPE_CHECKING:
+    from tpucfg.fit.rung_fit import RungFit
+
+MAX_COUNT_LENGTH: Final = 11
+"""Characters: `999,999,999`. A longer count is rounded; the table of the ladder shows it in full."""
+MAX_RATE_LENGTH: Final = 12
+"""Characters: `0.0000565685`, six digits."""
+MAX_PROSE_COUNT_LENGTH: Final = 19
+"""Characters in a sentence: `999,999,999,999,999`."""
+RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
+
+
+class MeasuredThroughput(NamedTuple):
+    """The measurements in one environment."""
+
+    speeds: Mapping[str, Fraction]
+    """Examples per second, above zero, by size."""
+    outdated: Collection[str] = ()
+    """The sizes measured with a different config than the spec now produces."""
 
 
 def build_narrative(
     project: Project,
     group: LadderGroup,
     measured: Mapping[str, MeasuredThroughput],
-    memory: Column | None = None,
+    fits: "Mapping[str, RungFit] | None" = None,
 ) -> Narrative:
     """Return the narrative of one ladder of a project.
 
@@ -29,21 +44,16 @@ def build_narrative(
         project: The project.
         group: The ladder.
         measured: The throughput by environment, where there are results.
-        memory: The column of memory, if the spec names a training step.
+        fits: The fits of the rungs by size; None if the spec names no training step.
     """
-    scaling = (scaling_chart(name, group.rungs, measured[name]) for name in group.environments if name in measured)
-    sizes = _sizes_text(group.rungs)
-    return Narrative(
-        headline=f"{project.name} scales {sizes}" if len(group.rungs) > 1 else f"{project.name} {sizes}",
-        heading=f"{listed(group.environments, limit=MAX_NAMED_ENVIRONMENTS)}: {sizes}",
-        lead=(_summary(group.rungs, project.training.tuned_on), f"{group.title}."),
-        charts=(ladder_chart(group.rungs, memory), *(chart for chart in scaling if chart)),
-    )
-
-
-def _sizes_text(rungs: Sequence[Rung]) -> str:
+    rungs = group.rungs
     first, last = rungs[0].size, rungs[-1].size
-    return f"on {first}" if first == last else f"from {first} to {last}"
+    scaling = (scaling_chart(name, rungs, measured[name]) for name in group.environments if name in measured)
+    return Narrative(
+        headline=f"{project.name} scales from {first} to {last}" if len(rungs) > 1 else f"{project.name} on {first}",
+        lead=(_summary(rungs, project.training.tuned_on), f"{group.title}."),
+        charts=(ladder_chart(rungs, memory_column(rungs, fits) if fits else None), *(each for each in scaling if each)),
+    )
 
 
 def _summary(rungs: Sequence[Rung], tuned_on: str) -> str:
@@ -65,3 +75,135 @@ def _examples_text(rungs: Sequence[Rung]) -> str:
     # Rounding up the steps may add examples. Different long counts may round to equal texts, so both are compared.
     same = "the same " if min(counts) == max(counts) else ""
     return f"{same}{lowest}{'' if lowest == highest else f' to {highest}'} {unit} on every rung"
+
+
+# The figures that change with the number of cores.
+
+
+def ladder_chart(rungs: Sequence[Rung], memory: Column | None = None) -> Chart:
+    """Return the chart of batch size, accumulation, steps or epochs, learning rate and memory of each rung."""
+    columns = (*_figure_columns(rungs), *([memory] if memory else ()))
+    has_rings = any(cell.is_ring for column in columns for cell in column.cells)
+    notes = (*([RING_NOTE] if has_rings else ()), *([gauge_note(memory)] if memory else ()))
+    return Chart("What changes with the cores", _rows(rungs), columns, notes)
+
+
+def _rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
+    return tuple(Row(rung.size, rung.slice.cores) for rung in rungs)
+
+
+def _figure_columns(rungs: Sequence[Rung]) -> Iterator[Column]:
+    for figure, (kind, read) in _FIGURES.items():
+        if figure == "grad_accum" and all(rung.grad_accum is None for rung in rungs):
+            continue  # one micro-batch on every rung
+        cells = tuple(read(rung)._replace(is_ring=figure in rung.overridden) for rung in rungs)
+        values = [cell.value for cell in cells if cell.value is not None]
+        if values:
+            change = change_text(values[0], values[-1]) if len(values) > 1 else ""
+            yield Column(kind, figure, change, cells)
+
+
+def _count_cell(count: int | None) -> Cell:
+    return Cell(None, UNKNOWN) if count is None else Cell(Fraction(count), count_text(count))
+
+
+def _number_cell(text: str | None) -> Cell:
+    # Number, as float() would reject 0x1F and 0o12, which YAML allows.
+    return Cell(None, UNKNOWN) if text is None else Cell(Number.read(text).value, rate_text(text))
+
+
+_FIGURES: Final[Mapping[str, tuple[str, Callable[[Rung], Cell]]]] = {
+    "batch_size": ("batch", lambda rung: _count_cell(rung.batch_size)),
+    "grad_accum": ("batch", lambda rung: _count_cell(rung.grad_accum or 1)),
+    "train_steps": ("steps", lambda rung: _count_cell(rung.train_steps)),
+    "epochs": ("steps", lambda rung: _number_cell(rung.epochs)),
+    "learning_rate": ("rate", lambda rung: _number_cell(rung.learning_rate)),
+}
+"""The figures in the chart, in this order: the colour of each, and its value and label on a rung."""
+
+
+def count_text(count: int, *, max_length: int = MAX_COUNT_LENGTH) -> str:
+    """Return a count as `16,384`, or as `1.05e15` if that would be too long."""
+    text = f"{count:,}"
+    return text if len(text) <= max_length else format_rounded(Fraction(count))
+
+
+def rate_text(text: str) -> str:
+    """Return a number as the trainer receives it, or to six digits if that would be too long."""
+    label = format_figure(text)
+    return label if len(label) <= MAX_RATE_LENGTH else format_number(Number.read(text).value)
+
+
+def change_text(first: Fraction, last: Fraction) -> str:
+    """Return the change of a figure from the first rung to the last, with the factor by which it grows or falls."""
+    if first == last:
+        return "stays"
+    ratio = last / first if last > first else first / last
+    about = "" if ratio.denominator == 1 else "about "
+    return f"grows {about}{format_rounded(ratio)}×" if last > first else f"falls to {about}1/{format_rounded(ratio)}"
+
+
+# The memory of each rung.
+
+
+def memory_column(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Column:
+    """Return the column that shows which rungs fit, and how much of a device's memory their steps need."""
+    cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs)
+    return Column("memory", "GiB of HBM", "a device", cells, is_gauge=True)
+
+
+def _memory_cell(fit: "RungFit | None") -> Cell:
+    from tpucfg.fit.fit_findings import has_little_headroom
+    from tpucfg.fit.wording import gib
+
+    result = fit.current if fit else None
+    if fit is None or result is None:
+        return Cell(None, "outdated" if fit and fit.result else UNKNOWN, sign=UNKNOWN_FIT)
+    sign = EXCEEDS if not result.fits else LITTLE if has_little_headroom(result.memory) else FITS
+    used = Fraction(result.memory.used, max(1, result.memory.available))
+    # Short, because the column is as wide as its longest text.
+    text = f"{'' if result.memory.exact else '≥ '}{gib(result.memory.used)} of {gib(result.memory.available)}"
+    return Cell(used, text, sign=sign)
+
+
+def gauge_note(column: Column) -> str:
+    """Return the explanation of the signs that a column has."""
+    signs = {cell.sign for cell in column.cells}
+    shown = [sign.explanation for sign in (FITS, LITTLE, EXCEEDS, UNKNOWN_FIT) if sign in signs]
+    return f"Memory: {'; '.join(shown)}."
+
+
+# The measured throughput.
+
+
+def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThroughput) -> Chart | None:
+    """Return the chart of one environment; None if no rung was measured.
+
+    Linear scaling is relative to the smallest measured rung: every rung has its examples per second and core.
+    """
+    base = next((rung for rung in rungs if rung.size in measured.speeds), None)
+    if base is None:
+        return None
+    per_core = measured.speeds[base.size] / base.slice.cores
+    linear = tuple(per_core * rung.slice.cores for rung in rungs)
+    speeds = tuple(measured.speeds.get(rung.size) for rung in rungs)
+    shares = tuple(_share_cell(speed, expected) for speed, expected in zip(speeds, linear, strict=True))
+    legend = "dashed: linear scaling" if len(rungs) > 1 else ""
+    cells = tuple(Cell(speed, format_rate(speed)) for speed in speeds)
+    column = Column("speed", "examples per second", legend, cells, linear)
+    share = Column("speed", "share of linear", f"from {base.size}", shares, is_bars=True)
+    # A single measurement is its own base: a column of shares would only show 100%.
+    columns = (column, share) if sum(speed is not None for speed in speeds) > 1 else (column,)
+    return Chart(f"{environment}: measured against linear scaling", _rows(rungs), columns, _notes(rungs, measured))
+
+
+def _share_cell(value: Fraction | None, linear: Fraction) -> Cell:
+    return Cell(None, UNKNOWN) if value is None else Cell(value / linear, floor_percent(value / linear))
+
+
+def _notes(rungs: Sequence[Rung], measured: MeasuredThroughput) -> tuple[str, ...]:
+    sizes = [rung.size for rung in rungs]
+    missing = (f"{UNKNOWN}: not measured yet.",) if any(size not in measured.speeds for size in sizes) else ()
+    outdated = ", ".join(size for size in sizes if size in measured.speeds and size in measured.outdated)
+    note = f"{outdated}: measured with a different config than the spec now produces."
+    return (*missing, note) if outdated else missing

@@ -27,7 +27,6 @@ from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from tpucfg.charts import MeasuredThroughput
-    from tpucfg.charts.chart import Column, Narrative
     from tpucfg.fit.known_fits import KnownFits
     from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.ladder_status import LadderStatus
@@ -74,7 +73,7 @@ def ladder(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
-    format: Annotated[str, format_option("text|markdown|json|svg|html")] = "text",
+    format: Annotated[str, format_option("text|markdown|json|svg")] = "text",
 ) -> None:
     """Show the ladder: what changes from rung to rung, what a run costs, and the findings about it.
 
@@ -84,7 +83,7 @@ def ladder(
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
     jobs = compiled.jobs
-    statuses = _statuses(project, catalog, jobs, spec) if project.prices or format in _CHARTS else {}
+    statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
     groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))
@@ -208,36 +207,13 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
 
 
 def _svg(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import render_svg
-
-    yield render_svg(_narratives(ladders), ladders.findings)
-
-
-def _html(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import ChartSection, render_html
-
-    pairs = zip(_narratives(ladders), ladders.groups, strict=True)
-    sections = [ChartSection(narrative, *ladders.table(group)) for narrative, group in pairs]
-    yield render_html(ladders.project.name, sections, ladders.findings)
-
-
-def _narratives(ladders: _Ladders) -> "list[Narrative]":
-    from tpucfg.charts import build_narrative
+    from tpucfg.charts import build_narrative, render_svg
 
     throughputs = _throughputs(ladders.statuses)
-    return [
-        build_narrative(ladders.project, group, throughputs, _memory_column(ladders, group)) for group in ladders.groups
+    narratives = [
+        build_narrative(ladders.project, group, throughputs, ladders.fits_of(group)) for group in ladders.groups
     ]
-
-
-def _memory_column(ladders: _Ladders, group: LadderGroup) -> "Column | None":
-    """Return the column of the charts that shows which rungs fit; None without a training step."""
-    fits = ladders.fits_of(group)
-    if not fits:
-        return None
-    from tpucfg.charts.memory_column import memory_column
-
-    return memory_column(group.rungs, fits)
+    yield render_svg(narratives, ladders.findings)
 
 
 def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:
@@ -252,12 +228,11 @@ def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredT
     }
 
 
+_CHART: Final = "svg"
+"""The format that shows measurements, with prices or without."""
 _FORMATS: Final[Mapping[str, Callable[[_Ladders], Iterator[str]]]] = {
     "text": _text,
     "markdown": _markdown,
     "json": _json,
-    "svg": _svg,
-    "html": _html,
+    _CHART: _svg,
 }
-_CHARTS: Final = ("svg", "html")
-"""The formats that show measurements, with prices or without."""
