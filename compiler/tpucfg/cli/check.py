@@ -10,7 +10,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_color, load_fits, load_project
+from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -170,7 +170,6 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
 
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
-    from tpucfg.cli.progress import progress
     from tpucfg.yamldoc.config_files import files_of
 
     files, folder_findings = files_of(paths)

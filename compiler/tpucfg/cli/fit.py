@@ -2,21 +2,21 @@
 
 import errno
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.compiled_table import EnvironmentFits, compiled_table, environment_fits, fit_notes, rung_data
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit_progress import FitProgress
+from tpucfg.cli.fit_output import FORMATS, environment_fits
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
-from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file, write_fit_file
@@ -27,11 +27,11 @@ from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key
 from tpucfg.fit.schedule import Limits, Running
-from tpucfg.markdown import prose
+from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project
 from tpucfg.spec.settings import Duration
-from tpucfg.text_format import format_value, json_text
+from tpucfg.text_format import format_value, listed, printable
 
 _DEFAULT_TIME_LIMIT: Final = "15m"
 """Six times the longest compilation that was measured on two cores, 148 seconds."""
@@ -48,6 +48,10 @@ _WRITE_HELP: Final[Mapping[int | None, str]] = {
 }
 """The remedies for a file of results that cannot be written, by error number."""
 _PERMISSION_HELP: Final = "give yourself permission to write to its folder"
+
+_REFRESH_SECONDS: Final = 0.5
+_CLEAR: Final = "\r\x1b[K"
+"""Back to the start of the line, and erase it."""
 
 
 def fit(
@@ -73,7 +77,7 @@ def fit(
 
     Example: tpucfg fit --env dev --size v5litepod-16
     """
-    require_choice(format, tuple(_FORMATS), "--format")
+    require_choice(format, tuple(FORMATS), "--format")
     seconds = _seconds(time_limit)
     project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
     planned = compiled.jobs
@@ -84,7 +88,7 @@ def fit(
     failed = failure_findings(project, outcomes, spec.parent, seconds)
     findings = collect((*fit_findings(project, fits), *failed))
     environments = environment_fits(project, outcomes)
-    for line in _FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
+    for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
     sys.stdout.flush()
     print_findings(findings, {str(spec): project.document.text})
@@ -134,7 +138,7 @@ def _compile(
     removed: list[FitKey] = []
     write_error: OSError | None = None
     total = sum(job.settings.trainer.fit is not None for job in jobs)
-    with FitProgress(total) as progress, delayed_interrupts() as check_interrupts:
+    with _Progress(total) as progress, delayed_interrupts() as check_interrupts:
 
         def observe(running: Sequence[Running]) -> None:
             check_interrupts()
@@ -188,57 +192,60 @@ def _is_kept(project: Project, key: FitKey) -> bool:
     return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
 
 
-_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
+class _Progress:
+    """The number of rungs that have ended, and the phases of those that are compiled."""
 
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._ended = 0
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty()
 
-def _text(
-    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    for environment in filter(_has_result, environments):
-        yield environment.title
-        yield from text_table(*compiled_table(environment, project))
-        yield ""
-    yield from fit_notes(environments, project)
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._clear()
 
-def _markdown(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    for environment in filter(_has_result, environments):
-        yield f"**{prose(environment.title)}**"
-        yield ""
-        yield from markdown_table(*compiled_table(environment, project))
-        yield ""
-    yield from (f"- {prose(note)}" for note in fit_notes(environments, project))
-    for finding in findings:
-        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
-        if finding.help:
-            yield f"  help: {prose(finding.help)}"
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run; nothing unless stderr is a terminal."""
+        if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
+            return
+        self._drawn = time.monotonic()
+        parts = [f"{item.task.name} {item.process.phase or 'start'} {item.process.seconds:.0f} s" for item in running]
+        text = printable(f"{self._ended}/{self._total}: {', '.join(parts)}")
+        sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
 
+    def ended(self, outcome: Outcome) -> None:
+        """Print the line about a rung."""
+        self._ended += 1
+        self._clear()
+        seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
+        verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
+        if outcome.is_known:
+            verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
+        name = f"{outcome.job.environment.name} {outcome.job.size}"
+        print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
 
-def _has_result(environment: EnvironmentFits) -> bool:
-    """Return True unless every rung failed: a table without a figure would only hide the findings."""
-    return any(row.result for row in environment.rows)
+    def removed(self, keys: Sequence[FitKey], path: str) -> None:
+        """Print which results have left the file: a second spec with the same name may have written them."""
+        if keys:
+            self._clear()
+            rungs = listed([f"{key.environment} {key.size}" for key in keys])
+            reason = f"this spec, {keys[0].name}, has no training step for {'it' if len(keys) == 1 else 'them'}"
+            advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
+            print(printable(f"removed from {path}: {rungs}: {reason}; {advice}"), file=sys.stderr, flush=True)
 
+    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
+        """Print what is left of a run that Ctrl-C has ended."""
+        self._clear()
+        count = sum(outcome.result is not None for outcome in outcomes)
+        results = f"{count} of {self._total} rungs compiled"
+        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
+        print(printable(f"interrupted: {results}{rest}"), file=sys.stderr, flush=True)
 
-def _json(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> Iterator[str]:
-    document = {
-        "project": project.name,
-        "results": file,
-        "environments": [
-            {
-                "environments": environment.names,
-                "region": environment.region,
-                "target": environment.target,
-                "rungs": [rung_data(row, project) for row in environment.rows],
-            }
-            for environment in environments
-        ],
-        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
-    }
-    yield json_text(document).rstrip("\n")
-
-
-_FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}
+    def _clear(self) -> None:
+        if self._is_terminal:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()

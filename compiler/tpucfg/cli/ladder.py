@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.ladder_table import Table, cost_notes, ladder_table, parallelism_data
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
 from tpucfg.cli.options import (
     SPEC,
@@ -18,6 +17,7 @@ from tpucfg.cli.options import (
     require_choice,
     selection,
 )
+from tpucfg.cli.rung_columns import Table, cost_data, cost_notes, fit_data, fit_note, ladder_table, parallelism_data
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, Rung
@@ -62,8 +62,6 @@ class _Ladders(NamedTuple):
     def notes(self, group: LadderGroup) -> Iterator[str]:
         """Yield the notes below the table of a ladder."""
         if fits := self.fits_of(group):
-            from tpucfg.cli.fit_table import fit_note
-
             yield from fit_note(group.rungs, fits)
         yield from cost_notes(self.cost_status(group))
 
@@ -196,12 +194,8 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
         "examples": rung.examples,
     } | parallelism_data(rung, group.rungs)
     if fits := ladders.fits_of(group):
-        from tpucfg.cli.fit_table import fit_data
-
         figures |= fit_data(rung, fits.get(rung.size))
     if status := ladders.cost_status(group):
-        from tpucfg.cli.cost_table import cost_data
-
         figures |= cost_data(status, rung.size)
     return figures
 

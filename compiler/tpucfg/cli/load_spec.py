@@ -1,11 +1,14 @@
-"""Load a spec for a command: print its findings, and end the command if one of them is an error."""
+"""Load specs for a command: print their findings, and end the command if one of them is an error."""
 
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
@@ -21,6 +24,9 @@ from tpucfg.yamldoc.reader import read_file
 
 if TYPE_CHECKING:
     from tpucfg.fit.known_fits import KnownFits
+
+_MIN_STEPS: Final = 100
+"""Minimum number of steps for a bar; fewer steps finish before the bar can be read."""
 
 
 def load_compiled(
@@ -106,3 +112,13 @@ def has_color(stream: object) -> bool:
     """Return True if a stream is a terminal with colors, and NO_COLOR is not set (https://no-color.org)."""
     is_terminal = bool(getattr(stream, "isatty", bool)())
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
+    """Yield the function to call after each step of long work; it draws a bar if stderr is a terminal."""
+    if total < _MIN_STEPS or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with typer.progressbar(length=total, label=label, file=sys.stderr) as bar:
+        yield lambda: bar.update(1)

@@ -4,16 +4,15 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result
+from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result, progress
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -35,9 +34,6 @@ from tpucfg.text_format import format_count, json_text, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.output_dir import FileChange
-
-_MIN_SPECS_WITH_PROGRESS: Final = 2
-"""A single spec needs no progress bar, nor its import."""
 
 
 def render(
@@ -107,7 +103,7 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     """Render every spec and print its errors, or the number of warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
-    with usage_errors(), _progress(len(paths)) as advance:
+    with usage_errors(), progress("rendering", len(paths)) as advance:
         for path in paths:
             rendered = render_spec(path, catalog, chosen, format_)
             print_result(rendered.path, rendered.findings, rendered.source)
@@ -124,17 +120,6 @@ def _print_fits(path: Path, compiled: CompiledSpec) -> None:
     """Print the steps that do not fit as warnings: a config of such a rung is valid, and may be meant for later."""
     if compiled.project and (fits := load_fits(compiled.project, compiled.jobs, path)):
         print_fit_warnings(compiled.project, fits)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    if total < _MIN_SPECS_WITH_PROGRESS:
-        yield lambda: None
-        return
-    from tpucfg.cli.progress import progress
-
-    with progress("rendering", total) as advance:
-        yield advance
 
 
 def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:

@@ -106,8 +106,8 @@ def review(
 
     Example: tpucfg review --base origin/main > comment.md
     """
+    from tpucfg.cli.environment_files import read_run_fits
     from tpucfg.cli.review_specs import review_earlier, review_specs
-    from tpucfg.cli.run_fits import read_run_fits
     from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from tpucfg.cli.environment_files import ONLY
 from tpucfg.cli.exit_codes import USAGE, CommandExit
-from tpucfg.cli.run_fits import ONLY
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def review_specs(scope: "ReviewScope", cloud: "CloudFiles") -> "RepositoryReview
     Raises:
         RevisionError: The only spec cannot be read.
     """
-    from tpucfg.cli.progress import progress
+    from tpucfg.cli.load_spec import progress
     from tpucfg.git.repository import RevisionError
     from tpucfg.review.build import review_spec
     from tpucfg.review.cloud_files import CloudFiles

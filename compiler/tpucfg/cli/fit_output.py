@@ -1,21 +1,24 @@
-"""The compiled rungs of environments in the output of `tpucfg fit`: tables, the notes below them, and data for JSON."""
+"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from tpucfg.cli.table import markdown_table, text_table
+from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.result import FitResult
 from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
 from tpucfg.fit.wording import flops_text, gib, incomplete_text, step_time
+from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec.project import Project
-from tpucfg.text_format import listed
+from tpucfg.text_format import json_text, listed
 
 INDICATIVE = (
     "indicative: memory is what the compiler plans, without prefetched batches, evaluation and checkpoints; the step "
@@ -26,7 +29,7 @@ _MIN_HOURS: Final = Fraction(1, 100)
 """Shorter runs are written as less than this."""
 
 
-class RungRow(NamedTuple):
+class _RungRow(NamedTuple):
     """One rung, and what its result means."""
 
     outcome: Outcome
@@ -52,7 +55,7 @@ class EnvironmentFits(NamedTuple):
     names: tuple[str, ...]
     region: str
     target: str
-    rows: tuple[RungRow, ...]
+    rows: tuple[_RungRow, ...]
 
     @property
     def title(self) -> str:
@@ -67,7 +70,7 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
         rows = tuple(_row(project, outcome) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
-        _, cells = compiled_table(fits, project)
+        _, cells = _table(fits, project)
         notes = ((row.outcome.is_committed, _overlong(row)) for row in rows)
         key = (fits.region, fits.target, *map(tuple, cells), *notes)
         known = groups.setdefault(key, fits)
@@ -75,14 +78,14 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
     return tuple(groups.values())
 
 
-def compiled_table(environment: EnvironmentFits, project: Project) -> tuple[list[str], list[list[str]]]:
+def _table(environment: EnvironmentFits, project: Project) -> tuple[list[str], list[list[str]]]:
     """Return the header, and a row for each rung."""
     has_length = any(row.job.rung.train_steps for row in environment.rows)
     rows = [_cells(row, has_length=has_length, has_prices=bool(project.prices)) for row in environment.rows]
     return list(rows[0]), [list(row.values()) for row in rows]
 
 
-def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
+def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
     """Yield the notes below the tables: what the figures leave out, and what is not known."""
     rows = [row for environment in environments for row in environment.rows if row.result]
     if not rows:
@@ -105,7 +108,7 @@ def fit_notes(environments: Sequence[EnvironmentFits], project: Project) -> Iter
     yield from _committed_note(environments, project)
 
 
-def rung_data(row: RungRow, project: Project) -> dict[str, Any]:
+def _rung_data(row: _RungRow, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     result, slice_, seconds = row.result, row.job.slice, row.outcome.seconds
     data: dict[str, Any] = {
@@ -135,15 +138,15 @@ def rung_data(row: RungRow, project: Project) -> dict[str, Any]:
     return data | versions | reused | {"seconds": timing}
 
 
-def _row(project: Project, outcome: Outcome) -> RungRow:
+def _row(project: Project, outcome: Outcome) -> _RungRow:
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
     least = least_run(bound, job.rung.train_steps, price) if bound else None
-    return RungRow(outcome, bound, least, price)
+    return _RungRow(outcome, bound, least, price)
 
 
-def _cells(row: RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, str]:
+def _cells(row: _RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, str]:
     """Return the cells of a rung by column."""
     result, bound, least = row.result, row.bound, row.least
     memory = result.memory if result else None
@@ -175,7 +178,7 @@ def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
                 yield f"a run on {row.job.size} in {listed(fits.names, last=' and ')} {text}"
 
 
-def _overlong(row: RungRow) -> str:
+def _overlong(row: _RungRow) -> str:
     """Return the clause about a run that takes longer than its `max_run_duration`; empty for another one."""
     limit = row.job.max_run_duration
     if limit is None or row.least is None or row.least.hours * 3600 <= limit.seconds:
@@ -207,7 +210,7 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _unknown_peaks(rows: Sequence[RungRow]) -> Iterator[str]:
+def _unknown_peaks(rows: Sequence[_RungRow]) -> Iterator[str]:
     """Yield a note about each peak that no page states, and that the bound therefore leaves out."""
     missing: dict[str, set[str]] = {}
     for row in rows:
@@ -217,3 +220,59 @@ def _unknown_peaks(rows: Sequence[RungRow]) -> Iterator[str]:
             missing.setdefault(part, set()).add(slice_.generation)
     for part, generations in missing.items():
         yield f"the bound leaves out {part} on {listed(sorted(generations))}: no page states its peak"
+
+
+_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
+
+
+def _text(
+    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
+    for environment in filter(_has_result, environments):
+        yield environment.title
+        yield from text_table(*_table(environment, project))
+        yield ""
+    yield from _notes(environments, project)
+
+
+def _markdown(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
+    for environment in filter(_has_result, environments):
+        yield f"**{prose(environment.title)}**"
+        yield ""
+        yield from markdown_table(*_table(environment, project))
+        yield ""
+    yield from (f"- {prose(note)}" for note in _notes(environments, project))
+    for finding in findings:
+        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
+        if finding.help:
+            yield f"  help: {prose(finding.help)}"
+
+
+def _has_result(environment: EnvironmentFits) -> bool:
+    """Return True unless every rung failed: a table without a figure would only hide the findings."""
+    return any(row.result for row in environment.rows)
+
+
+def _json(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
+) -> Iterator[str]:
+    document = {
+        "project": project.name,
+        "results": file,
+        "environments": [
+            {
+                "environments": environment.names,
+                "region": environment.region,
+                "target": environment.target,
+                "rungs": [_rung_data(row, project) for row in environment.rows],
+            }
+            for environment in environments
+        ],
+        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
+    }
+    yield json_text(document).rstrip("\n")
+
+
+FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}
