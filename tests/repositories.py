@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.cli.app import run
 
 # The configuration of the machine must not matter, and equal commits have equal ids.
-_ENVIRONMENT: Final = {
+ENVIRONMENT: Final = {
     **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -37,7 +37,7 @@ class Repository:
     def git(self, *arguments: str) -> str:
         """Run a git command and return its output."""
         process = subprocess.run(
-            ["git", "-C", str(self.folder), *arguments], env=_ENVIRONMENT, check=True, capture_output=True, text=True
+            ["git", "-C", str(self.folder), *arguments], env=ENVIRONMENT, check=True, capture_output=True, text=True
         )
         return process.stdout.strip()
 

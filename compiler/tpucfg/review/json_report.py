@@ -16,7 +16,8 @@ from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
-from tpucfg.review.changes.statements import Statement
+from tpucfg.review.changes.statements import LocatedStatement, Statement
+from tpucfg.review.markdown.cautions import cautions
 from tpucfg.review.markdown.repository_comment import repository_headline
 from tpucfg.review.markdown.since_line import since_line
 from tpucfg.review.markdown.summary import headline
@@ -31,7 +32,7 @@ def json_report(reviewed: RepositoryReview) -> str:
         "is_change": reviewed.is_change,
         "is_destructive": reviewed.is_destructive,
         "is_known": reviewed.is_known,
-        "statements": [{"text": located.plain, **_risk(located.statement)} for located in reviewed.statements],
+        "statements": [_located(located) for located in reviewed.statements],
         "specs": [_review(review) for review in reviewed.reviews],
         "failures": [failure._asdict() for failure in reviewed.failures],
         "others": reviewed.others,
@@ -59,8 +60,9 @@ def _review(review: Review) -> dict[str, Any]:
             name: [_finding(finding) for finding in errors(revision.findings)]
             for name, revision in (("base", review.before), ("head", review.after))
         },
+        "cautions": [{"risk": caution.risk.name.lower(), "text": caution.text} for caution in cautions(review)],
         "meaning": {
-            "statements": [{"text": located.plain, **_risk(located.statement)} for located in review.impact.statements],
+            "statements": [_located(located) for located in review.impact.statements],
             "rungs": [_row(row) for row in review.impact.rows],
             "new_warnings": [_finding(finding) for finding in review.impact.new_warnings],
             "ended_warnings": [_finding(finding) for finding in review.impact.ended_warnings],
@@ -81,6 +83,10 @@ def _revision(snapshot: Snapshot) -> dict[str, Any]:
         "commit": commit.id if commit else None,
         "merges": (commit.merges or None) if commit else None,
     }
+
+
+def _located(located: LocatedStatement) -> dict[str, Any]:
+    return {"scope": located.scope, "text": located.plain, **_risk(located.statement)}
 
 
 def _risk(statement: Statement) -> dict[str, Any]:
