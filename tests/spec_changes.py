@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from spec_factory import CATALOG, project
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.config_diff import config_difference
+from tpucfg.changes.config_diff import config_difference
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.render.pipeline import compile_project
 from tpucfg.review.changes.costs.cost_changes import CostChanges, compute_costs

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.diff.change import ABSENT, Change, redact_change
+from tpucfg.changes.facts import ABSENT, Change, redact_change
 from tpucfg.redaction import redact, redact_report, redact_value
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"

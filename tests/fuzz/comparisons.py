@@ -12,7 +12,7 @@ from fuzz.shell import ZERO_WIDTH_SPACE, Shell, check_findings, check_printable
 from fuzz.texts import SPEC, Parts
 from fuzz.trees import snapshot
 from tpucfg.catalog import Catalog
-from tpucfg.diff.compiled_revisions import compile_revisions
+from tpucfg.changes.revisions import compile_revisions
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Selection
 from tpucfg.review.build import join_review

@@ -9,8 +9,8 @@ import pytest
 
 from jobs import CATALOG, compiled, job, leaves, parts
 from tpucfg import schemas
-from tpucfg.diff.change import ConfigKey, redact_difference
-from tpucfg.diff.config_diff import config_difference
+from tpucfg.changes.config_diff import config_difference, redact_difference
+from tpucfg.changes.facts import Scope
 from tpucfg.plan import Job
 from tpucfg.render.config import job_hash, render_config
 from tpucfg.render.pipeline import render_configs
@@ -302,7 +302,7 @@ def test_a_difference_names_the_version_of_a_secret() -> None:
         combined(gke.request_body(each), gke.companions(each))
         for each in (v6e(trainer={"secrets": {"HF_TOKEN": f"hf/{version}"}}) for version in (3, 4))
     )
-    key = ConfigKey("dev", "v6e-16")
+    key = Scope("dev", "v6e-16")
     difference = redact_difference(config_difference({key: before}, {key: after}))
     ((change,),) = [group.changes for group in difference.groups]
     assert change.path == ("companions", "SecretProviderClass", "spec", "parameters", "secrets", "HF_TOKEN")

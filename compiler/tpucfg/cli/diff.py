@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from tpucfg.changes.config_diff import Difference, config_difference, redact_difference
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import (
@@ -20,8 +21,6 @@ from tpucfg.cli.options import (
     require_choice,
     selection,
 )
-from tpucfg.diff.change import Difference, redact_difference
-from tpucfg.diff.config_diff import config_difference
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
@@ -30,7 +29,7 @@ from tpucfg.text_format import json_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tpucfg.diff.compiled_revisions import CompiledRevision
+    from tpucfg.changes.revisions import CompiledRevision
     from tpucfg.git.snapshots import CompareRequest
 
 
@@ -84,7 +83,7 @@ def diff(
 
 
 def _compare_folders(base: Path, head: Path) -> Difference:
-    from tpucfg.diff.config_folder import read_folders
+    from tpucfg.changes.config_folder import read_folders
 
     folders = read_folders(base, head)
     if folders.findings:
@@ -102,8 +101,8 @@ def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
 
 def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:
     from tpucfg.catalog import Catalog
+    from tpucfg.changes.job_data import job_difference, own_settings
     from tpucfg.cli.load_spec import load_compiled
-    from tpucfg.diff.job_data import job_difference, own_settings
 
     catalog = Catalog()
     before, after = (load_compiled(spec, catalog, chosen, quiet=True)[1].jobs for chosen in (first, second))
@@ -113,7 +112,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
-    from tpucfg.diff.job_data import revision_difference
+    from tpucfg.changes.job_data import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)
@@ -136,7 +135,7 @@ def compiled_revisions_or_exit(
     Raises:
         CommandExit: A revision cannot be read, or neither has what is selected.
     """
-    from tpucfg.diff.compiled_revisions import open_compiled_revisions
+    from tpucfg.changes.revisions import open_compiled_revisions
     from tpucfg.git.repository import RevisionError
 
     try:
@@ -149,13 +148,13 @@ def compiled_revisions_or_exit(
 
 
 def _text(difference: Difference) -> str:
-    from tpucfg.diff.describe import text_lines
+    from tpucfg.changes.describe import text_lines
 
     return "\n".join(text_lines(difference))
 
 
 def _json(difference: Difference) -> str:
-    from tpucfg.diff.describe import difference_json
+    from tpucfg.changes.describe import difference_json
 
     return json_text(difference_json(difference)).rstrip("\n")
 

@@ -1,6 +1,6 @@
 """The grants on each environment's bucket in the cloud, compared with those that its stack declares."""
 
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan.naming import bucket_of
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess, compare_grants

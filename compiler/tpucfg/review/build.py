@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tpucfg.diff.change import Difference
-from tpucfg.diff.compiled_revisions import CompiledRevision, open_compiled_revisions
-from tpucfg.diff.config_diff import config_difference
+from tpucfg.changes.config_diff import Difference, config_difference
+from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
+from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.git.changed_files import changed_files
 from tpucfg.git.name_collisions import name_collisions
@@ -24,7 +24,6 @@ from tpucfg.review.changes.name_collisions import collision_statements, shared_p
 from tpucfg.review.changes.resources.drift import mark_known
 from tpucfg.review.changes.resources.preview_gaps import complete_preview
 from tpucfg.review.changes.resources.program_diff import program_changes, redacted_resources
-from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
 from tpucfg.review.cloud_files import CloudFiles
 from tpucfg.review.preview.reader import Preview

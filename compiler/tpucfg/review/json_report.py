@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tpucfg.diff.change import redact_difference
-from tpucfg.diff.describe import change_json, difference_json
+from tpucfg.changes.config_diff import redact_difference
+from tpucfg.changes.describe import change_json, difference_json
+from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.findings import Finding, errors
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.git.snapshots import Snapshot
@@ -16,7 +17,6 @@ from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
-from tpucfg.review.changes.statements import LocatedStatement, Statement
 from tpucfg.review.markdown.cautions import cautions
 from tpucfg.review.markdown.repository_comment import repository_headline
 from tpucfg.review.markdown.since_line import since_line

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, group_by_environment
 from tpucfg.infra.isolation.isolated_runner import ProgramRequest, run_isolated
 from tpucfg.infra.isolation.worker_results import ProgramFailure
 from tpucfg.infra.program_source import read_uses
@@ -15,7 +16,6 @@ from tpucfg.review.changes.program.provider_changes import provider_statements
 from tpucfg.review.changes.program.source_changes import source_statements
 from tpucfg.review.changes.program.stack_changes import StackSetup, stack_statements
 from tpucfg.review.changes.program.unseen_changes import unseen_statements
-from tpucfg.review.changes.statements import LocatedStatement, group_by_environment
 from tpucfg.review.review import Problem
 
 Declared = EnvironmentResources | Problem

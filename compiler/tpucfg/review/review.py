@@ -2,8 +2,9 @@
 
 from typing import Literal, NamedTuple
 
-from tpucfg.diff.change import Difference
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.costs.cost_changes import NO_COSTS, CostChanges
@@ -12,7 +13,6 @@ from tpucfg.review.changes.impact import Impact
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange
 from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
-from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.review.preview.reader import Violation
 from tpucfg.review.preview.refresh import RefreshScope
 

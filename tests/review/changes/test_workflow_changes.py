@@ -4,8 +4,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from tpucfg.changes.statements import Risk
 from tpucfg.git.changed_files import ChangedFile
-from tpucfg.review.changes.statements import Risk
 from tpucfg.review.changes.workflow_changes import workflow_statements
 
 OLD, NEW = b"on: push # tpucfg\npermissions: {}\n", b"on: push\npermissions: {}\n"

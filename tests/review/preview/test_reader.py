@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recorded_previews import FOLDER, FORMS, read, read_text, text
-from tpucfg.diff.change import ABSENT
+from tpucfg.changes.facts import ABSENT
 from tpucfg.review.changes.resources.resource_change import Counts, ResourceChange, count_resources
 from tpucfg.review.preview.reader import Preview
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from recorded_previews import FORMS, read, read_text, text
+from tpucfg.changes.statements import Risk
 from tpucfg.review.changes.resources.drift import Drift, mark_known
-from tpucfg.review.changes.statements import Risk
 from tpucfg.review.preview.reader import Preview
 
 BUCKET = "data-us-central1"

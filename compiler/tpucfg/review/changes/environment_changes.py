@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.plan.naming import bucket_of
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import listed
 

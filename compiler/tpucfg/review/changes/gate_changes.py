@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.findings import RULES, Finding, errors
 from tpucfg.findings.finding import ALLOWED_PREFIX
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.spec.project import Gate, Number, Prices, Project
 from tpucfg.spec.settings import CapacityKind
 from tpucfg.text_format import listed

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.diff.change import Difference
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.findings import Finding
 from tpucfg.review.changes.costs.result_changes import result_statements
 from tpucfg.review.changes.environment_changes import environment_statements
@@ -28,7 +29,6 @@ from tpucfg.review.changes.jobs.training_changes import (
     tuned_figures,
 )
 from tpucfg.review.changes.jobs.warning_changes import warning_changes, warnings_by_key
-from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
 
 
 class Impact(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.name_collisions import NameCollision
 from tpucfg.git.project_names import SharedName
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 
 _MAX_NAMED: Final = 4
 _TEXT: Final = (

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import ChangedFile
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 
 _WORKFLOWS: Final = PurePosixPath(".github/workflows")
 _ACTIONS: Final = (PurePosixPath(".github/actions/review"), PurePosixPath(".github/actions/comment"))

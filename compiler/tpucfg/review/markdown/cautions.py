@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.infra.grants import HIDDEN
 from tpucfg.infra.rules.roles import power_of_permission
 from tpucfg.markdown import code, prose
@@ -18,7 +19,6 @@ from tpucfg.review.changes.resources.resource_change import (
     Widening,
     reported_widenings,
 )
-from tpucfg.review.changes.statements import Risk, format_environments, generalize, join_statements
 from tpucfg.review.markdown.drift_lines import access_lines, drift_line
 from tpucfg.review.review import EnvironmentReview, Review
 from tpucfg.text_format import format_count, listed

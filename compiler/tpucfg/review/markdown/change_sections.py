@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.diff.change import Change, ConfigKey, Difference, Group, redact_difference
-from tpucfg.diff.describe import (
+from tpucfg.changes.config_diff import Difference, Group, redact_difference
+from tpucfg.changes.describe import (
     ALL_CONFIGS,
     change_diff,
     change_labels,
@@ -13,6 +13,7 @@ from tpucfg.diff.describe import (
     format_keys,
     is_flag,
 )
+from tpucfg.changes.facts import Change, Scope
 from tpucfg.infra.resources import Resource
 from tpucfg.markdown import code, html, html_code, prose
 from tpucfg.redaction import redact, redact_report
@@ -55,7 +56,7 @@ def config_sections(difference: Difference) -> list[Section]:
     return [_config_section(group, common) for group in redact_difference(difference).groups]
 
 
-def _config_section(group: Group, common: tuple[ConfigKey, ...]) -> Section:
+def _config_section(group: Group, common: tuple[Scope, ...]) -> Section:
     keys, labels = format_keys(group.keys, common), change_labels(group.changes)
     # A script can have the same line several times.
     items = dict.fromkeys(

@@ -5,13 +5,13 @@ from itertools import accumulate
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.diff.describe import format_config_counts
+from tpucfg.changes.describe import format_config_counts
+from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
 from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.markdown import alert, code, html, items, prose, table
 from tpucfg.redaction import redact
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
-from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import Caution, cautions, format_risks
 from tpucfg.review.markdown.change_sections import config_sections, resource_sections
 from tpucfg.review.markdown.commit_range import format_commit_range, format_revision

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.describe import change_diff, change_labels
-from tpucfg.diff.value_pairs import show_change
+from tpucfg.changes.describe import change_diff, change_labels
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.shown_values import show_change
 from tpucfg.markdown import code, html, html_code, items, prose
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resources.drift import Drift

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk
 from tpucfg.markdown import code, prose, table
-from tpucfg.review.changes.statements import Risk
 from tpucfg.review.markdown.cautions import Caution, cautions
 from tpucfg.review.markdown.comment import (
     OMISSION_HINT,

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.config_diff import config_difference
+from tpucfg.changes.config_diff import config_difference
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.statements import join_statements
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code
-from tpucfg.review.changes.statements import join_statements
 from tpucfg.review.markdown.cautions import Caution, cautions
 from tpucfg.review.markdown.commit_range import short_id
 from tpucfg.review.markdown.fits import fit_lines
@@ -108,7 +108,7 @@ _Pair = tuple[Any, Any]
 """A config before and after the change; None where it does not exist."""
 
 
-def _configs(review: Review | None) -> dict[ConfigKey, _Pair]:
+def _configs(review: Review | None) -> dict[Scope, _Pair]:
     """Return the configs that the change affects."""
     if review is None:
         return {}
@@ -116,7 +116,7 @@ def _configs(review: Review | None) -> dict[ConfigKey, _Pair]:
     return {key: (before.get(key), after.get(key)) for key in {*before, *after} - unchanged}
 
 
-def _effect(configs: Mapping[ConfigKey, _Pair], key: ConfigKey) -> tuple[Any, ...]:
+def _effect(configs: Mapping[Scope, _Pair], key: Scope) -> tuple[Any, ...]:
     """Return what the change does to a config, without what it leaves as it is, which may come from the base."""
     if key not in configs:
         return ()

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.findings import errors
 from tpucfg.findings.formats.text import report
 from tpucfg.markdown import code, fence, prose

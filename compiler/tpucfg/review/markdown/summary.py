@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
 from tpucfg.review.changes.environment_changes import LIFTED
 from tpucfg.review.changes.resources.resource_change import count_resources, reported_widenings
-from tpucfg.review.changes.statements import format_environments
 from tpucfg.review.markdown.costs import cost_phrase
 from tpucfg.review.markdown.fits import fit_phrase
 from tpucfg.review.review import EnvironmentReview, Review

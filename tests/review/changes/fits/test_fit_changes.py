@@ -9,13 +9,13 @@ import pytest
 from fit_results import GIB, result_of
 from spec_changes import compiled_revision
 from spec_factory import spec
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import Risk
 from tpucfg.fit.fit_file import FitFile, fit_path, write_fit_file
 from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import Compiler, FitResult, Memory
 from tpucfg.review.changes.fits.fit_changes import FitChanges, compute_fits
 from tpucfg.review.changes.fits.revision_fits import RunFits
-from tpucfg.review.changes.statements import Risk
 
 STEP: Final = {"step": "trainer.fit:abstract_step"}
 _V3: Final[dict[str, Any]] = {"sizes": ["v3-8"], "training__tuned_on": "v3-8"}

@@ -6,7 +6,7 @@ import pytest
 
 from spec_changes import impact, statements
 from spec_factory import spec
-from tpucfg.review.changes.statements import Risk
+from tpucfg.changes.statements import Risk
 
 _LOCATIONS: Final = {
     name: {"project": f"my-project-{name}", "region": "us-central1", "kube_context": "c"} for name in ("dev", "prod")

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from tpucfg.changes.statements import Risk
 from tpucfg.paths import pattern_steps
 from tpucfg.review.changes.jobs.job_fields import OTHER, RULES, field_rule
-from tpucfg.review.changes.statements import Risk
 
 
 def test_every_rule_decides_for_some_path() -> None:

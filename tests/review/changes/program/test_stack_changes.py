@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.statements import LocatedStatement, Risk
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_files import PulumiFiles, read_pulumi_files
 from tpucfg.infra.stack_program import StackProgram
 from tpucfg.review.changes.program.stack_changes import StackSetup, stack_statements
-from tpucfg.review.changes.statements import LocatedStatement, Risk
 
 PROGRAM = StackProgram(Path("stacks"), "mnist", is_own=True, has_project=True, shown="stacks/__main__.py")
 Files = dict[str, tuple[str, str]]

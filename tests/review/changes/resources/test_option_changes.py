@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.statements import Risk
 from tpucfg.infra.program_source import Use
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 from tpucfg.review.changes.program.provider_changes import provider_statements
@@ -11,7 +12,6 @@ from tpucfg.review.changes.program.source_changes import source_statements
 from tpucfg.review.changes.program.unseen_changes import unseen_statements
 from tpucfg.review.changes.resources.option_changes import option_statements
 from tpucfg.review.changes.resources.program_diff import program_changes
-from tpucfg.review.changes.statements import Risk
 
 BUCKET = "gcp:storage/bucket:Bucket"
 GRANT = {"role": "roles/viewer", "member": "group:g@b.example", "project": "p"}

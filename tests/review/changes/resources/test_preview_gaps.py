@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from recorded_previews import read
-from tpucfg.diff.change import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.review.changes.resources.preview_gaps import complete_preview
 from tpucfg.review.changes.resources.resource_change import UNKNOWN, ResourceChange, Widening
-from tpucfg.review.changes.statements import Risk, Statement
 
 BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Op, Step
 from tpucfg.review.changes.resources.resource_diff import resource_changes
-from tpucfg.review.changes.statements import Risk
 
 TMP = {"action": {"type": "Delete"}, "condition": {"age": 14, "matchesPrefixes": ["tmp/"]}}
 ABORT = {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 1}}

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.diff.change import ConfigKey, sorted_keys
-from tpucfg.diff.compiled_revisions import CompiledRevision, config_key
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.revisions import CompiledRevision, config_key
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.number_format import format_hours
 from tpucfg.results.cost import price_per_hour, run_hours
 from tpucfg.results.record_file import FOLDER
@@ -24,7 +25,6 @@ from tpucfg.review.changes.costs.record_changes import (
     record_statements,
 )
 from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.spec.project import Prices
 
 _TERM_DECIMALS: Final = 12
@@ -116,8 +116,8 @@ def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Sli
 
 
 def _run_costs(
-    revision: CompiledRevision, prices: Prices, throughputs: Mapping[ConfigKey, Fraction]
-) -> dict[ConfigKey, RunCost]:
+    revision: CompiledRevision, prices: Prices, throughputs: Mapping[Scope, Fraction]
+) -> dict[Scope, RunCost]:
     return {
         key: RunCost(
             chips=Fraction(job.slice.chips),
@@ -130,10 +130,10 @@ def _run_costs(
     }
 
 
-def _replacements(rows: Iterable[CostRow]) -> Mapping[ConfigKey, ConfigKey]:
+def _replacements(rows: Iterable[CostRow]) -> Mapping[Scope, Scope]:
     """Return the configs of the base that others replace, by these."""
     return {
-        ConfigKey(name, row.size): ConfigKey(name, row.baseline)
+        Scope(name, row.size): Scope(name, row.baseline)
         for row in rows
         if row.baseline != row.size and row.before
         for name in row.environments
@@ -141,9 +141,9 @@ def _replacements(rows: Iterable[CostRow]) -> Mapping[ConfigKey, ConfigKey]:
 
 
 def _totals(
-    before: Mapping[ConfigKey, RunCost],
-    after: Mapping[ConfigKey, RunCost],
-    replacements: Mapping[ConfigKey, ConfigKey],
+    before: Mapping[Scope, RunCost],
+    after: Mapping[Scope, RunCost],
+    replacements: Mapping[Scope, Scope],
 ) -> Iterator[tuple[str, Total]]:
     keys = {*before, *after}
     for measure in MEASURES:
@@ -166,12 +166,12 @@ def _sum(amounts: Iterable[Fraction]) -> Fraction:
 
 
 def _limit_statements(
-    rows: Iterable[CostRow], before: Mapping[ConfigKey, RunCost], after: Collection[ConfigKey]
+    rows: Iterable[CostRow], before: Mapping[Scope, RunCost], after: Collection[Scope]
 ) -> Iterator[LocatedStatement]:
     """Yield the runs without a limit that had one or are new, and those that their limit would end."""
     is_always_limited = bool(before) and all(cost.limit.seconds for cost in before.values())
     owned = (
-        (ConfigKey(name, row.size), statement)
+        (Scope(name, row.size), statement)
         for row in rows
         for name in row.environments
         for statement in _limit_changes(row, is_always_limited=is_always_limited)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from tpucfg.diff.change import ConfigKey, sorted_keys
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.review.changes.costs.run_cost import MEASURES, Measure, RunCost
 from tpucfg.review.changes.jobs.scaling_table import rung_baselines
 
@@ -31,12 +31,12 @@ class CostRow(NamedTuple):
 def changed_rows(
     before: CompiledRevision,
     after: CompiledRevision,
-    old: Mapping[ConfigKey, RunCost],
-    new: Mapping[ConfigKey, RunCost],
+    old: Mapping[Scope, RunCost],
+    new: Mapping[Scope, RunCost],
 ) -> Iterator[CostRow]:
     """Yield a row for each config whose cost changes, and for each that is new or removed."""
     baselines = {
-        key: ConfigKey(key.environment, baseline)
+        key: Scope(key.environment, baseline)
         for key, (baseline, is_rung_below) in rung_baselines(before.jobs, after.jobs)
         if baseline and not is_rung_below
     }
@@ -65,7 +65,7 @@ def group_rows(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
 def _sort_key(row: CostRow) -> tuple[object, ...]:
     """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips."""
     growth = (-_growth(row, measure) for measure in reversed(MEASURES) if measure.is_summed)
-    return (*growth, ConfigKey("", row.size).sort_key, row.environments)
+    return (*growth, Scope("", row.size).sort_key, row.environments)
 
 
 def _growth(row: CostRow, measure: Measure) -> Fraction:

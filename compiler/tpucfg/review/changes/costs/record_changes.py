@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.number_format import format_factor, format_rate
 from tpucfg.results import THROUGHPUT, ExampleRecord, latest_records, read_records
 from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
 from tpucfg.results.record_file import FOLDER, record_path
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
 
 MAX_REVIEWED_BYTES: Final = 4 << 20
 """Limit for all results of a revision together: about one second of parsing."""
@@ -63,7 +63,7 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
 
 def judged_throughputs(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
-) -> Mapping[ConfigKey, Fraction]:
+) -> Mapping[Scope, Fraction]:
     """Return the throughput by which both revisions are judged: by the records of the base, else by those of the head.
 
     Args:
@@ -72,7 +72,7 @@ def judged_throughputs(
         after: the records of the head.
     """
     return {
-        ConfigKey(name, size): forecast.throughput
+        Scope(name, size): forecast.throughput
         for name, slices in ladders.items()
         for records in (after, before)
         for size, forecast in forecast_throughputs(slices, records.throughputs.get(name, {})).items()
@@ -88,7 +88,7 @@ def record_statements(
         if problem == _TOO_LARGE and before.problems.get(name) != problem:
             yield LocatedStatement(name, Statement(f"{{}} {problem}", (f"{FOLDER}/{name}.jsonl",), Risk.CAUTION))
     owned = (
-        (ConfigKey(name, size), statement)
+        (Scope(name, size), statement)
         for name, slices in ladders.items()
         for size, statement in _changed_records(
             slices, before.throughputs.get(name, {}), after.throughputs.get(name, {})

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tpucfg.catalog import Catalog
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_metric
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.record import Record, exact_decimal, record_line
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4

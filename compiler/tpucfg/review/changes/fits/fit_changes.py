@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tpucfg.diff.change import ConfigKey, sorted_keys
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import verdict_text
 from tpucfg.review.changes.fits.fit_statements import fit_statements, run_statements
 from tpucfg.review.changes.fits.revision_fits import KnownRung, RevisionFits, RunFits, read_revision_fits
-from tpucfg.review.changes.statements import LocatedStatement
 
 
 class FitRow(NamedTuple):
@@ -98,7 +98,7 @@ def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
         yield row._replace(environments=names, is_everywhere=len(names) == counts[row.size])
 
 
-def _row(key: ConfigKey, old: KnownRung | None, new: KnownRung) -> FitRow:
+def _row(key: Scope, old: KnownRung | None, new: KnownRung) -> FitRow:
     before = old.committed if old else None
     texts = [_known(fit) for fit in (before, new.committed, new.best) if fit]
     is_change = before is None or texts[0] != texts[1] or bool(texts[0] and texts[0] != texts[2])
@@ -114,7 +114,7 @@ def _shown(fit: RungFit | None) -> tuple[object, ...]:
     return (verdict_text(fit), fit.changes, fit.is_trusted) if fit else ()
 
 
-def _count_by_size(keys: Iterable[ConfigKey]) -> Mapping[str, int]:
+def _count_by_size(keys: Iterable[Scope]) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     for key in keys:
         counts[key.size] = counts.get(key.size, 0) + 1

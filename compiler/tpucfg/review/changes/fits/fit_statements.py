@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from tpucfg.diff.change import ConfigKey, sorted_keys
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.rung_fit import RungFit
@@ -13,7 +14,6 @@ from tpucfg.fit.wording import amount_text, memory_text, short_amount
 from tpucfg.git.export import FIT_FILE
 from tpucfg.number_format import format_percent
 from tpucfg.review.changes.fits.revision_fits import KnownRung, RevisionFits
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_statements
 from tpucfg.text_format import listed
 
 _FILE: Final = str(FIT_FILE)
@@ -26,7 +26,7 @@ _NOT_FROM_THIS_RUN: Final = "fit not known from this run"
 
 
 def fit_statements(
-    old: RevisionFits, new: RevisionFits, configs: Sequence[ConfigKey], *, has_gate: bool
+    old: RevisionFits, new: RevisionFits, configs: Sequence[Scope], *, has_gate: bool
 ) -> Iterator[LocatedStatement]:
     """Yield the sentences about what the change does to the fits.
 
@@ -46,7 +46,7 @@ def fit_statements(
     yield from _grouped(owned, configs)
 
 
-def run_statements(new: RevisionFits, configs: Sequence[ConfigKey]) -> Iterator[LocatedStatement]:
+def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[LocatedStatement]:
     """Yield the sentences about the results of this run, which are no effect of the change."""
     if new.run_problem:
         text = "the fit is not known from this run: {}"
@@ -55,7 +55,7 @@ def run_statements(new: RevisionFits, configs: Sequence[ConfigKey]) -> Iterator[
     yield from _grouped(owned, configs)
 
 
-def _grouped(owned: Iterable[tuple[ConfigKey, Statement]], configs: Sequence[ConfigKey]) -> Iterator[LocatedStatement]:
+def _grouped(owned: Iterable[tuple[Scope, Statement]], configs: Sequence[Scope]) -> Iterator[LocatedStatement]:
     known = sorted_keys(configs)
     yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), known))
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.compiled_revisions import CompiledRevision, config_key
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file
 from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import FitResult
@@ -50,7 +50,7 @@ class KnownRung(NamedTuple):
 class RevisionFits(NamedTuple):
     """The fits of a revision."""
 
-    rungs: Mapping[ConfigKey, KnownRung]
+    rungs: Mapping[Scope, KnownRung]
     """Those of every job whose spec names a training step."""
     file: FitFile | None = None
     """The committed file; None if no job's spec names a training step."""
@@ -114,5 +114,5 @@ def _unlisted(base: RungFit | None, head: RungFit, program: ProgramFiles) -> Ite
         yield from program.hashes(path for path in old if path not in new)
 
 
-def _by_config(fits: Iterable[RungFit]) -> dict[ConfigKey, RungFit]:
-    return {ConfigKey(fit.key.environment, fit.key.size): fit for fit in fits}
+def _by_config(fits: Iterable[RungFit]) -> dict[Scope, RungFit]:
+    return {Scope(fit.key.environment, fit.key.size): fit for fit in fits}

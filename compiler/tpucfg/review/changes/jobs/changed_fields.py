@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Absent, Change, redact_change
-from tpucfg.diff.command_lines import COMMAND_KEYS, FLAG, REST
-from tpucfg.diff.describe import is_flag
-from tpucfg.diff.tree_diff import ORDER, tree_leaves
-from tpucfg.diff.value_pairs import ShownPair, show_change
+from tpucfg.changes.command_lines import COMMAND_KEYS, FLAG, REST
+from tpucfg.changes.describe import is_flag
+from tpucfg.changes.facts import ABSENT, Absent, Change, redact_change
+from tpucfg.changes.shown_values import ShownPair, show_change
+from tpucfg.changes.statements import Risk
+from tpucfg.changes.tree_diff import ORDER, tree_leaves
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
 from tpucfg.review.changes.jobs.job_context import JobContext
 from tpucfg.review.changes.jobs.job_fields import (
@@ -23,7 +24,6 @@ from tpucfg.review.changes.jobs.job_fields import (
     field_rule,
 )
 from tpucfg.review.changes.jobs.verdicts import Verdict, account_verdict, image_verdict, reference_verdict
-from tpucfg.review.changes.statements import Risk
 from tpucfg.text_format import dotted, format_count, format_value
 from tpucfg.yamldoc.document import KeyPath
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.diff.change import ConfigKey
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.review.changes.jobs.job_fields import ORDER_OF
 from tpucfg.review.changes.jobs.verdicts import Verdict
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 
 _MAX_FIELDS: Final = 8
 """Fields of one kind that one sentence names; the fold shows all."""
@@ -17,7 +17,7 @@ _MAX_DANGEROUS: Final = 16
 _MAX_VARIANTS: Final = 3
 """Values of a field that are shown if they differ between configs."""
 _HEADLINES: Final = {Risk.ACCESS: "more access for jobs"}
-_Scope = Callable[[Sequence[ConfigKey]], str]
+_Scope = Callable[[Sequence[Scope]], str]
 
 
 class FieldChange(NamedTuple):
@@ -38,11 +38,9 @@ class FieldChange(NamedTuple):
     """The layer of the spec that sets it; empty for the top."""
 
 
-def field_statements(
-    owned: Iterable[tuple[ConfigKey, FieldChange]], format_scope: _Scope
-) -> Iterator[LocatedStatement]:
+def field_statements(owned: Iterable[tuple[Scope, FieldChange]], format_scope: _Scope) -> Iterator[LocatedStatement]:
     """Yield the changes of all configs, each once for all configs that have it."""
-    by_scope: dict[tuple[ConfigKey, ...], list[FieldChange]] = {}
+    by_scope: dict[tuple[Scope, ...], list[FieldChange]] = {}
     for change, keys in _shared(owned):
         by_scope.setdefault(tuple(keys), []).append(change)
     for configs, changes in by_scope.items():
@@ -57,9 +55,9 @@ def field_statements(
         yield from (LocatedStatement(scope, statement) for statement in _joined(harmless))
 
 
-def _shared(owned: Iterable[tuple[ConfigKey, FieldChange]]) -> Iterator[tuple[FieldChange, list[ConfigKey]]]:
+def _shared(owned: Iterable[tuple[Scope, FieldChange]]) -> Iterator[tuple[FieldChange, list[Scope]]]:
     """Yield each change with its configs; if there are too many different values, one change without values."""
-    groups: dict[FieldChange, dict[FieldChange, list[ConfigKey]]] = {}
+    groups: dict[FieldChange, dict[FieldChange, list[Scope]]] = {}
     for key, change in owned:
         exact = groups.setdefault(_without_values(change), {})
         exact.setdefault(change, []).append(key)

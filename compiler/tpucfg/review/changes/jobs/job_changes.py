@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, sorted_keys
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement
 from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.changed_fields import (
     field_change,
@@ -23,7 +25,6 @@ from tpucfg.review.changes.jobs.job_fields import IMAGE, FieldRule
 from tpucfg.review.changes.jobs.new_jobs import new_dangers
 from tpucfg.review.changes.jobs.setting_changes import setting_changes
 from tpucfg.review.changes.jobs.verdicts import Verdict, image_verdict
-from tpucfg.review.changes.statements import LocatedStatement
 from tpucfg.yamldoc.document import KeyPath
 
 
@@ -66,8 +67,8 @@ def job_statements(
     yield from field_statements(new_dangers(before, after, difference), lambda keys: format_keys(keys, known))
 
 
-def _changes_by_key(difference: Difference) -> dict[ConfigKey, list[Change]]:
-    changes: dict[ConfigKey, list[Change]] = {}
+def _changes_by_key(difference: Difference) -> dict[Scope, list[Change]]:
+    changes: dict[Scope, list[Change]] = {}
     for group in difference.groups:
         for key in group.keys:
             changes.setdefault(key, []).extend(group.changes)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey
-from tpucfg.diff.command_lines import FLAG
-from tpucfg.diff.config_diff import ENVIRONMENT, SIZE
-from tpucfg.diff.tree_diff import ORDER
+from tpucfg.changes.command_lines import FLAG
+from tpucfg.changes.config_diff import ENVIRONMENT, SIZE
+from tpucfg.changes.facts import ABSENT, Change, Scope
+from tpucfg.changes.tree_diff import ORDER
 from tpucfg.plan import Job
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
@@ -30,7 +30,7 @@ _ENV_OPTION: Final = "--env."
 class JobContext(NamedTuple):
     """A config in both revisions."""
 
-    key: ConfigKey
+    key: Scope
     before: Job | None
     """None for a config that base does not have."""
     after: Job
@@ -42,7 +42,7 @@ class JobContext(NamedTuple):
     @classmethod
     def of(
         cls,
-        key: ConfigKey,
+        key: Scope,
         before: Job | None,
         after: Job,
         figures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.diff.change import ABSENT
+from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.statements import Risk
 from tpucfg.paths import pattern_steps
-from tpucfg.review.changes.statements import Risk
 from tpucfg.yamldoc.document import KeyPath
 
 ARGUMENT: Final = "argument"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.diff.job_data import capacity_text
+from tpucfg.changes.job_data import capacity_text
 from tpucfg.plan import Job
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.settings import DEFAULT_PYTHON, Secret

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.number_format import format_factor
 from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.scaling_table import ScalingRow
-from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.text_format import listed
 
 _MAX_NAMES: Final = 16
@@ -17,7 +17,7 @@ _UNKNOWN_FACTOR: Final = "–"
 
 
 def ladder_statements(
-    before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job], rows: Sequence[ScalingRow]
+    before: Mapping[Scope, Job], after: Mapping[Scope, Job], rows: Sequence[ScalingRow]
 ) -> Iterator[LocatedStatement]:
     """Yield the rungs that only one revision has; `rows` are those of the scaling table."""
     yield from _removed(before, after, rows)
@@ -35,9 +35,9 @@ def ladder_statements(
 
 
 def _removed(
-    before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job], rows: Sequence[ScalingRow]
+    before: Mapping[Scope, Job], after: Mapping[Scope, Job], rows: Sequence[ScalingRow]
 ) -> Iterator[LocatedStatement]:
-    replaced = {(name, row.baseline) for row in rows for name in row.new_in if not row.is_rung_below}
+    replaced = {Scope(name, row.baseline) for row in rows for name in row.new_in if not row.is_rung_below}
     # A removed environment has a statement of its own, which includes its rungs.
     environments = {key.environment for key in after}
     removed = [key for key in before if key not in after and key.environment in environments and key not in replaced]

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, sorted_keys
-from tpucfg.diff.command_lines import parse_command_lines
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.describe import format_keys
+from tpucfg.changes.command_lines import parse_command_lines
+from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.changed_fields import (
     KnownValues,
@@ -26,7 +28,6 @@ from tpucfg.review.changes.jobs.job_settings import FIT_STEP
 from tpucfg.review.changes.jobs.scaling_table import rung_baselines
 from tpucfg.review.changes.jobs.setting_changes import setting_changes, setting_dangers
 from tpucfg.review.changes.jobs.verdicts import image_verdict, references, registry_of
-from tpucfg.review.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.text_format import listed
 
 _COMPARED: Final = frozenset(
@@ -37,7 +38,7 @@ _COMPARED: Final = frozenset(
 
 def new_dangers(
     before: CompiledRevision, after: CompiledRevision, difference: Difference
-) -> Iterator[tuple[ConfigKey, FieldChange]]:
+) -> Iterator[tuple[Scope, FieldChange]]:
     """Yield the dangerous fields of new configs, without those that their environment had before."""
     if not difference.added:
         return
@@ -50,7 +51,7 @@ def new_dangers(
                 yield key, change
 
 
-def new_rung_statements(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> Iterator[LocatedStatement]:
+def new_rung_statements(before: Mapping[Scope, Job], after: Mapping[Scope, Job]) -> Iterator[LocatedStatement]:
     """Yield what a new rung sets in another way than the rung below, or than the one that it replaces.
 
     Without either, as of a ladder that becomes shorter, it is compared with the largest rung that its environment had.
@@ -59,7 +60,7 @@ def new_rung_statements(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKe
     owned = []
     for key, (baseline, is_rung_below) in rung_baselines(before, after):
         if size := baseline or largest.get(key.environment, ""):
-            other = (after if is_rung_below else before)[ConfigKey(key.environment, size)]
+            other = (after if is_rung_below else before)[Scope(key.environment, size)]
             owned += [(key, statement) for statement in _differences(size, JobContext.of(key, other, after[key]))]
     yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from tpucfg.diff.change import ConfigKey, sorted_keys
+from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.number_format import UNKNOWN, format_factor, format_figure
 from tpucfg.plan import Job, Rung
 from tpucfg.plan.rung import rung_figures, shows_parallelism
@@ -34,7 +34,7 @@ class ScalingRow(NamedTuple):
     after: Figures
 
 
-def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]) -> tuple[ScalingRow, ...]:
+def scaling_rows(before: Mapping[Scope, Job], after: Mapping[Scope, Job]) -> tuple[ScalingRow, ...]:
     """Return a row for each rung that is new or has other figures, from small to large."""
     old, new = _rungs_by_size(before), _rungs_by_size(after)
     columns = _OptionalColumns.of([*old.values(), *new.values()])
@@ -60,7 +60,7 @@ def scaling_rows(before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
         )
         for (size, baseline, is_rung_below), environments in added.items()
     ]
-    return tuple(sorted([*changed, *rows], key=lambda row: (ConfigKey("", row.size).sort_key, row.new_in)))
+    return tuple(sorted([*changed, *rows], key=lambda row: (Scope("", row.size).sort_key, row.new_in)))
 
 
 def scaling_columns(rows: Sequence[ScalingRow]) -> list[str]:
@@ -155,14 +155,12 @@ def _setting(text: str | None) -> Number | None:
     return None if text is None else Number(Number.read(text).value, format_figure(text))
 
 
-def _rungs_by_size(jobs: Mapping[ConfigKey, Job]) -> dict[str, Rung]:
+def _rungs_by_size(jobs: Mapping[Scope, Job]) -> dict[str, Rung]:
     """Return each rung once: its figures depend on its size alone, and not on its environment."""
     return {key.size: jobs[key].rung for key in sorted_keys(jobs)}
 
 
-def rung_baselines(
-    before: Mapping[ConfigKey, Job], after: Mapping[ConfigKey, Job]
-) -> Iterator[tuple[ConfigKey, tuple[str, bool]]]:
+def rung_baselines(before: Mapping[Scope, Job], after: Mapping[Scope, Job]) -> Iterator[tuple[Scope, tuple[str, bool]]]:
     """Yield each added rung with its baseline, and True if the baseline is the rung below."""
     old_ladders = _ladders(before)
     for environment, ladder in _ladders(after).items():
@@ -170,7 +168,7 @@ def rung_baselines(
         # A ladder is short and its sizes are unique, so difflib's exact, quadratic matching is cheap here.
         opcodes = SequenceMatcher(None, old_ladder, ladder, autojunk=False).get_opcodes()
         for position, replaced in (added for opcode in opcodes for added in _added_positions(opcode, old_ladder)):
-            key = ConfigKey(environment, ladder[position])
+            key = Scope(environment, ladder[position])
             if replaced:
                 yield key, (replaced, False)
             elif position and old_ladder:
@@ -189,6 +187,6 @@ def _added_positions(opcode: tuple[str, int, int, int, int], old_ladder: Sequenc
         yield from zip(range(start, end), replaced, strict=True)
 
 
-def _ladders(jobs: Mapping[ConfigKey, Job]) -> dict[str, list[str]]:
+def _ladders(jobs: Mapping[Scope, Job]) -> dict[str, list[str]]:
     """Return the sizes of each environment, from small to large."""
     return {name: [key.size for key in keys] for name, keys in groupby(jobs, key=lambda key: key.environment)}

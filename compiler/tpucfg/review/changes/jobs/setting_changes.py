@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
 from tpucfg.plan import Job
 from tpucfg.review.changes.jobs.field_sentences import FieldChange
@@ -22,7 +23,6 @@ from tpucfg.review.changes.jobs.job_settings import (
     layer_of,
 )
 from tpucfg.review.changes.jobs.verdicts import Verdict, reference_verdict
-from tpucfg.review.changes.statements import Risk
 from tpucfg.spec.settings import Duration
 
 _LATEST: Final = "latest"

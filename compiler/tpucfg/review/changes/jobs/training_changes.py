@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.plan import Rung
 from tpucfg.plan.rung import flag_name
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.spec.project import Number, Project, Training
 
 _MIN_SHARE_CHANGE: Final = Fraction(1, 100)

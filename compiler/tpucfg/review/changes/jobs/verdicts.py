@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.diff.change import ABSENT
+from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.statements import Risk
 from tpucfg.plan import Job
 from tpucfg.plan.naming import account_id
 from tpucfg.review.changes.jobs.job_context import JobContext
-from tpucfg.review.changes.statements import Risk
 
 _REFERENCE: Final = re.compile(r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+", re.IGNORECASE)
 """The service and the bucket or host of an address: `gs://bucket`, `https://example.com`."""

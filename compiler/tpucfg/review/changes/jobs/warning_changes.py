@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.diff.compiled_revisions import CompiledRevision
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, Rung
 from tpucfg.plan.rules.location_rules import location_findings

@@ -4,10 +4,10 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.stack_config import ConfigValue
 from tpucfg.infra.stack_files import KEYS, PULUMI_NAMESPACE
 from tpucfg.review.changes.program.setting_values import shown_value
-from tpucfg.review.changes.statements import Risk, Statement
 
 _HEADLINE: Final = "config of providers or of Pulumi changed"
 

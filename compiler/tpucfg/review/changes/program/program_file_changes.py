@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.git.program_files import ATTRIBUTES, PACKAGE_FILES, FileVersion
 from tpucfg.infra.pulumi_project import PROJECT_FILES
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import listed
 
 _MAX_NAMED: Final = 5

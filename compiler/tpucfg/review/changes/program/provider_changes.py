@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import format_count, format_value
 
 _PREFIX: Final = "pulumi:providers:"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.pulumi_files import PulumiFiles, StackFile
 from tpucfg.review.changes.program.setting_values import shown_value
-from tpucfg.review.changes.statements import Risk, Statement
 
 _CHANGED: Final = "settings of Pulumi changed"
 """The headline of settings that can hide a loss."""

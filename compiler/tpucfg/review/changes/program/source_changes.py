@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.infra.program_source import Use
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.text_format import listed
 
 _MAX_USES: Final = 4

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_files import PulumiFiles
 from tpucfg.infra.stack_program import StackProgram
 from tpucfg.review.changes.program.config_changes import config_statements
 from tpucfg.review.changes.program.program_file_changes import ReadFiles, file_statements
 from tpucfg.review.changes.program.pulumi_settings import project_setting_statements, stack_setting_statements
-from tpucfg.review.changes.statements import LocatedStatement, Risk, Statement, group_by_environment
 from tpucfg.text_format import listed
 
 _MAX_SETTINGS: Final = 12

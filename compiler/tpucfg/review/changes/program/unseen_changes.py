@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import listed
 
 _MAX_NAMES: Final = 4

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.grants import short_name
 from tpucfg.infra.resources import Resource
 from tpucfg.infra.rules.access import ACCOUNT_KEY, CUSTOM_ROLE, HMAC_KEY
@@ -12,7 +13,6 @@ from tpucfg.infra.rules.roles import power_of_permission
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.guards import Guard, is_false, is_set, weakened_guards
 from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN, Step
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import listed
 
 _SERVICE: Final = "gcp:projects/service:Service"

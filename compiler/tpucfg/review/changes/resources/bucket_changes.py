@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.input_values import input_at
 from tpucfg.infra.lifecycle import (
     ABORT_UPLOAD,
@@ -26,7 +27,6 @@ from tpucfg.review.changes.resources.guards import (
     weakened_guards,
 )
 from tpucfg.review.changes.resources.resource_change import BUCKET, UNKNOWN, Op, Step
-from tpucfg.review.changes.statements import Risk, Statement
 
 _MAX_RULES: Final = 6
 _TEMPORARY: Final = "tmp/"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.input_values import boolean, input_at
 from tpucfg.review.changes.resources.resource_change import UNKNOWN, Step
-from tpucfg.review.changes.statements import Risk, Statement
 
 _TRANSFER: Final = "gcp:storage/transferJob:TransferJob"
 _BATCH: Final = "gcp:storage/batchOperationsJob:BatchOperationsJob"

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Change, redact_change
-from tpucfg.diff.tree_diff import value_changes
+from tpucfg.changes.facts import ABSENT, Change, redact_change
+from tpucfg.changes.statements import Risk
+from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import redact
 from tpucfg.review.changes.resources.iam_changes import access_widenings
 from tpucfg.review.changes.resources.resource_change import BUCKET, STATEFUL_TYPES, Op, ResourceChange, Step, Widening
 from tpucfg.review.changes.resources.resource_diff import sort_keys
-from tpucfg.review.changes.statements import Risk
 from tpucfg.yamldoc.document import KeyPath
 
 COMPUTED: Final = frozenset(

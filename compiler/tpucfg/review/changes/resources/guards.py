@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.input_values import boolean, input_at
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.resource_change import UNKNOWN
-from tpucfg.review.changes.statements import Risk, Statement
 
 Strength = Callable[[Any], float | None]
 """A function that rates how strongly a value guards: higher is safer, None is a value that cannot be judged."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from tpucfg.diff.change import Change
+from tpucfg.changes.facts import Change
 from tpucfg.review.changes.resources.resource_change import BUCKET
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.resource_change import STATEFUL_TYPES
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import format_value, listed
 
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.tree_diff import json_equal
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.statements import Statement
+from tpucfg.changes.tree_diff import json_equal
 from tpucfg.infra.resources import PROJECT_NUMBER
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, UNKNOWN, ResourceChange
-from tpucfg.review.changes.statements import Statement
 from tpucfg.yamldoc.document import KeyPath
 
 _ANYTHING: Final = (UNKNOWN, SECRET)

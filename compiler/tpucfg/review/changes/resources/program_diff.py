@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tpucfg.diff.change import Change
+from tpucfg.changes.facts import Change
 from tpucfg.infra.request_options import urn_name
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.redaction import redact, redact_value

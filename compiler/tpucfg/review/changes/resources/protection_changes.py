@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.guards import (
     Guard,
@@ -14,7 +15,6 @@ from tpucfg.review.changes.resources.guards import (
     weakened_guards,
 )
 from tpucfg.review.changes.resources.resource_change import Step
-from tpucfg.review.changes.statements import Risk, Statement
 
 _SECRET_VERSIONS: Final = frozenset(
     ("gcp:secretmanager/secretVersion:SecretVersion", "gcp:secretmanager/regionalSecretVersion:RegionalSecretVersion")

@@ -6,9 +6,9 @@ A `Step` is a resource before and after, and a `ResourceChange` is what that mea
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.diff.change import Change
+from tpucfg.changes.facts import Change
+from tpucfg.changes.statements import Statement
 from tpucfg.infra.resources import Resource
-from tpucfg.review.changes.statements import Statement
 
 Op = Literal["create", "update", "replace", "delete", "import", "same"]
 """An operation of the engine. `same` is a change of the resource's options only, such as its protection."""

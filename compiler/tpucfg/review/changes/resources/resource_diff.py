@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from tpucfg.diff.change import ABSENT, Change, redact_change
-from tpucfg.diff.tree_diff import value_changes
+from tpucfg.changes.facts import ABSENT, Change, redact_change
+from tpucfg.changes.statements import Statement
+from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET, redact
 from tpucfg.review.changes.resources.iam_changes import access_widenings
 from tpucfg.review.changes.resources.option_changes import option_statements
 from tpucfg.review.changes.resources.resource_change import REMOVING_OPS, ResourceChange, Step, Widening
 from tpucfg.review.changes.resources.resource_statements import resource_statements
-from tpucfg.review.changes.statements import Statement
 
 
 def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceChange, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.access_changes import access_statements
 from tpucfg.review.changes.resources.bucket_changes import bucket_statements
@@ -10,7 +11,6 @@ from tpucfg.review.changes.resources.data_movers import mover_statements
 from tpucfg.review.changes.resources.protection_changes import protection_statements
 from tpucfg.review.changes.resources.resource_change import BUCKET, Step
 from tpucfg.review.changes.resources.unjudged_types import unjudged_statements
-from tpucfg.review.changes.statements import Risk, Statement
 
 _RULES: Final[tuple[Callable[[Step], Iterator[Statement]], ...]] = (
     mover_statements,

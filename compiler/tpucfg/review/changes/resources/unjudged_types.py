@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.grants import declares_grants
 from tpucfg.review.changes.resources.access_changes import judges_access
 from tpucfg.review.changes.resources.immutable_inputs import IMMUTABLE_INPUTS
 from tpucfg.review.changes.resources.resource_change import STATEFUL_TYPES, Step
-from tpucfg.review.changes.statements import Risk, Statement
 from tpucfg.text_format import format_count
 
 _RUN_CODE: Final = frozenset(("gcp:compute/instance:Instance", "gcp:workbench/instance:Instance"))

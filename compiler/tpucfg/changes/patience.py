@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any, Final
 
-from tpucfg.diff.change import canonical_json
+from tpucfg.changes.facts import canonical_json
 
 _IDENTITY_KEYS: Final = ("name", "key", "id")
 """Keys that identify an item even if all its other values have changed."""

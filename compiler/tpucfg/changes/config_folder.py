@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ConfigKey
+from tpucfg.changes.facts import Scope
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
 from tpucfg.targets.companions import combined_data
@@ -19,10 +19,10 @@ _CONFIG_NAMES: Final = frozenset(f"config{suffix}" for suffix in SUFFIXES)
 class ConfigFolders(NamedTuple):
     """The configs in two folders."""
 
-    before: dict[ConfigKey, Any]
+    before: dict[Scope, Any]
     """The data of the configs that may differ."""
-    after: dict[ConfigKey, Any]
-    equal: AbstractSet[ConfigKey]
+    after: dict[Scope, Any]
+    equal: AbstractSet[Scope]
     """The configs whose files have equal bytes. They are not parsed, so a file may be invalid in both folders."""
     findings: tuple[Finding, ...]
     """Findings about folders and files that cannot be read."""
@@ -55,22 +55,22 @@ def read_folders(before: Path, after: Path) -> ConfigFolders:
     )
 
 
-def _by_key(folder: Path, paths: Sequence[str]) -> dict[ConfigKey, str]:
+def _by_key(folder: Path, paths: Sequence[str]) -> dict[Scope, str]:
     """Return the files of a folder by the key of their config."""
-    files: dict[ConfigKey, str] = {}
+    files: dict[Scope, str] = {}
     prefix = str(folder / " ")[:-1]  # without the `./` of the current folder
     for path in paths:
         key = _config_key(path)
         # `config.json` next to `config.yaml` would have its key: a file without one of its own is known by its path.
-        files[ConfigKey("", path) if key in files else key] = prefix + path
+        files[Scope("", path) if key in files else key] = prefix + path
     return files
 
 
-def _config_key(path: str) -> ConfigKey:
+def _config_key(path: str) -> Scope:
     """Return the key of a file by its path below the folder."""
     parent, _, name = path.rpartition("/")
     if parent and name in _CONFIG_NAMES:
         # In the output for a single environment, there is no folder above the size's folder.
         environment, _, size = parent.rpartition("/")
-        return ConfigKey(environment, size)
-    return ConfigKey(parent, name)
+        return Scope(environment, size)
+    return Scope(parent, name)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
-from tpucfg.diff.change import mark_as_other
-from tpucfg.diff.value_pairs import show_texts
+from tpucfg.changes.facts import mark_as_other
+from tpucfg.changes.shown_values import show_texts
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
 from tpucfg.text_format import format_value, listed

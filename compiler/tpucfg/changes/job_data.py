@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.diff.change import ConfigKey, Difference
-from tpucfg.diff.compiled_revisions import CompiledRevision
-from tpucfg.diff.config_diff import config_difference
+from tpucfg.changes.config_diff import Difference, config_difference
+from tpucfg.changes.facts import Scope
+from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.plan import Job
 from tpucfg.plan.rules.host_settings import NO_LOSS
 from tpucfg.plan.rules.target_settings import OWN_FIELDS
@@ -52,8 +52,8 @@ def own_settings(jobs: Iterable[Job]) -> list[str]:
     )
 
 
-def _by_key(jobs: Iterable[Job]) -> dict[ConfigKey, Any]:
-    return {ConfigKey(job.environment.name, job.size): {**_job_data(job), **_host_data(job)} for job in jobs}
+def _by_key(jobs: Iterable[Job]) -> dict[Scope, Any]:
+    return {Scope(job.environment.name, job.size): {**_job_data(job), **_host_data(job)} for job in jobs}
 
 
 def _host_data(job: Job) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.diff.change import ConfigKey
+from tpucfg.changes.facts import Scope
 from tpucfg.findings import Finding, errors
 from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 from tpucfg.plan import Job, Selection, SelectionError
@@ -42,19 +42,19 @@ class CompiledRevision(NamedTuple):
         return self.project.environments if self.project else {}
 
     @property
-    def jobs(self) -> dict[ConfigKey, Job]:
+    def jobs(self) -> dict[Scope, Job]:
         """The jobs by environment and size."""
         return {config_key(job): job for job, _ in self.request_bodies}
 
     @property
-    def configs(self) -> dict[ConfigKey, Any]:
+    def configs(self) -> dict[Scope, Any]:
         """The configs' objects by environment and size, which equal the data of the rendered configs."""
         return {config_key(job): combined(body, companions_of(job)) for job, body in self.request_bodies}
 
 
-def config_key(job: Job) -> ConfigKey:
+def config_key(job: Job) -> Scope:
     """Return the key by which both revisions identify a job."""
-    return ConfigKey(job.environment.name, job.size)
+    return Scope(job.environment.name, job.size)
 
 
 @contextmanager

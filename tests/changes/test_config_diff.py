@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from tpucfg.diff.change import Change, ConfigKey
-from tpucfg.diff.config_diff import config_difference
-from tpucfg.diff.describe import change_sentence, format_keys, text_lines
+from tpucfg.changes.config_diff import config_difference
+from tpucfg.changes.describe import change_sentence, format_keys, text_lines
+from tpucfg.changes.facts import Change, Scope
 
 
-def keys(*names: str) -> list[ConfigKey]:
+def keys(*names: str) -> list[Scope]:
     """Return keys from texts such as `dev/v2-8`."""
-    return [ConfigKey(*name.split("/")) for name in names]
+    return [Scope(*name.split("/")) for name in names]
 
 
 def difference_lines(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the difference of two sets of configs as lines of text; keys are texts such as `dev/v2-8`."""
-    configs = ({ConfigKey(*name.split("/")): data for name, data in texts.items()} for texts in (before, after))
+    configs = ({Scope(*name.split("/")): data for name, data in texts.items()} for texts in (before, after))
     return list(text_lines(config_difference(*configs)))
 
 
@@ -97,7 +97,7 @@ def test_values_are_unambiguous() -> None:
 def test_many_equal_configs_are_one_group() -> None:
     """Three hundred configs with a thousand flags each and the same changes form one group."""
     flags = [f"--flag_{number}={number}" for number in range(1000)]
-    before = {ConfigKey(f"e{env}", f"v2-{size}"): {"args": flags} for env in range(3) for size in range(100)}
+    before = {Scope(f"e{env}", f"v2-{size}"): {"args": flags} for env in range(3) for size in range(100)}
     after = {key: {"args": [*flags[:500], "--new=1", *flags[501:]]} for key in before}
 
     (group,) = config_difference(before, after).groups

@@ -6,7 +6,7 @@ import unicodedata
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change
 from tpucfg.text_format import format_value, printable
 
 _CONTEXT: Final = 20

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.diff.change import ConfigKey
-from tpucfg.diff.config_diff import config_difference
-from tpucfg.diff.config_folder import read_folders
+from tpucfg.changes.config_diff import config_difference
+from tpucfg.changes.config_folder import read_folders
+from tpucfg.changes.facts import Scope
 from tpucfg.yamldoc import config_files
 from tpucfg.yamldoc.document import KeyPath
 
@@ -33,7 +33,7 @@ def test_equal_files_are_not_parsed(folders: tuple[Path, Path]) -> None:
     for folder in folders:
         write(folder, same_yaml="a: 1\n---\nb: 2\n", bad_yaml="[")
     read = read_folders(*folders)
-    assert read.equal == {ConfigKey("", "same.yaml"), ConfigKey("", "bad.yaml")}
+    assert read.equal == {Scope("", "same.yaml"), Scope("", "bad.yaml")}
     assert (read.before, read.after, read.findings) == ({}, {}, ())
 
 
@@ -66,10 +66,10 @@ def test_rendered_configs_are_known_by_environment_and_size(folders: tuple[Path,
     write(folders[0], dev__v2__config_yaml="1", dev__v2__config_json="1", v2__config_yaml="2", dev__v2__job_yaml="3")
     read = read_folders(*folders)
     assert read.before == {
-        ConfigKey("dev", "v2"): 1,
-        ConfigKey("", "dev/v2/config.yaml"): 1,
-        ConfigKey("", "v2"): 2,
-        ConfigKey("dev/v2", "job.yaml"): 3,
+        Scope("dev", "v2"): 1,
+        Scope("", "dev/v2/config.yaml"): 1,
+        Scope("", "v2"): 2,
+        Scope("dev/v2", "job.yaml"): 3,
     }
 
 

@@ -4,22 +4,66 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group, canonical_json, sorted_keys
-from tpucfg.diff.command_lines import parse_command_lines
-from tpucfg.diff.tree_diff import exactly_equal, unfold, value_changes
+from tpucfg.changes.command_lines import parse_command_lines
+from tpucfg.changes.facts import ABSENT, Change, Scope, canonical_json, redact_change, sorted_keys
+from tpucfg.changes.tree_diff import exactly_equal, unfold, value_changes
 
 ENVIRONMENT: Final = "<env>"
 SIZE: Final = "<size>"
 """Placeholders for the config's own environment and size, in changes that several configs share."""
 _PLACEHOLDERS: Final = (ENVIRONMENT, SIZE)
-_SharedChange = tuple[Change, tuple[ConfigKey, ...]]
+_SharedChange = tuple[Change, tuple[Scope, ...]]
 """A change, and the configs that have it."""
 
 
+class Group(NamedTuple):
+    """The changes that a set of configs has in common."""
+
+    keys: tuple[Scope, ...]
+    changes: tuple[Change, ...]
+    """In the order of the config. `<size>` and `<env>` replace names if only these differ between the configs."""
+
+
+class Difference(NamedTuple):
+    """The difference between two sets of configs."""
+
+    added: tuple[Scope, ...]
+    removed: tuple[Scope, ...]
+    groups: tuple[Group, ...]
+    """The groups with the most configs first."""
+    unchanged: tuple[Scope, ...]
+    noun: str = "config"
+    """The word for one of them."""
+
+    @property
+    def changed(self) -> tuple[Scope, ...]:
+        """The configs that both sets contain and that differ."""
+        return sorted_keys(key for group in self.groups for key in group.keys)
+
+    @property
+    def common(self) -> tuple[Scope, ...]:
+        """The configs that both sets contain."""
+        return sorted_keys((*self.changed, *self.unchanged))
+
+    @property
+    def all_keys(self) -> tuple[Scope, ...]:
+        """The configs of both sets."""
+        return sorted_keys((*self.added, *self.removed, *self.changed, *self.unchanged))
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.groups)
+
+
+def redact_difference(difference: Difference) -> Difference:
+    """Return the difference without personal addresses and secrets."""
+    groups = (group._replace(changes=tuple(map(redact_change, group.changes))) for group in difference.groups)
+    return difference._replace(groups=tuple(groups))
+
+
 def config_difference(
-    before: Mapping[ConfigKey, Any], after: Mapping[ConfigKey, Any], equal: Iterable[ConfigKey] = ()
+    before: Mapping[Scope, Any], after: Mapping[Scope, Any], equal: Iterable[Scope] = ()
 ) -> Difference:
     """Return the difference between two sets of configs, given as plain data.
 
@@ -49,9 +93,9 @@ def _config_changes(before: Any, after: Any) -> Iterator[Change]:
             yield from unfold(change)
 
 
-def _group_changes(changes: Mapping[ConfigKey, Sequence[Change]]) -> Iterator[Group]:
+def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[Group]:
     """Yield the changes by the set of configs that have them, the largest sets first."""
-    keys_by_token: dict[str, list[ConfigKey]] = {}
+    keys_by_token: dict[str, list[Scope]] = {}
     change_by_token: dict[str, Change] = {}
     for key, config_changes in changes.items():
         for change in config_changes:
@@ -59,7 +103,7 @@ def _group_changes(changes: Mapping[ConfigKey, Sequence[Change]]) -> Iterator[Gr
             change_by_token[token] = change
             keys_by_token.setdefault(token, []).append(key)
     shared = {token: (change, tuple(keys_by_token[token])) for token, change in change_by_token.items()}
-    groups: dict[tuple[ConfigKey, ...], list[Change]] = {}
+    groups: dict[tuple[Scope, ...], list[Change]] = {}
     for change, keys in _merge_own_names(shared):
         groups.setdefault(keys, []).append(change)
     for keys in sorted(groups, key=lambda keys: (-len(keys), [key.sort_key for key in keys])):
@@ -93,7 +137,7 @@ def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedCha
         )
 
 
-def _contains_own_name(token: str, key: ConfigKey) -> bool:
+def _contains_own_name(token: str, key: Scope) -> bool:
     """Return True if a change may contain the config's own environment or size.
 
     This cheap test avoids most of the regular expressions. The name of the environment may be empty: a file at the
@@ -102,7 +146,7 @@ def _contains_own_name(token: str, key: ConfigKey) -> bool:
     return any(name and name in token for name in key) and not any(mark in token for mark in _PLACEHOLDERS)
 
 
-def _with_placeholders(change: Change, key: ConfigKey, *, environment: bool = True, size: bool = True) -> Change:
+def _with_placeholders(change: Change, key: Scope, *, environment: bool = True, size: bool = True) -> Change:
     """Return the change with `<env>` and `<size>` instead of the config's own environment and size."""
     placeholders, pattern = _placeholders(key, environment=environment, size=size)
     before, after = (_substitute(placeholders, pattern, value) for value in (change.before, change.after))
@@ -110,7 +154,7 @@ def _with_placeholders(change: Change, key: ConfigKey, *, environment: bool = Tr
 
 
 @cache
-def _placeholders(key: ConfigKey, *, environment: bool, size: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
+def _placeholders(key: Scope, *, environment: bool, size: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
     placeholders: dict[str, str] = {}
     if environment:
         placeholders[key.environment] = ENVIRONMENT

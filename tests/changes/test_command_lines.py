@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.command_lines import parse_command_lines
-from tpucfg.diff.tree_diff import value_changes
+from tpucfg.changes.command_lines import parse_command_lines
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.tree_diff import value_changes
 
 SCRIPT = """#!/bin/bash
 docker create --name trainer \\

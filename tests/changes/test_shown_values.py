@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.diff.change import Change, redact_change
-from tpucfg.diff.describe import change_sentence
-from tpucfg.diff.value_pairs import show_texts, show_values
+from tpucfg.changes.describe import change_sentence
+from tpucfg.changes.facts import Change, redact_change
+from tpucfg.changes.shown_values import show_texts, show_values
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(3, 30))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.command_lines import REST, CommandLine, order_change
-from tpucfg.diff.patience import align
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.changes.command_lines import REST, CommandLine, order_change
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.patience import align
+from tpucfg.paths import KeyPath
 
 ORDER: Final = "(order)"
 """The last step of the path of a change to the order of a command line."""

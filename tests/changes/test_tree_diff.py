@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.diff.change import ABSENT, Change
-from tpucfg.diff.patience import matches
-from tpucfg.diff.tree_diff import value_changes
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.patience import matches
+from tpucfg.changes.tree_diff import value_changes
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "name"])
 VALUES = st.recursive(

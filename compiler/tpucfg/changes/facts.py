@@ -1,4 +1,4 @@
-"""Changes as plain data: of one value, and of the configs of two revisions."""
+"""Facts of a revision, named values, and a value that differs between two revisions."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from tpucfg.paths import KeyPath
 from tpucfg.redaction import REDACTED, SECRET, redact, redact_field
-from tpucfg.yamldoc.document import KeyPath
 
 
 class Absent(Enum):
@@ -37,18 +37,32 @@ class Change(NamedTuple):
     """Plain data, or ABSENT."""
 
 
-class ConfigKey(NamedTuple):
-    """The identity of a config in both revisions."""
+class Scope(NamedTuple):
+    """The subject of a fact: a config, an environment or a resource; the whole spec if all fields are empty."""
 
-    environment: str
+    environment: str = ""
     """In a folder of other files, the folder of the file."""
-    size: str
+    size: str = ""
     """In a folder of other files, the name of the file."""
+    resource: str = ""
+    """The URN of a resource, or its type and name."""
 
     @property
     def sort_key(self) -> tuple[object, ...]:
         """The environment, then the size with its numbers compared as numbers, so that v2-8 precedes v2-32."""
-        return (self.environment, _size_key(self.size), self.size)
+        return (self.environment, _size_key(self.size), *self[1:])
+
+
+class Fact(NamedTuple):
+    """One named value of one revision."""
+
+    scope: Scope
+    name: KeyPath
+    """Its kind, then its own name: `("figure", "steps")`, `("argument", "--data_dir")`, `("price", "v5e", "spot")`."""
+    value: Any
+    """Plain data."""
+    layer: str = ""
+    """The layer of the spec that sets it, in dotted form; empty for the top, and for what no layer sets."""
 
 
 # Cached because environments share their sizes, and the keys of a large comparison are sorted several times.
@@ -58,53 +72,9 @@ def _size_key(size: str) -> list[tuple[int, str]]:
     return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(_NUMBERS.split(size))]
 
 
-def sorted_keys(keys: Iterable[ConfigKey]) -> tuple[ConfigKey, ...]:
+def sorted_keys(keys: Iterable[Scope]) -> tuple[Scope, ...]:
     """Return each distinct key once, sorted."""
     return tuple(sorted({*keys}, key=lambda key: key.sort_key))
-
-
-class Group(NamedTuple):
-    """The changes that a set of configs has in common."""
-
-    keys: tuple[ConfigKey, ...]
-    changes: tuple[Change, ...]
-    """In the order of the config. `<size>` and `<env>` replace names if only these differ between the configs."""
-
-
-class Difference(NamedTuple):
-    """The difference between two sets of configs."""
-
-    added: tuple[ConfigKey, ...]
-    removed: tuple[ConfigKey, ...]
-    groups: tuple[Group, ...]
-    """The groups with the most configs first."""
-    unchanged: tuple[ConfigKey, ...]
-    noun: str = "config"
-    """The word for one of them."""
-
-    @property
-    def changed(self) -> tuple[ConfigKey, ...]:
-        """The configs that both sets contain and that differ."""
-        return sorted_keys(key for group in self.groups for key in group.keys)
-
-    @property
-    def common(self) -> tuple[ConfigKey, ...]:
-        """The configs that both sets contain."""
-        return sorted_keys((*self.changed, *self.unchanged))
-
-    @property
-    def all_keys(self) -> tuple[ConfigKey, ...]:
-        """The configs of both sets."""
-        return sorted_keys((*self.added, *self.removed, *self.changed, *self.unchanged))
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.groups)
-
-
-def redact_difference(difference: Difference) -> Difference:
-    """Return the difference without personal addresses and secrets."""
-    groups = (group._replace(changes=tuple(map(redact_change, group.changes))) for group in difference.groups)
-    return difference._replace(groups=tuple(groups))
 
 
 def redact_change(change: Change) -> Change:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from tpucfg.diff.change import ABSENT, Change, ConfigKey, Difference, Group
-from tpucfg.diff.command_lines import FLAG, REST
-from tpucfg.diff.tree_diff import ORDER
-from tpucfg.diff.value_pairs import show_change
+from tpucfg.changes.command_lines import FLAG, REST
+from tpucfg.changes.config_diff import Difference, Group
+from tpucfg.changes.facts import ABSENT, Change, Scope
+from tpucfg.changes.shown_values import show_change
+from tpucfg.changes.tree_diff import ORDER
+from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable
-from tpucfg.yamldoc.document import KeyPath
 
 ALL_CONFIGS: Final = "every config"
 _MAX_NAMES: Final = 16
@@ -39,8 +40,8 @@ def text_lines(difference: Difference) -> Iterator[str]:
 def difference_json(difference: Difference) -> dict[str, Any]:
     """Return the difference as data for JSON."""
     return {
-        "added": [key._asdict() for key in difference.added],
-        "removed": [key._asdict() for key in difference.removed],
+        "added": [*map(_scope_json, difference.added)],
+        "removed": [*map(_scope_json, difference.removed)],
         "changes": [change for group in difference.groups for change in _group_json(group)],
         "same": len(difference.unchanged),
     }
@@ -48,8 +49,12 @@ def difference_json(difference: Difference) -> dict[str, Any]:
 
 def _group_json(group: Group) -> Iterator[dict[str, Any]]:
     # All changes share this list, as there may be fifty thousand of them.
-    configs = [key._asdict() for key in group.keys]
+    configs = [*map(_scope_json, group.keys)]
     yield from ({**change_json(change), "configs": configs} for change in group.changes)
+
+
+def _scope_json(scope: Scope) -> dict[str, str]:
+    return {"environment": scope.environment, "size": scope.size}
 
 
 def change_json(change: Change) -> dict[str, Any]:
@@ -78,7 +83,7 @@ def format_config_counts(difference: Difference) -> str:
     return ", ".join([f"{format_count(first, difference.noun)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
 
 
-def format_keys(keys: Sequence[ConfigKey], known: Sequence[ConfigKey] = (), noun: str = "config") -> str:
+def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = "config") -> str:
     """Return configs by their sizes, as in `dev, staging: v2-8, v2-32`.
 
     Args:
@@ -106,7 +111,7 @@ def _format_sizes(environments: str, sizes: Sequence[str]) -> str:
     return f"{printable(environments)}: {text}" if environments else text
 
 
-def _sizes_by_environment(keys: Sequence[ConfigKey]) -> dict[str, tuple[str, ...]]:
+def _sizes_by_environment(keys: Sequence[Scope]) -> dict[str, tuple[str, ...]]:
     groups = groupby(keys, key=lambda key: key.environment)
     return {environment: tuple(key.size for key in group) for environment, group in groups}
 

@@ -1,0 +1,211 @@
+"""Sentences about changed facts: risky ones each by itself, the others of one kind together, for all scopes alike."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from tpucfg.changes.compare import FactChange
+from tpucfg.changes.facts import ABSENT, Absent, Change, Scope, redact_change
+from tpucfg.changes.meanings import Judged, Meaning
+from tpucfg.changes.shown_values import ShownPair, show_change
+from tpucfg.changes.statements import LocatedStatement, Statement
+from tpucfg.paths import pattern_steps
+from tpucfg.text_format import dotted
+
+_MAX_LENGTH: Final = 200
+"""Characters of a value in a sentence."""
+_MAX_FACTS: Final = 8
+"""Facts of one kind that one sentence names; the fold shows all."""
+_MAX_JOINED_LENGTH: Final = 500
+"""Characters of the names and values in one sentence."""
+_MAX_RISKY: Final = 16
+"""Sentences about risky changes of the same scopes."""
+_MAX_VARIANTS: Final = 3
+"""Values of a fact that are shown if they differ between scopes."""
+_PLACE: Final = re.compile(r"\{([a-z]*)\}")
+_TEXT_KINDS: Final = ("argument", "variable")
+"""The kinds whose values are texts of a command line, which are written without quotes."""
+
+
+class Effect(NamedTuple):
+    """A changed fact as a sentence shows it."""
+
+    subject: str
+    label: str
+    """The name of the fact; empty if the subject is enough."""
+    before: str | None
+    """None if there was none."""
+    after: str | None
+    meaning: Meaning
+    values: tuple[str, ...] = ()
+    """The values of the meaning's condition."""
+    note: str = ""
+    """A clause about how the two values differ, if they look alike."""
+    layer: str = ""
+    baseline: str = ""
+    """The size that the values before belong to, if it is another one."""
+    varies: bool = False
+    """True if scopes have too many different values to show."""
+
+
+def effect_of(judged: Judged, baseline: str = "") -> Effect:
+    """Return a change with its meaning as it is shown, without secrets."""
+    change, meaning = judged.change, judged.meaning
+    name = change.name
+    label = name[_count_literal(meaning.pattern) if meaning.subject else 1 :]
+    before, after, note = _shown_values(change)
+    return Effect(
+        meaning.subject or str(name[0]),
+        dotted(label, "") if name[0] not in _TEXT_KINDS else str(label[-1]),
+        before,
+        after,
+        meaning,
+        judged.values,
+        note,
+        change.layer,
+        baseline,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _count_literal(pattern: str) -> int:
+    """Return the number of steps before the first wildcard."""
+    steps = pattern_steps(pattern)
+    return next((index for index, step in enumerate(steps) if "*" in step), len(steps))
+
+
+def _shown_values(change: FactChange) -> tuple[str | None, str | None, str]:
+    is_text = change.name[0] in _TEXT_KINDS
+    value = Change(change.name[1:] or change.name, change.before, change.after)
+    # Only texts are keys of the cache: 1 and True would be the same key.
+    is_cached = isinstance(value.before, str | Absent) and isinstance(value.after, str | Absent)
+    shown = (_shown if is_cached else _shown.__wrapped__)(value, is_text=is_text)
+    before = None if change.before is ABSENT else shown.before
+    after = None if change.after is ABSENT else shown.after
+    if is_text and change.after is None and change.before is ABSENT:
+        after = ""  # a flag without a value
+    return before, after, shown.note
+
+
+# Hundreds of configs share most changes.
+@lru_cache(maxsize=8192)
+def _shown(change: Change, *, is_text: bool) -> ShownPair:
+    return show_change(redact_change(change), max_length=_MAX_LENGTH, flag=is_text)
+
+
+# Grouping
+
+
+def effect_statements(
+    owned: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
+) -> Iterator[LocatedStatement]:
+    """Yield the effects, each once for all scopes that have it."""
+    by_scopes: dict[tuple[Scope, ...], list[Effect]] = {}
+    for effect, scopes in _shared(owned):
+        by_scopes.setdefault(tuple(scopes), []).append(effect)
+    for owners, effects in by_scopes.items():
+        text = format_scope(owners)
+        risky = [effect for effect in effects if effect.meaning.risk]
+        yield from (LocatedStatement(text, _statement([effect])) for effect in risky[:_MAX_RISKY])
+        if omitted := risky[_MAX_RISKY:]:
+            risk = max(effect.meaning.risk for effect in omitted)
+            yield LocatedStatement(
+                text, Statement(f"{len(omitted):,} more such changes, which the fold shows", (), risk)
+            )
+        harmless = [effect for effect in effects if not effect.meaning.risk]
+        yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
+
+
+def _shared(owned: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
+    """Yield each effect with its scopes; if there are too many different values, one effect without values."""
+    groups: dict[Effect, dict[Effect, list[Scope]]] = {}
+    for scope, effect in owned:
+        groups.setdefault(_without_values(effect), {}).setdefault(effect, []).append(scope)
+    for exact in groups.values():
+        if len(exact) <= _MAX_VARIANTS:
+            yield from exact.items()
+        else:
+            first = next(iter(exact))
+            yield first._replace(varies=True), [*dict.fromkeys(scope for scopes in exact.values() for scope in scopes)]
+
+
+def _without_values(effect: Effect) -> Effect:
+    before, after = (None if value is None else "" for value in (effect.before, effect.after))
+    return effect._replace(before=before, after=after, values=(), note="", baseline="")
+
+
+def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
+    """Yield effects that one sentence can have; an effect without a name, or with a sentence, has its own."""
+    by_kind: dict[object, list[Effect]] = {}
+    for effect in effects:
+        is_alone = not effect.label or effect.meaning.sentence
+        by_kind.setdefault(effect if is_alone else (effect.subject, effect.baseline), []).append(effect)
+    yield from by_kind.values()
+
+
+# Sentences
+
+
+def _statement(effects: Sequence[Effect]) -> Statement:
+    """Return one sentence about effects of one kind; only the first ones if there are many."""
+    shown = [*_first(effects)]
+    meaning = effects[0].meaning
+    head = effects[0].subject + "s" * (len(effects) > 1)
+    clauses = [_clause(effect, "" if index else head) for index, effect in enumerate(shown)]
+    more = f" and {len(effects) - len(shown):,} more, which the fold shows" if len(shown) < len(effects) else ""
+    template = ", ".join(template for template, _ in clauses) + more
+    values = tuple(value for _, values in clauses for value in values)
+    if effects[0].baseline:
+        template, values = f"unlike {{}}: {template}", (effects[0].baseline, *values)
+    return Statement(template, values, meaning.risk, meaning.headline)
+
+
+def _first(effects: Sequence[Effect]) -> Iterator[Effect]:
+    """Yield the effects that a sentence has room for, and always the first."""
+    length = 0
+    for index, effect in enumerate(effects[:_MAX_FACTS]):
+        length += sum(len(value or "") for value in (effect.label, effect.before, effect.after))
+        if index and length > _MAX_JOINED_LENGTH:
+            return
+        yield effect
+
+
+def _clause(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
+    """Return the change of a fact in which layer of the spec, with its consequence, and the values in it."""
+    meaning = effect.meaning
+    if meaning.sentence:
+        return _filled(meaning.sentence, effect)
+    template, values = _event(effect, head)
+    if effect.layer:
+        template, values = f"{template} in {{}}", (*values, effect.layer)
+    if meaning.consequence:
+        consequence, more = _filled(meaning.consequence, effect)
+        template, values = f"{template}: {consequence}", (*values, *more)
+    return template, values
+
+
+def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
+    subject = " ".join(part for part in (head, "{}" if effect.label else "") if part)
+    label = (effect.label,) if effect.label else ()
+    if effect.varies:
+        verb = "added" if effect.before is None else "removed" if effect.after is None else "changed"
+        return f"{subject} {verb} (the values differ)", label
+    if effect.before is None:
+        return (f"{subject} added ({{}})", (*label, effect.after)) if effect.after else (f"{subject} added", label)
+    if effect.after is None:
+        return (
+            (f"{subject} removed (was {{}})", (*label, effect.before))
+            if effect.before
+            else (f"{subject} removed", label)
+        )
+    note = f" ({effect.note})" if effect.note else ""
+    return f"{subject} changed from {{}} to {{}}{note}", (*label, effect.before, effect.after)
+
+
+def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
+    """Return a text of the table with `{}` in each place, and the values for them."""
+    own = iter(effect.values)
+    named = {"label": effect.label, "before": effect.before, "after": effect.after}
+    values = tuple(named.get(place) or "" if place else next(own, "") for place in _PLACE.findall(text))
+    return _PLACE.sub("{}", text), values

@@ -1,0 +1,101 @@
+"""The meaning of a changed fact: rows of a pattern, a condition, a risk and a consequence.
+
+The first row whose pattern matches and whose condition holds decides. A change that no row knows is a caution: what
+decides about a job or its resources has changed, and a reader has to judge it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+from tpucfg.changes.compare import FactChange, Facts
+from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.statements import Risk
+from tpucfg.paths import matches, pattern_steps
+
+
+class Comparison(NamedTuple):
+    """All facts of both revisions, for conditions that depend on more than one of them."""
+
+    before: Facts
+    after: Facts
+
+
+Condition = Callable[[FactChange, Comparison], bool | tuple[str, ...]]
+"""Decides if a row applies; it may return values for the places `{}` of the row's texts, if there is at least one."""
+
+
+def always(_change: FactChange, _comparison: Comparison) -> bool:
+    """Apply to every change."""
+    return True
+
+
+def added(change: FactChange, _comparison: Comparison) -> bool:
+    """Apply to a fact that only the head has."""
+    return change.before is ABSENT
+
+
+def removed(change: FactChange, _comparison: Comparison) -> bool:
+    """Apply to a fact that only the base has."""
+    return change.after is ABSENT
+
+
+def becomes(*values: object) -> Condition:
+    """Return a condition that applies to a fact that gets one of these values; texts in any case."""
+    wanted = {str(value).lower() for value in values}
+    return lambda change, _: str(change.after).lower() in wanted
+
+
+class Meaning(NamedTuple):
+    """A row of the table."""
+
+    pattern: str
+    """The names of the facts, in the language of `tpucfg.paths`; the first step is their kind."""
+    risk: Risk = Risk.NONE
+    consequence: str = ""
+    """A clause that follows the change, with `{}` for each value that the condition returns."""
+    when: Condition = always
+    headline: str = ""
+    """A short form for the headline of the review."""
+    subject: str = ""
+    """The noun for the fact; the words of its kind, if empty."""
+    sentence: str = ""
+    """The whole sentence, if the change of a value would not read well; `{}` stands for the name's last step, the
+    value before and the value after, as far as they exist."""
+    source: str = ""
+    """The public page that states the consequence."""
+
+
+UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
+"""The meaning of a change that no row knows."""
+
+
+class Judged(NamedTuple):
+    """A change with its meaning."""
+
+    change: FactChange
+    meaning: Meaning
+    values: tuple[str, ...] = ()
+    """The values of the condition."""
+
+
+def judged(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> Judged:
+    """Return a change with the meaning that a table gives it."""
+    for row in _rows_by_kind(tuple(table)).get(str(change.name[0]), ()):
+        if matches(row.pattern, change.name) and (applies := row.when(change, comparison)):
+            return Judged(change, row, applies if isinstance(applies, tuple) else ())
+    return Judged(change, UNKNOWN)
+
+
+@cache
+def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, tuple[Meaning, ...]]:
+    rows: dict[str, tuple[Meaning, ...]] = {}
+    for row in table:
+        kind = pattern_steps(row.pattern)[0]
+        rows[kind] = (*rows.get(kind, ()), row)
+    return rows
+
+
+def judge_all(changes: Iterable[FactChange], table: Sequence[Meaning], comparison: Comparison) -> list[Judged]:
+    """Return the changes with their meanings, in order."""
+    return [judged(change, table, comparison) for change in changes]
