@@ -17,9 +17,8 @@ from tpucfg.findings.formats.text import report
 from tpucfg.infra import stack_files
 from tpucfg.infra.pulumi_project import project_file, pulumi_project
 from tpucfg.plan import Job, Selection
-from tpucfg.plan.identities import Identity, identities
+from tpucfg.plan.identities import Identity, deletes_its_slice, deletion_condition, deletion_permissions, identities
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
-from tpucfg.plan.slice_deletion import deletes_its_slice, deletion_condition, deletion_permissions
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Environment, Project

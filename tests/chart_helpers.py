@@ -10,7 +10,7 @@ from spec_factory import CATALOG, planned, spec
 from tpucfg.charts import MeasuredThroughput, build_narrative, render_svg
 from tpucfg.charts.chart import Narrative
 from tpucfg.plan import Plan
-from tpucfg.plan.grouping import group_ladders
+from tpucfg.plan.selection import group_ladders
 
 GENERATIONS: Final = tuple(generation.name for generation in CATALOG.generations())
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from spec_factory import planned, spec
-from tpucfg.plan.grouping import group_ladders
+from tpucfg.plan.selection import group_ladders
 
 
 def test_environments_with_the_same_ladder_are_one_group() -> None:

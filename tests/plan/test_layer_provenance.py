@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from spec_factory import planned, spec
-from tpucfg.plan.layer_provenance import layer_reasons, setting_reasons
+from tpucfg.plan.provenance import layer_reasons, setting_reasons
 
 SPEC = spec(
     capacity="spot",

@@ -3,7 +3,7 @@
 import pytest
 
 from tpucfg.catalog import Catalog
-from tpucfg.plan.slice_deletion import deletion_condition
+from tpucfg.plan.identities import deletion_condition
 
 INSTANCE = "compute.googleapis.com/Instance"
 GROUP = "compute.googleapis.com/InstanceGroupManager"

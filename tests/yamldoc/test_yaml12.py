@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.yamldoc.yaml12 import MAX_NUMBER_LENGTH, NumberRefusedError, resolve_scalar
+from tpucfg.yamldoc.parser import MAX_NUMBER_LENGTH, NumberRefusedError, resolve_scalar
 
 NULLS = ["", "~", "null", "Null", "NULL"]
 TRUE = ["true", "True", "TRUE"]

@@ -21,7 +21,7 @@ from tpucfg.cli.rung_columns import Table, cost_data, cost_notes, fit_data, fit_
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, Rung
-from tpucfg.plan.grouping import LadderGroup, group_ladders
+from tpucfg.plan.selection import LadderGroup, group_ladders
 from tpucfg.spec.project import Number, Project
 from tpucfg.text_format import json_text
 

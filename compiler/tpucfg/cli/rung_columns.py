@@ -12,8 +12,8 @@ from tpucfg.number_format import (
     to_json_number,
 )
 from tpucfg.plan import Rung
-from tpucfg.plan.grouping import LadderGroup
 from tpucfg.plan.rung import rung_figures, shows_parallelism
+from tpucfg.plan.selection import LadderGroup
 from tpucfg.spec.project import Training
 from tpucfg.spec.settings import CapacityKind
 from tpucfg.text_format import listed

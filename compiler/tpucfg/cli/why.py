@@ -12,8 +12,7 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.plan import Job, SelectionError
-from tpucfg.plan.layer_provenance import layer_reasons, setting_reasons
-from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons
+from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons, layer_reasons, setting_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema

@@ -1,14 +1,17 @@
 """The identities of an environment's jobs, and the access that they need besides the environment's bucket.
 
 The stack program grants exactly this. Every rung counts, as the layers of a spec may give each size an account, secrets
-and a longest run of its own.
+and a longest run of its own. Jobs with a longest run delete their own slice, unless the service ends it itself.
 """
 
-from typing import NamedTuple
+import json
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from tpucfg.catalog.target_facts import TARGET_FACTS, NamedResource
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
-from tpucfg.plan.slice_deletion import deletes_its_slice
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Secret, Settings
 
 
 class SecretName(NamedTuple):
@@ -65,3 +68,88 @@ def _union(one: Identity, other: Identity) -> Identity:
         secrets=tuple(sorted({*one.secrets, *other.secrets})),
         deletes_slices=one.deletes_slices or other.deletes_slices,
     )
+
+
+# The deletion of a job's own slice.
+#
+# Cloud TPU has no policy on a single node or queued resource, so a role with these permissions reaches every TPU of its
+# project: https://cloud.google.com/tpu/docs/iam. On Compute Engine it reaches every group, and the instances that the
+# condition names.
+
+
+def deletes_its_slice(target: str, settings: Settings) -> bool:
+    """Return True if a job deletes its slice itself, at the end of its program or of its longest run."""
+    return bool(TARGET_FACTS[target].deletion_permissions) and settings.trainer.max_run_duration is not None
+
+
+def deletion_permissions(target: str, hosts: Iterable[int]) -> tuple[str, ...]:
+    """Return the permissions with which jobs on slices of these numbers of hosts delete their own slice."""
+    facts = TARGET_FACTS[target]
+    one_host = facts.one_host_deletion_permissions or facts.deletion_permissions
+    needed = (one_host if count == 1 else facts.deletion_permissions for count in hosts)
+    return tuple(dict.fromkeys(permission for permissions in needed for permission in permissions))
+
+
+def deletion_condition(target: str, names: Iterable[str]) -> str | None:
+    """Return an expression that limits the deletion of slices of one host to those with certain names.
+
+    It is true for every other type of resource, as the same grant deletes groups, whose names no condition can read:
+    https://cloud.google.com/iam/docs/configuring-resource-based-access#extract-resource-name.
+
+    Args:
+        target: The environment's target.
+        names: The names of the jobs on one host; a job's own name may continue with the id of its run.
+
+    Returns:
+        The expression; None without such jobs, or if the service has no condition for them.
+    """
+    resource = TARGET_FACTS[target].one_host_resource
+    prefixes = [*dict.fromkeys(names)]
+    if resource is None or not prefixes:
+        return None
+    terms = [f"resource.type != {_quoted(resource.type)}", *(_starts_with(resource, prefix) for prefix in prefixes)]
+    return " || ".join(terms)
+
+
+def _starts_with(resource: NamedResource, prefix: str) -> str:
+    return f"resource.name.extract({_quoted(resource.template)}).startsWith({_quoted(prefix)})"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a string of CEL, which knows the escapes of JSON.
+
+    https://github.com/google/cel-spec/blob/master/doc/langdef.md#string-and-bytes-values
+    """
+    return json.dumps(text)
+
+
+# Secrets on a service that has no variables from Secret Manager: the program reads them itself.
+
+WITHOUT_SECRETS: Final = frozenset(("vertex-ai", "ai-platform"))
+"""The targets whose variables cannot refer to a secret: https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar."""
+_READER: Final = "roles/secretmanager.secretAccessor"
+
+
+def secret_lines(environment: Environment, account: str, secrets: Iterable[Secret]) -> list[str]:
+    """Return the lines of Python that read secrets into variables, and the commands that let the job's account do so.
+
+    https://cloud.google.com/secret-manager/docs/access-secret-version
+    """
+    all_secrets = tuple(secrets)
+    return [
+        "import os; from google.cloud import secretmanager",
+        "client = secretmanager.SecretManagerServiceClient()",
+        *(_read_line(secret, environment) for secret in all_secrets),
+        *(_grant_command(secret, environment, account) for secret in all_secrets),
+    ]
+
+
+def _read_line(secret: Secret, environment: Environment) -> str:
+    name = f"projects/{secret.project or environment.project}/secrets/{secret.name}/versions/{secret.version}"
+    return f'os.environ["{secret.variable}"] = client.access_secret_version(name="{name}").payload.data.decode()'
+
+
+def _grant_command(secret: Secret, environment: Environment, account: str) -> str:
+    project = f"--project={secret.project or environment.project}"
+    member = f"--member=serviceAccount:{account} --role={_READER}"
+    return f"gcloud secrets add-iam-policy-binding {secret.name} {project} {member}"

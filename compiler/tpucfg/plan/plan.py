@@ -11,9 +11,9 @@ from tpucfg.plan.rules.capacity_rules import capacity_findings
 from tpucfg.plan.rules.host_settings import host_setting_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
-from tpucfg.plan.rules.placeholder_rules import missing_values
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
+from tpucfg.plan.rules.trainer_rules import missing_values
 from tpucfg.plan.rung import Rung, make_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
 from tpucfg.spec.project import Project

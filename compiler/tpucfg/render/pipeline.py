@@ -109,10 +109,9 @@ def findings_beside(project: Project, folder: Path, catalog: Catalog, target: st
         yield from package_findings(project, folder)
     targets = {target} if target else {environment.target for environment in project.environments.values()}
     if any(TARGET_FACTS[name].oldest_jax for name in targets if name in TARGET_FACTS):
-        from tpucfg.plan.rules.jax_rules import jax_findings
-        from tpucfg.spec.lock_files import jax_pins
+        from tpucfg.spec.package_rules import jax_findings
 
-        yield from jax_findings(project, catalog, tuple(jax_pins(folder)), target)
+        yield from jax_findings(project, catalog, folder, target)
 
 
 def compile_project(

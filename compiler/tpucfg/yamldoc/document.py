@@ -111,8 +111,12 @@ class Document(NamedTuple):
             return Location(self.file, start.line + 1, start.column + 1)
         if node is None:
             return Location(self.file)
-        start, end = node.start, node.end
-        return Location(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        return range_of_marks(self.file, node.start, node.end)
+
+
+def range_of_marks(file: str, start: Any, end: Any) -> Location:
+    """Return the location between two marks of the parser, which count from 0."""
+    return Location(file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
 
 def count_values_and_depth(node: Node) -> tuple[int, int]:

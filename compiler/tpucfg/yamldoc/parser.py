@@ -1,7 +1,13 @@
-"""Build nodes from the events of a YAML parser, within limits on size and depth."""
+"""Build nodes from the events of a YAML parser, within limits on size and depth.
+
+Plain scalars are resolved by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema). PyYAML's own
+loaders follow YAML 1.1, which reads `no` as false, `12:30` as 750 and `1e-3` as text. In a spec, all three would be
+wrong.
+"""
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import yaml
@@ -16,8 +22,7 @@ from yaml import (
 
 from tpucfg.findings import MAX_FINDINGS, Finding, Location
 from tpucfg.text_format import format_value, quote_key
-from tpucfg.yamldoc.document import Node, count_values_and_depth
-from tpucfg.yamldoc.yaml12 import NumberRefusedError, resolve_scalar
+from tpucfg.yamldoc.document import Node, count_values_and_depth, range_of_marks
 
 MAX_DEPTH: Final = 40
 """Levels of nesting: a Kubernetes pod has fewer than 20."""
@@ -235,8 +240,7 @@ class NodeBuilder:
         self._keep(finding._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
 
     def _report_duplicate(self, name: str, event: Any, first: Node) -> None:
-        start, end = first.start, first.end
-        location = Location(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        location = range_of_marks(self.name, first.start, first.end)
         message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
         self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
 
@@ -253,10 +257,75 @@ class NodeBuilder:
         return ParseAborted(self._finding(id, message, event, help=help))
 
     def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
-        start, end = event.start_mark, event.end_mark
-        location = Location(self.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
-        return Finding.of(id, message, location, **options)
+        return Finding.of(id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options)
 
 
 def _is_empty(root: Node) -> bool:
     return root.value is None and not root.text
+
+
+# Plain scalars.
+
+Scalar = str | int | float | bool | None
+
+_WORDS: Final[dict[str, Scalar]] = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER_STARTS: Final = frozenset("-+.0123456789")
+_DECIMAL_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_OCTAL_OR_HEXADECIMAL: Final = r"0o[0-7]+|0x[0-9a-fA-F]+"
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+
+MAX_NUMBER_LENGTH: Final = 40
+"""Maximum characters of a number: more than any count, rate or 64-bit identifier needs."""
+
+_QUOTE_TEXT: Final = "if it is text, put it in quotes"
+
+
+class NumberRefusedError(ValueError):
+    """A number that no spec can use: infinite, not a number, out of range, or longer than MAX_NUMBER_LENGTH."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
+
+
+def resolve_scalar(text: str) -> Scalar:
+    """Return the value of a plain scalar.
+
+    Raises:
+        NumberRefusedError: The text is a number that a JSON document cannot contain.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number(text) if text[0] in _NUMBER_STARTS else text
+
+
+# Cached because a ladder of configs repeats its numbers: each is read once per spec and once per rendered text.
+@lru_cache(maxsize=1024)
+def _number(text: str) -> Scalar:
+    number_type = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
+    if number_type is None and not re.fullmatch(_OCTAL_OR_HEXADECIMAL, text):
+        if re.fullmatch(_NOT_FINITE, text):
+            raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
+        return text
+    # Checked before the conversion, whose time is quadratic in the number of digits.
+    if len(text) > MAX_NUMBER_LENGTH:
+        message = f"the number has {len(text)} characters; the maximum is {MAX_NUMBER_LENGTH}"
+        raise NumberRefusedError(message, f"write fewer digits; {_QUOTE_TEXT}")
+    if number_type is None:
+        return int(text, 0)
+    value = number_type(text)
+    if value in (float("inf"), float("-inf")):
+        message = f"{text} is beyond the range of a 64-bit floating-point number"
+        raise NumberRefusedError(message, f"write a number below 1e308; {_QUOTE_TEXT}")
+    # A mantissa with a digit other than 0 that becomes 0 has underflowed.
+    if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
+        message = f"{text} is too small for a 64-bit floating-point number"
+        raise NumberRefusedError(message, f"write a number above 1e-308; {_QUOTE_TEXT}")
+    return value

@@ -24,8 +24,11 @@ _AMBIGUOUS: Final = {
     "\ufeff": "byte order mark",
 }
 """Characters that some versions of YAML read as a line break or drop, and other versions keep."""
-# A string, not a compiled pattern: few texts are searched with it, and compiling costs start-up time.
+# Strings, not compiled patterns: few texts are searched with them, and compiling costs start-up time.
 _REFUSED: Final = f"[{NEVER_ALLOWED}{''.join(_AMBIGUOUS)}]"
+# Possessive, and with an optional closing quote: an unclosed string is scanned only once.
+_STRING_OR_TAB: Final = r'"(?:[^"\\]++|\\.)*+"?|\t'
+_ESCAPE: Final = r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)"
 _SAVE_AS_UTF_8: Final = "save the file as UTF-8"
 
 
@@ -73,7 +76,10 @@ def read_text(text: str, name: str, *, several: bool = False) -> Document:
     except ParseAborted as aborted:
         return Document(name, text, None, (*builder.findings, aborted.finding))
     except yaml.MarkedYAMLError as error:
-        return Document(name, text, None, (*builder.findings, _syntax_finding(error, source, name)))
+        # Imported here, as most texts are valid.
+        from tpucfg.yamldoc.yaml_errors import syntax_finding
+
+        return Document(name, text, None, (*builder.findings, syntax_finding(error, source, name)))
     return Document(name, text, root, tuple(builder.findings), tuple(further))
 
 
@@ -103,14 +109,25 @@ def _refused_character(match: re.Match[str], name: str) -> Finding:
     return Finding.of("TPU002", f"this is not YAML: unexpected control character {code}", location, help="delete it")
 
 
-# The two modules are imported only when needed: most texts are valid, and most are not JSON.
-def _syntax_finding(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
-    from tpucfg.yamldoc.yaml_errors import syntax_finding
-
-    return syntax_finding(error, text, name)
-
-
 def _json_as_yaml(text: str) -> str:
-    from tpucfg.yamldoc.json_compat import json_to_yaml
+    """Return JSON as YAML, with every value at its own column.
 
-    return json_to_yaml(text)
+    JSON is almost a subset of YAML. YAML parsers refuse two parts of it: tabs between values, which become blanks, and
+    characters written as a pair of surrogate escapes, which become one escape.
+    """
+    return re.sub(_STRING_OR_TAB, _string_or_blank, text, flags=re.DOTALL)
+
+
+def _string_or_blank(match: re.Match[str]) -> str:
+    part = match[0]
+    if "\\u" in part:
+        # Two escapes of 6 characters become one of 10: blanks after the string keep the later columns unchanged.
+        return re.sub(_ESCAPE, _one_escape, part, flags=re.DOTALL).ljust(len(part))
+    return " " if part == "\t" else part
+
+
+def _one_escape(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        return escape[0]
+    code = 0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + (int(escape[2], 16) - 0xDC00)
+    return f"\\U{code:08x}"

@@ -13,8 +13,7 @@ from typing import Any, Final
 from yaml import MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
 from tpucfg.text_format import escape_character, is_visible, replace_invisible
-from tpucfg.yamldoc.parser import parse_events
-from tpucfg.yamldoc.yaml12 import NumberRefusedError, resolve_scalar
+from tpucfg.yamldoc.parser import NumberRefusedError, parse_events, resolve_scalar
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """A leading letter or slash, so it is no number in any version; `:` only before more text."""

@@ -17,8 +17,8 @@ from tpucfg.plan.rules.capacity_table import (
     CapacityRow,
     capacity_verdict,
 )
+from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
 from tpucfg.plan.selection import SelectedSizes
-from tpucfg.plan.step_names import shows_checkpoints
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import CapacityKind, Settings
 from tpucfg.text_format import dotted, listed

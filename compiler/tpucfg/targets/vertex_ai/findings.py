@@ -8,9 +8,9 @@ from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
+from tpucfg.plan.identities import secret_lines
 from tpucfg.plan.job import path_values
 from tpucfg.plan.naming import workload_account
-from tpucfg.plan.secret_lines import secret_lines
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Mount, Settings
