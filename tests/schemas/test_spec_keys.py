@@ -23,6 +23,8 @@ SIZE = "v5litepod-16"
 TRAINER = "under trainer"
 DEV = "under environments.dev"
 ZONE = "us-west4-a"
+ZONES = f"delete zone, and set environments.dev.zones to {{{SIZE}: {ZONE}}}"
+TOPOLOGY = f'replace it by topology: "4x4" under overrides.{SIZE}'
 SHARED = "reservation: projects/my-project/reservations/chat"
 
 
@@ -136,9 +138,13 @@ CASES: list[tuple[str, Any, str]] = [
     ("targets__gke", {"labels": {"a": "b"}}, f"labels belongs {DEV}: move it there, or delete it"),
     ("overrides", {SIZE: {"labels": {"a": "b"}}}, f"labels belongs {DEV}: move it there, or delete it"),
     ("targets__gke", {"region": "us-west4"}, "delete targets.gke.region: environments.dev.region is already set"),
-    ("overrides", {SIZE: {"zone": ZONE}}, f"replace it by zones: {{{SIZE}: {ZONE}}} {DEV}"),
-    ("targets__cloud-tpu", {"zone": ZONE}, f"replace it by zones: {{{SIZE}: {ZONE}, v5litepod-64: {ZONE}}} {DEV}"),
-    ("environments__dev__overrides", {SIZE: {"zone": ZONE}}, f"replace it by zones: {{{SIZE}: {ZONE}}} {DEV}"),
+    ("overrides", {SIZE: {"zone": ZONE}}, ZONES),
+    (
+        "targets__cloud-tpu",
+        {"zone": ZONE},
+        f"delete zone, and set environments.dev.zones to {{{SIZE}: {ZONE}, v5litepod-64: {ZONE}}}",
+    ),
+    ("environments__dev__overrides", {SIZE: {"zone": ZONE}}, ZONES),
     (
         "overrides",
         {SIZE: {"zones": ZONE}},
@@ -146,11 +152,11 @@ CASES: list[tuple[str, Any, str]] = [
     ),
     ("zone", "us-east5-a", "delete zone: no environment that it applies to is in us-east5"),
     # Settings of one size, and of all.
-    ("targets__gke", {"topology": "4x4"}, f"replace it by topology: 4x4 under overrides.{SIZE}"),
+    ("targets__gke", {"topology": "4x4"}, TOPOLOGY),
     (
         "overrides",
         {SIZE: {"targets": {"gke": {"topology": "4x4"}}}},
-        f"replace it by topology: 4x4 under overrides.{SIZE}",
+        TOPOLOGY,
     ),
     ("overrides", {SIZE: {"batch_rule": "keep"}}, f"replace it by batch_size: 1024 under overrides.{SIZE}"),
     (

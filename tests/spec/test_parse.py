@@ -9,7 +9,7 @@ import pytest
 
 from spec_factory import ROOT, WITHOUT, finding_with_id, ids, loaded, project, spec
 from tpucfg import schemas
-from tpucfg.schemas.error_context import resolve_references
+from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
 from tpucfg.spec.project import OVERRIDABLE, Environment, Gate, Number, Override, Project, StepSetting, Training

@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator
 from spec_factory import ROOT, finding_with_id, loaded, spec
 from strategies import CORPUS, mutated
 from tpucfg import schemas
-from tpucfg.schemas.error_context import resolve_references, strict_validator
+from tpucfg.schemas import resolve_references
+from tpucfg.schemas.error_context import strict_validator
 
 Schema = Mapping[str, Any]
 SCHEMA: Schema = schemas.load_schema("tpucfg")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tpucfg.schemas.error_context import resolve_references
+from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
 
 Schema: TypeAlias = Mapping[str, Any]

@@ -15,8 +15,7 @@ from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons, layer_reasons, setting_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.pipeline import compile_spec_file
-from tpucfg.schemas import load_schema
-from tpucfg.schemas.error_context import resolve_references
+from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec.layers import LAYERED, layers_of
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named

@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from tpucfg.findings import MAX_FINDINGS
-from tpucfg.schemas import SPEC, RuleIds, load_schema
+from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references
 from tpucfg.schemas.spec_keys import key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
 from tpucfg.yamldoc.document import KeyPath
@@ -101,7 +101,7 @@ class ErrorContext(NamedTuple):
 
     def advice(self, path: KeyPath, key: str, value: Any) -> str:
         """Return the edit for an unknown key that belongs to another section of a spec, or an empty text."""
-        return key_advice(self.data, self.schema, path, key, value) if self.ids == SPEC else ""
+        return key_advice(self.data, path, key, value) if self.ids == SPEC else ""
 
     @property
     def advice_on_value(self) -> str:
@@ -170,21 +170,6 @@ def _first_example(annotations: Mapping[str, Any], key: KeyPath) -> str:
 def did_you_mean(near: str | None) -> str:
     """Return a help line with the name that was most likely meant, or an empty text."""
     return f"did you mean {near}?" if near else ""
-
-
-def resolve_references(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-    """Return a part of the schema with its references resolved; keywords beside a reference have priority."""
-    while isinstance(part, dict) and "$ref" in part:
-        overriding = {key: value for key, value in part.items() if key != "$ref"}
-        part = {**_at_reference(schema, part["$ref"]), **overriding}
-    return part if isinstance(part, dict) else {}
-
-
-def _at_reference(schema: Mapping[str, Any], reference: str) -> Any:
-    node: Any = schema
-    for step in reference.removeprefix("#/").split("/"):
-        node = node[step]
-    return node
 
 
 def section_of_key(key: str, schema: Mapping[str, Any], path: KeyPath) -> str | None:

@@ -1,15 +1,18 @@
-"""Turn jsonschema's errors into problems with messages and help lines.
+"""Turn jsonschema's errors into problems with messages and help lines, the edits that correct them.
 
 The texts come from the schema's own annotations: `patternErrorMessage`, which editors show too, describes a pattern in
 words, and `examples` show a valid value.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS
-from tpucfg.schemas import Problem, RuleIds, load_schema, object_errors, value_errors
-from tpucfg.schemas.error_context import ErrorContext, strict_validator
+from tpucfg.schemas import SPEC, Problem, RuleIds, load_schema
+from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern, section_of_key, strict_validator
+from tpucfg.text_format import corrected, dotted, format_value, listed, nearest, quote_key, sorted_by_similarity
 from tpucfg.yamldoc.document import KeyPath
 
 
@@ -31,23 +34,330 @@ def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[Ke
 
 def _problems(context: ErrorContext) -> Iterator[Problem]:
     if "propertyNames" in context.error.absolute_schema_path:
-        yield object_errors.bad_key(context)
+        yield _bad_key(context)
     elif context.misplaced_in_override:
-        yield object_errors.misplaced_in_override(context)
+        yield _misplaced_in_override(context)
     else:
-        yield from _EXPLAINERS.get(str(context.error.validator), value_errors.out_of_bounds)(context)
+        yield from _EXPLAINERS.get(str(context.error.validator), _out_of_bounds)(context)
+
+
+# Wrong members of an object: keys that are unknown, missing, misplaced or mutually exclusive.
+
+
+def _bad_key(context: ErrorContext) -> Problem:
+    """Return the problem of a key that is malformed or too long."""
+    key = str(context.error.instance)
+    reason = context.pattern_message or f"it is longer than {context.error.validator_value} characters"
+    near = None
+    if context.pattern_message:
+        near = corrected(key, partial(matches_pattern, context.error.validator_value), key=True)
+    message = f"{format_value(key)} cannot be a {context.ids.noun} of {context.subject}: {reason}"
+    hint = did_you_mean(near) or context.example_key()
+    return Problem(context.ids.value, message, (*context.path, key), hint, at_key=True)
+
+
+def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each key that the schema does not allow."""
+    if mapping := _mapping_instead_of_value(context):
+        yield mapping
+        return
+    known = list(context.error.schema.get("properties", ()))
+    misplaced = [key for keys in context.misplaced_keys.values() for key in keys]
+    patterns = context.error.schema.get("patternProperties", ())
+    for key in context.error.instance:
+        if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        near = context.nearest_key(key, context.absent_keys)
+        advice = context.advice(context.path, key, context.error.instance[key])
+        allowed = f"it takes: {listed(sorted_by_similarity(key, known))}" if known else "it takes none"
+        yield Problem(
+            context.ids.unknown,
+            f"{context.subject} has no {context.ids.noun} {quote_key(key)}",
+            (*context.path, key),
+            advice or did_you_mean(near) or _move_or_delete(context, key, known),
+            at_key=True,
+            details=(allowed,),
+            meant=near or "",
+        )
+
+
+def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
+    """Return the edit for a key that is not a misspelling of an absent key."""
+    name = quote_key(key)
+    if existing := nearest(key, known):
+        return f"delete {name}: {existing} is already set"
+    if context.ids == SPEC and context.path[-2:-1] == ("targets",):
+        return f"delete {name}"  # another target's key of this name would have no effect
+    if section := section_of_key(key, context.schema, context.path):
+        return f"{name} belongs {section}: move it there, or delete it"
+    return f"delete {name}"
+
+
+def _misplaced_in_override(context: ErrorContext) -> Problem:
+    """Return the problem of a key of an override that belongs to another section, with its place."""
+    subject, key = dotted(context.path[:-1]), quote_key(str(context.path[-1]))
+    message, hint = f"{subject} has no {context.ids.noun} {key}", context.misplaced_in_override
+    return Problem(context.ids.unknown, message, context.path, hint, at_key=True)
+
+
+def _mapping_instead_of_value(context: ErrorContext) -> Problem | None:
+    """Return the problem of a mapping where the schema takes only a certain one beside plain values, or None."""
+    if not (expected := context.error.schema.get("mappingErrorMessage")):
+        return None
+    message = f"{context.subject} is a mapping; {expected}"
+    return Problem(context.ids.type, message, context.path, context.example() or "write a value")
+
+
+def _missing_keys(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each missing key, except misspelt keys, which unknown_keys() reports."""
+    if mapping := _mapping_instead_of_value(context):
+        yield mapping
+        return
+    misspelt, misplaced = context.intended_keys, context.misplaced_keys
+    for key in context.error.validator_value:
+        if key in context.error.instance or key in misspelt:
+            continue
+        message = f"{context.subject} needs the {context.ids.noun} {key}"
+        if members := misplaced.get(key):
+            message = f"{message}, and has keys that belong below it: {listed(members)}"
+            hint = f"add {key}: above, and indent these"
+            yield Problem(context.ids.missing, message, (*context.path, members[0]), hint, at_key=True)
+        else:
+            yield Problem(context.ids.missing, message, (*context.path, key), f"add {context.example_of(key)}")
+
+
+def _alternatives(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a `oneOf` or `anyOf` whose branches only name required keys."""
+    branches = [branch.get("required", []) for branch in context.error.validator_value]
+    instance = context.error.instance
+    # Data of another type, or a misspelt key, is reported as another problem.
+    if not isinstance(instance, dict) or context.intended_keys & {key for branch in branches for key in branch}:
+        return
+    complete_branches = [branch for branch in branches if branch and all(key in instance for key in branch)]
+    if len(complete_branches) > 1:
+        yield _both_alternatives(context, complete_branches[0][0], complete_branches[1][0])
+    else:
+        begun_branch: list[str] = next((branch for branch in branches for key in branch if key in instance), [])
+        yield _no_alternative(context, branches, begun_branch)
+
+
+def _both_alternatives(context: ErrorContext, first: str, second: str) -> Problem:
+    message = f"{context.subject} has both {first} and {second}; they exclude each other"
+    hint = f"delete {first} or {second}"
+    return Problem(context.ids.exclusive, message, (*context.path, second), hint, at_key=True)
+
+
+def _no_alternative(context: ErrorContext, branches: list[list[str]], begun_branch: list[str]) -> Problem:
+    """Return the problem of an object without any complete branch; it has some keys of `begun_branch`."""
+    instance = context.error.instance
+    choices = [[key for key in begun_branch if key not in instance]] if begun_branch else branches
+    needs = listed([" and ".join(branch) for branch in choices], last=", or ")
+    examples = listed([" and ".join(context.example_of(key) for key in branch) for branch in choices], last=", or ")
+    key = next(key for key in begun_branch if key in instance) if begun_branch else choices[0][0]
+    message = f"{context.subject} needs {needs}" + (f" beside {key}" if begun_branch else "")
+    return Problem(context.ids.missing, message, (*context.path, key), f"add {examples}", at_key=bool(begun_branch))
+
+
+def _missing_companions(context: ErrorContext) -> Iterator[Problem]:
+    """Yield a problem for each key that requires another one beside it; a misspelled one is a problem of its own."""
+    present = {*context.error.instance, *context.intended_keys}
+    for key, companions in context.error.validator_value.items():
+        missing = [name for name in companions if key in context.error.instance and name not in present]
+        if missing:
+            message = f"{dotted((*context.path, key))} needs {' and '.join(missing)} beside it"
+            hint = f"add {' and '.join(context.example_of(name) for name in missing)}"
+            yield Problem(context.ids.missing, message, (*context.path, key), hint, at_key=True)
+
+
+# Wrong values: types, closed lists, patterns, bounds.
+
+_TYPE_NAMES: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+_SCHEMA_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+_BOOLEANS: Final = {"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
+_NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def _wrong_type(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value of a wrong type, with the edit that converts it if there is one."""
+    type_rule, value = context.error.validator_value, context.error.instance
+    type_names = type_rule if isinstance(type_rule, list) else [type_rule]
+    expected = listed([_TYPE_NAMES[name] for name in type_names], last=" or ")
+    if value is None:
+        text = context.source_text(context.path)
+        actual = f"is {text}" if text else "is empty"
+    elif isinstance(value, dict | list):
+        actual = f"is {_type_name(value)}"
+    else:
+        actual = f"is {context.value_text}, which is {_type_name(value)}"
+    hint = next((fix for name in type_names if (fix := _TYPE_FIXES[name](value, context))), "")
+    message = f"{context.subject} {actual}; it takes {expected}"
+    yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, expected))
+
+
+def _type_name(value: Any) -> str:
+    return _TYPE_NAMES[_SCHEMA_TYPES.get(type(value), "null")]
+
+
+def _general_hint(context: ErrorContext, expected: str) -> str:
+    if context.path:
+        # An example has only one type: if several types are allowed, it could be misleading.
+        types = context.error.validator_value
+        scalars = {types} if isinstance(types, str) else {*types} - {"null", "object"}
+        example = context.example() if len(scalars) == 1 else ""
+        return example or f"write {expected}"
+    first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
+    return f"begin with {context.example_of(first_key)}" if first_key else ""
+
+
+def _to_text(value: Any, context: ErrorContext) -> str:
+    is_valid = matches_pattern(context.error.schema.get("pattern", ""), context.value_text)
+    return f'put it in quotes: "{context.value_text}"' if isinstance(value, bool | int | float) and is_valid else ""
+
+
+def _to_number(value: Any, _: ErrorContext) -> str:
+    digits = re.sub(r"(?<=[0-9])[,_' ](?=[0-9])", "", value.strip()) if isinstance(value, str) else ""
+    return f"write {digits}, without quotes or separators" if _NUMBER.fullmatch(digits) else ""
+
+
+def _to_whole_number(value: Any, context: ErrorContext) -> str:
+    fix = _to_number(value, context)
+    return "" if "." in fix else fix
+
+
+def _to_boolean(value: Any, _: ErrorContext) -> str:
+    word = value.lower() if isinstance(value, str) else ""
+    literal = _BOOLEANS.get(word, word if word in ("true", "false") else "")
+    return f"write {literal}: quoted, or written as {word}, it is text" if literal else ""
+
+
+def _to_list(value: Any, _: ErrorContext) -> str:
+    is_plain = isinstance(value, str) and re.fullmatch(r"[\w. ,-]+", value)
+    return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]" if is_plain else ""
+
+
+def _no_fix(_: Any, __: ErrorContext) -> str:
+    return ""
+
+
+_TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
+    "string": _to_text,
+    "integer": _to_whole_number,
+    "number": _to_number,
+    "boolean": _to_boolean,
+    "array": _to_list,
+    "object": _no_fix,
+    "null": _no_fix,
+}
+"""By type, the function that returns the edit that converts a value to it; an empty text if there is none."""
+
+
+def _not_in_enum(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value that is not in a closed list."""
+    allowed = [str(value) for value in context.error.validator_value if value is not None]
+    text = str(context.error.instance)
+    near = nearest(text, allowed) or _abbreviation(text, allowed)
+    message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
+    yield Problem(context.ids.value, message, context.path, hint)
+
+
+def _abbreviation(text: str, allowed: Sequence[str]) -> str | None:
+    """Return the only allowed value that abbreviates a text: `min` for minimum, `sqrt` for squareroot."""
+
+    def abbreviates(value: str) -> bool:
+        # Each search consumes the iterator up to its letter, so the letters have to occur in order.
+        letters = iter(text.lower())
+        return text.lower().startswith(value[:1]) and all(letter in letters for letter in value)
+
+    short = [value for value in allowed if value and abbreviates(value)]
+    return short[0] if len(short) == 1 else None
+
+
+def _not_the_constant(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value that differs from the only allowed one."""
+    constant = context.error.validator_value
+    message = f"{context.subject} is {context.value_text}; it takes {constant}"
+    yield Problem(context.ids.value, message, context.path, f"set {context.subject} to {constant}")
+
+
+def _pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a malformed text, with a corrected spelling if there is one."""
+    text = context.error.instance
+    has_placeholder = "${" in text
+    near = None if has_placeholder else corrected(text, partial(matches_pattern, context.error.validator_value))
+    details = []
+    if len(text) > 30:  # noqa: PLR2004 - a shorter text can be counted by eye
+        details.append(f"it has {len(text)} characters")
+    if has_placeholder and context.ids.noun == "key":
+        details.append("no placeholder is replaced here")
+    rule = context.pattern_message or f"it should be: {context.error.schema.get('description', 'of another form')}"
+    message = f"{context.subject} is {format_value(text) if text else 'an empty string'}: {rule}"
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
+    yield Problem(context.ids.value, message, context.path, hint, details=tuple(details))
+
+
+_BOUND_MESSAGES: Final = {
+    "minimum": "{subject} is {value}; the minimum is {bound}",
+    "exclusiveMinimum": "{subject} is {value}; it must be above {bound}",
+    "maximum": "{subject} is {value}; the maximum is {bound}",
+    "minLength": "{subject} is an empty string",
+    "maxLength": "{subject} has more than {bound} characters",
+    "minItems": "{subject} is an empty list",
+    "maxItems": "{subject} has more than {bound} entries",
+    "minProperties": "{subject} is empty",
+    "maxProperties": "{subject} has more than {bound} keys",
+    "uniqueItems": "{subject} repeats an entry",
+}
+_BOUND_HINTS: Final = {
+    "minimum": "write {bound} or more",
+    "exclusiveMinimum": "write a number above {bound}",
+    "maximum": "write {bound} or less",
+    "minLength": "write a text, or leave the key out",
+    "minItems": "add an entry, or leave the key out",
+    "minProperties": "add a key, or leave this out",
+    "uniqueItems": "delete the repeated entry",
+}
+"""The edits for values whose schema has no example."""
+
+
+def _out_of_bounds(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a value beyond a bound, or that violates any other keyword."""
+    template = _BOUND_MESSAGES.get(str(context.error.validator), "{subject} is {value}, which is not allowed here")
+    bound = _format_bound(context.error.validator_value)
+    message = template.format(subject=context.subject, value=context.value_text, bound=bound)
+    yield Problem(context.ids.value, message, context.path, context.example() or _bound_hint(context))
+
+
+def _bound_hint(context: ErrorContext) -> str:
+    bound, value, keyword = context.error.validator_value, context.error.instance, str(context.error.validator)
+    if keyword.startswith("max") and isinstance(value, str | list | dict):
+        unit = {"maxLength": "characters", "maxItems": "entries"}.get(keyword, "keys")
+        return f"leave out {len(value) - bound:,} {unit}"
+    return _BOUND_HINTS.get(keyword, "write {bound}").format(bound=_format_bound(bound))
+
+
+def _format_bound(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 _EXPLAINERS: Final[Mapping[str, Callable[[ErrorContext], Iterator[Problem]]]] = {
-    "additionalProperties": object_errors.unknown_keys,
-    "required": object_errors.missing_keys,
-    "oneOf": object_errors.alternatives,
-    "anyOf": object_errors.alternatives,
-    "dependentRequired": object_errors.missing_companions,
-    "type": value_errors.wrong_type,
-    "enum": value_errors.not_in_enum,
-    "const": value_errors.not_the_constant,
-    "pattern": value_errors.pattern_mismatch,
+    "additionalProperties": _unknown_keys,
+    "required": _missing_keys,
+    "oneOf": _alternatives,
+    "anyOf": _alternatives,
+    "dependentRequired": _missing_companions,
+    "type": _wrong_type,
+    "enum": _not_in_enum,
+    "const": _not_the_constant,
+    "pattern": _pattern_mismatch,
 }
 """The function that explains each keyword; every other keyword is a bound."""
 _RANKS: Final = {"type": 0, "enum": 1, "const": 1, "minLength": 2, "pattern": 3}

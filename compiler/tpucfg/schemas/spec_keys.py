@@ -1,63 +1,266 @@
-"""The places of unknown keys of a spec: keys of other layers and sections, former keys, and names of other tools.
+"""Edits for unknown keys and values of a spec: the place, the form or the name in which the spec takes them.
+
+The names are data of the schema. `x-synonyms` has the names of other tools for the keys or values of a section, and
+`x-opposites` those of switches with the opposite meaning. `x-derived` has the names of values that follow from other
+keys, by reason. `x-replaced` has former keys, and keys of the services' APIs, by the key that has their meaning.
+`x-whole-ladder` has the keys that no size overrides, each with the figure that its value `keep` keeps.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.schemas.moved_keys import UnknownKey, environment_places, moved_key, step_setting, value_at
-from tpucfg.text_format import dotted, quote_key, yaml_example
+from tpucfg.paths import value_at
+from tpucfg.schemas import load_schema, resolve_references
+from tpucfg.text_format import dotted, nearest, quote_key, yaml_example
 from tpucfg.yamldoc.document import KeyPath
 
-_TOP: Final[KeyPath] = ()
-_CAPACITY_NAMES: Final = {
-    "spot": ("preemptible", "preemptable", "spotvm"),
-    "flex-start": ("flexstart", "flex", "dws", "dwsflexstart", "dynamicworkloadscheduler"),
-    "on-demand": ("ondemand", "standard", "regular"),
-    "reservation": ("reserved", "reserve", "specificreservation"),
-}
-"""Other names of each capacity, in Google's APIs and in former keys, in lower-case letters."""
-TARGET_NAMES: Final = {
-    "vertex-ai": ("vertex", "agentplatform", "gemini", "geminienterprise", "geminienterpriseagentplatform"),
-    "cloud-tpu": ("tpu", "tpuvm", "cloudtpuvm", "queuedresource", "queuedresources"),
-    "compute-engine": ("gce", "googlecomputeengine", "compute", "mig", "managedinstancegroup", "instancegroupmanager"),
-    "gke": ("kubernetes", "k8s", "googlekubernetesengine", "kueue", "jobset", "xpk"),
-}
-"""Other names of each target, in lower-case letters; Vertex AI has a new name: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/overview."""
-_RESERVATION: Final = re.compile(r"projects/([^/]+)/(?:zones|locations)/[^/]+/reservations/([^/]+)")
-"""A reservation in the form of an API, which has a zone that the spec works out itself."""
-_RESERVATION_TEXT: Final = re.compile(
-    r"(?:(projects/[a-z0-9][-a-z0-9.:]{3,62}/)(?:zones/[^/]+/)?)?(reservations/[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
+_ABSENT: Final = object()
+_CAPACITY: Final = ("capacity",)
+_RESERVATION: Final = re.compile(
+    r"(?:(projects/[a-z0-9][-a-z0-9.:]{3,62}/)(?:(?:zones|locations)/[^/]+/)?)?"
+    r"reservations/([a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
 )
-"""A reservation where a word is taken, with its project and zone or without."""
+"""A reservation in the form of an API, which may have a zone that the spec works out itself."""
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
+_ZONE: Final = re.compile(r"([a-z]+(?:-[a-z]+)+[0-9]{1,2})-[a-z][a-z0-9]{0,4}")
+"""A zone, which starts with its region: https://cloud.google.com/compute/docs/regions-zones."""
+_TOPOLOGY: Final = re.compile(r"[1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3}){1,2}")
+_SIZE: Final = re.compile(r"[a-z0-9]+-([0-9]{1,6})(?:x[0-9]{1,3})?")
+_STEPS: Final = re.compile(r"(.+_)?steps?(_.+)?")
 
 
-class _Replacement(NamedTuple):
-    """The layered key that has the meaning of another key."""
+def key_advice(data: Any, path: KeyPath, key: str, value: Any) -> str:
+    """Return the edit for an unknown key of the mapping at a path; an empty text if no section is known for it."""
+    unknown = _UnknownKey(data, *_split_layer(path), key, value)
+    for edit in _EDITS:
+        if (advice := edit(unknown)) is not None:
+            return advice
+    return ""
 
-    section: KeyPath
-    """Its section, in the layer of the other key."""
-    key: str
-    convert: Callable[[str, Any], Any]
-    """Returns its value for the other key and value; None if the other key is to be deleted."""
+
+def value_advice(path: KeyPath, text: str) -> str:
+    """Return the edit for a value that is another name of a capacity or a target, or an empty text."""
+    _, section = _split_layer(path)
+    if section == _CAPACITY and (name := _reservation_name(text)):
+        return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
+    meant = _meant(_annotation(section, "x-synonyms"), text)
+    if section == _CAPACITY and meant == "reservation":
+        return "for example: capacity: {reservation: chat-2026}"
+    return f"did you mean {meant}?" if meant else ""
+
+
+def synonym(path: KeyPath, key: str) -> str | None:
+    """Return the key of the section at a path that has the meaning of another tool's name."""
+    _, section = _split_layer(path)
+    keys = _schema_at(section).get("properties", {})
+    return _meant({name: others for name, others in _annotation(section, "x-synonyms").items() if name in keys}, key)
+
+
+# The schema and its annotations.
+
+
+def _split_layer(path: KeyPath) -> tuple[KeyPath, KeyPath]:
+    """Split a path into the path of its layer, which is empty at the top, and the section inside it."""
+    length = 0
+    if path[:1] == ("environments",):
+        length = 4 if path[2:3] == ("overrides",) else 2
+    elif path[:1] == ("overrides",):
+        length = 2
+    return (path[:length], path[length:]) if len(path) >= length else ((), path)
+
+
+def _schema_at(path: KeyPath) -> Mapping[str, Any]:
+    """Return the schema of a value of a spec; empty if the spec takes none at the path."""
+    schema = load_schema("tpucfg")
+    part: Mapping[str, Any] = schema
+    for step in path:
+        below = part.get("properties", {}).get(step, part.get("additionalProperties"))
+        part = resolve_references(schema, below)
+    return part
+
+
+def _annotation(section: KeyPath, keyword: str) -> Mapping[str, Any]:
+    return resolve_references(load_schema("tpucfg"), _schema_at(section).get(keyword))
+
+
+def _meant(names: Mapping[str, list[str]], text: str) -> str | None:
+    """Return the name that has a text as another form or name; only letters and digits count."""
+    letters = _letters(text)
+    return next((name for name, others in names.items() if letters in map(_letters, (name, *others))), None)
 
 
 def _letters(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def _meant(names: Mapping[str, tuple[str, ...]], text: str) -> str | None:
-    """Return the name that has a text as another form or name."""
-    letters = _letters(text)
-    return next((name for name, others in names.items() if letters in (_letters(name), *others)), None)
+# Edits for a key. Each returns None if it does not apply.
 
 
-def _capacity_word(text: str) -> str | None:
-    word = _meant(_CAPACITY_NAMES, text)
-    return None if word == "reservation" else word
+class _UnknownKey(NamedTuple):
+    """A key of a spec in a section that does not have it."""
+
+    data: Any
+    """The whole spec, which may be invalid."""
+    layer: KeyPath
+    """The path of the layer; empty at the top."""
+    section: KeyPath
+    """The path of the section below the layer."""
+    key: str
+    value: Any
+
+    @property
+    def path(self) -> KeyPath:
+        """The path of the section."""
+        return (*self.layer, *self.section)
+
+    @property
+    def name(self) -> str:
+        """The key in a message."""
+        return quote_key(self.key)
+
+    def at(self, *path: str | int) -> Any:
+        """Return the spec's value at a path, or _ABSENT."""
+        return value_at(self.data, path, _ABSENT)
+
+    def has(self, *path: str | int) -> bool:
+        """Return True if the spec has a value at a path."""
+        return self.at(*path) is not _ABSENT
+
+    def listed_under(self, keyword: str, section: KeyPath | None = None) -> str | None:
+        """Return the entry of an annotation of the section that lists the key, in any case and with dashes."""
+        word = self.key.lower().replace("-", "_")
+        entries = _annotation(self.section if section is None else section, keyword).items()
+        return next((entry for entry, words in entries if word in words), None)
+
+    def environments(self) -> list[str]:
+        """Return the environments to which the layer applies, in the order of the file."""
+        if self.layer[:1] == ("environments",):
+            return [str(self.layer[1])]
+        environments = self.at("environments")
+        return list(environments) if isinstance(environments, dict) else []
+
+    def sizes(self, environment: str) -> list[str]:
+        """Return the sizes to which the layer applies in an environment."""
+        if self.layer[-2:-1] == ("overrides",):
+            return [str(self.layer[-1])]
+        own = self.at("environments", environment, "sizes")
+        sizes = self.at("sizes") if own is _ABSENT else own
+        return [size for size in sizes if isinstance(size, str)] if isinstance(sizes, list) else []
+
+    def deletion(self, *existing: str | int) -> str:
+        """Return the edit for a key whose meaning an existing key has."""
+        return f"delete {self.name}: {dotted(existing)} is already set"
+
+    def replacement(self, place: KeyPath, key: str, value: Any) -> str:
+        """Return the edit that gives the key's meaning to another key."""
+        if self.has(*place, key):
+            return self.deletion(*place, key)
+        return f"replace it by {key}: {yaml_example(value)} {_where(place)}"
+
+
+def _where(place: KeyPath) -> str:
+    return f"under {dotted(place)}" if place else "at the top of the file"
+
+
+def _zone(unknown: _UnknownKey) -> str | None:
+    """Return the edit that sets a zone for the sizes of the layer, in the environment of the zone's region."""
+    key, zone = unknown.key, unknown.value
+    if key not in ("zone", "zones") or not (isinstance(zone, str) and (match := _ZONE.fullmatch(zone))):
+        return None
+    for name in unknown.environments():
+        sizes = unknown.sizes(name)
+        if sizes and unknown.at("environments", name, "region") == match[1]:
+            return _zone_of_sizes(unknown, name, sizes)
+    return f"delete {key}: no environment that it applies to is in {match[1]}"
+
+
+def _zone_of_sizes(unknown: _UnknownKey, environment: str, sizes: list[str]) -> str:
+    """Return the edit that adds sizes to the zones of an environment."""
+    path = ("environments", environment, "zones")
+    present = unknown.at(*path)
+    zones = present if isinstance(present, dict) else {}
+    if zones.keys() >= {*sizes}:
+        return f"delete {unknown.key}: {dotted(path)} has the zones"
+    all_zones = {**dict.fromkeys(sizes, unknown.value), **zones}
+    return f"delete {unknown.key}, and set {dotted(path)} to {yaml_example(all_zones)}"
+
+
+def _topology(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a topology outside an override: it moves to the only size that can have it."""
+    key, topology = unknown.key, unknown.value
+    is_in_place = unknown.layer[:1] == ("overrides",) and not unknown.section
+    if key != "topology" or not isinstance(topology, str) or is_in_place:
+        return None
+    sizes = {size for name in unknown.environments() for size in unknown.sizes(name)}
+    fitting = [size for size in sorted(sizes) if _may_have(size, topology)]
+    if len(fitting) != 1:
+        return "topology belongs under overrides.<size>: move it there, or delete it"
+    return unknown.replacement(("overrides", fitting[0]), key, topology)
+
+
+def _may_have(size: str, topology: str) -> bool:
+    """Return True if a topology has the number of a size, which counts chips or, with two to a chip, TensorCores."""
+    match = _SIZE.fullmatch(size)
+    if match is None or not _TOPOLOGY.fullmatch(topology):
+        return False
+    chips = math.prod(map(int, topology.split("x")))
+    return int(match[1]) in (chips, 2 * chips)
+
+
+def _in_capacity(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a key beside a reservation: its project, another name of it, or another capacity."""
+    path, key, value = unknown.path, unknown.key, unknown.value
+    if unknown.section != _CAPACITY:
+        return None
+    if key in ("project", "zone"):
+        name = unknown.at(*path, "reservation")
+        if key == "project" and isinstance(value, str) and isinstance(name, str) and "/" not in name:
+            return f"set {dotted(path)} to {yaml_example({'reservation': f'projects/{value}/reservations/{name}'})}"
+        return f"delete {key}: a reservation is given by its name alone, or with its project"
+    if advice := _synonym(unknown):
+        return advice
+    texts = (value, key) if isinstance(value, str) else (key,)
+    word = next((word for text in texts if (word := _capacity_word(text))), None)
+    return f"set {dotted(path)} to {word}" if word else ""
+
+
+def _opposite(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a switch whose opposite is a key: `internal_ips` for `external_ips`."""
+    meant = unknown.listed_under("x-opposites")
+    return unknown.replacement(unknown.path, meant, unknown.value is False) if meant else None
+
+
+def _in_override(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a key of `training` that an override does not have."""
+    layer, key = unknown.layer, unknown.key
+    if unknown.section or layer[-2:-1] != ("overrides",):
+        return None
+    figures = ("overrides", str(layer[-1]))
+    if key == "steps" and isinstance(unknown.value, dict) and layer == figures:
+        return f"move the keys of {dotted((*layer, key))} to {dotted(layer)} itself"
+    kept_by = _annotation(("training",), "x-whole-ladder")
+    if key not in kept_by:
+        return None
+    figure = kept_by[key]
+    if unknown.value == "keep" and figure and unknown.has("training", figure) and not unknown.has(*figures, figure):
+        return unknown.replacement(figures, figure, unknown.at("training", figure))
+    return f"delete {key}: training.{key} is one for all sizes, so that their results can be compared"
+
+
+def _replaced(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a former key, or for a key of a service's API."""
+    meant = unknown.listed_under("x-replaced", ())
+    if meant is None or (unknown.section and unknown.section[0] not in ("trainer", "targets")):
+        return None
+    value = _CONVERSIONS[meant](unknown.key, unknown.value)
+    if value is None:
+        return f"delete {unknown.name}"
+    *place, key = meant.removesuffix(".reservation").split(".")
+    return unknown.replacement((*unknown.layer, *place), key, value)
 
 
 def _capacity(key: str, value: Any) -> Any:
@@ -65,11 +268,21 @@ def _capacity(key: str, value: Any) -> Any:
     return (_capacity_word(text) or "spot") if value not in (False, None) else None
 
 
+def _capacity_word(text: str) -> str | None:
+    word = _meant(_annotation(_CAPACITY, "x-synonyms"), text)
+    return None if word == "reservation" else word
+
+
 def _reservation(_: str, value: Any) -> Any:
-    if not isinstance(value, str) or not value:
+    return {"reservation": _reservation_name(value) or value} if isinstance(value, str) and value else None
+
+
+def _reservation_name(text: str) -> str | None:
+    """Return a reservation of an API in the form of a spec, without its zone."""
+    match = _RESERVATION.fullmatch(text)
+    if match is None:
         return None
-    match = _RESERVATION.fullmatch(value)
-    return {"reservation": f"projects/{match[1]}/reservations/{match[2]}" if match else value}
+    return f"{match[1]}reservations/{match[2]}" if match[1] else match[2]
 
 
 def _duration(_: str, value: Any) -> Any:
@@ -79,199 +292,99 @@ def _duration(_: str, value: Any) -> Any:
     return (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
 
 
-_CAPACITY: Final = _Replacement(_TOP, "capacity", _capacity)
-_DURATION: Final = _Replacement(("trainer",), "max_run_duration", _duration)
-REPLACED: Final[Mapping[str, _Replacement]] = {
-    **dict.fromkeys(("spot", "preemptible", "flex_start", "on_demand", "strategy", "provisioning_model"), _CAPACITY),
-    **dict.fromkeys(("reservation", "reservation_name"), _Replacement(_TOP, "capacity", _reservation)),
-    **dict.fromkeys(("timeout", "max_run_time", "max_duration", "deadline"), _DURATION),
+_CONVERSIONS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "capacity": _capacity,
+    "capacity.reservation": _reservation,
+    "trainer.max_run_duration": _duration,
 }
-"""The keys whose meaning another key has: former ones of `targets`, and those of the services' APIs."""
-SYNONYMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "training": {
-        "batch_size": ("global_batch_size", "global_batch", "train_batch_size"),
-        "grad_accum": ("gradient_accumulation_steps", "gradient_accumulation", "accum_steps", "accumulation_steps"),
-        "model_parallel": ("tensor_parallel", "tensor_parallelism", "model_parallelism", "tp"),
-        "sequence_length": ("seq_len", "seq_length", "max_seq_len", "context_length", "max_target_length"),
-        "train_steps": ("max_steps", "num_steps", "total_steps", "iterations", "num_train_steps"),
-        "train_tokens": ("tokens", "total_tokens", "num_tokens", "max_tokens", "token_budget"),
-        "learning_rate": ("lr",),
-        "learning_rate_rule": ("lr_rule", "lr_scaling", "learning_rate_scaling"),
-    },
-    "targets": TARGET_NAMES,
-    "targets.cloud-tpu": {
-        "runtime_version": ("version", "runtime", "software_version", "tpu_software_version", "tpu_vm_image"),
-        "external_ips": ("public_ip", "public_ips", "enable_external_ips"),
-    },
-    "targets.compute-engine": {
-        "disk_gb": ("disk_size", "disk_size_gb", "boot_disk_size", "boot_disk_size_gb", "boot_disk_gb"),
-        "external_ips": ("public_ip", "public_ips", "enable_external_ips"),
-    },
-    "targets.gke": {
-        "queue": ("local_queue", "queue_name", "kueue_queue"),
-        "priority": ("priority_class", "priority_class_name"),
-    },
-    "capacity": {"reservation": ("name", "reservation_name", "reserved")},
-    "prices": _CAPACITY_NAMES,
-    "trainer": {
-        "image": ("container", "container_image", "docker_image"),
-        "env": ("environment", "env_vars", "environment_variables"),
-        "args": ("arguments", "flags"),
-        "mounts": ("volumes", "volume_mounts"),
-        "xla_flags": ("libtpu_init_args", "libtpu_flags"),
-        "restarts": ("max_restarts", "retries", "max_retries"),
-    },
-}
-"""Names of other tools for the keys of a section."""
-_EXCLUSIVE: Final = ("train_steps", "train_tokens", "epochs")
-"""Keys of the same section of which only one may be set."""
-DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
-    "training": dict.fromkeys(
-        ("micro_batch", "micro_batch_size", "microbatch", "per_device_batch_size", "per_core_batch_size"),
-        "the micro-batch follows from batch_size, grad_accum and model_parallel",
-    )
-    | dict.fromkeys(
-        ("data_parallel", "data_parallelism", "dp", "fsdp", "fsdp_parallelism"),
-        "data parallelism follows from the size and model_parallel",
-    ),
-    "targets.compute-engine": dict.fromkeys(
-        ("runtime_version", "runtime", "image", "image_family", "source_image"),
-        "the image is Google's newest for the generation",
-    )
-    | dict.fromkeys(
-        ("disk_type", "boot_disk_type"),
-        "the type of the boot disk follows from the generation",
-    ),
-}
-"""Values that follow from other keys of the spec, by section, with the reason for which they are no keys."""
+"""By key of `x-replaced`: its value for the former key and value; None if the former key is to be deleted."""
 
 
-def synonym(path: KeyPath, key: str) -> str | None:
-    """Return the key of a section that has the meaning of another tool's name."""
-    _, section = split_layer(path)
-    names = SYNONYMS.get("prices" if section[:1] == ("prices",) else ".".join(map(str, section)), {})
-    return next((name for name, others in names.items() if _letters(key) in map(_letters, others)), None)
+def _derived(unknown: _UnknownKey) -> str | None:
+    reason = unknown.listed_under("x-derived")
+    return f"delete {unknown.name}: {reason}" if reason else None
 
 
-def split_layer(path: KeyPath) -> tuple[KeyPath, KeyPath]:
-    """Split a path into that of its layer, which is empty at the top, and the section inside it."""
-    length = 0
-    if path[:1] == ("environments",):
-        length = 4 if path[2:3] == ("overrides",) else 2
-    elif path[:1] == ("overrides",):
-        length = 2
-    return (path[:length], path[length:]) if len(path) >= length else (_TOP, path)
-
-
-def key_advice(data: Any, schema: Mapping[str, Any], path: KeyPath, key: str, value: Any) -> str:
-    """Return the edit for an unknown key of the mapping at a path; an empty text if no section is known for it."""
-    unknown = UnknownKey(data, *split_layer(path), key, value)
-    advice = _advice_by_name(unknown)
-    if advice is not None:
-        return advice
-    place = next((place for place in _places(unknown, schema) if place != path), None)
-    if place is None:
-        return ""
-    if unknown.has(*place, key):
-        return f"delete {dotted((*path, key))}: {dotted((*place, key))} is already set"
-    return f"{quote_key(key)} belongs {_where(place)}: move it there, or delete it"
-
-
-def _advice_by_name(unknown: UnknownKey) -> str | None:
-    """Return the edit for a key that the tables know, or None."""
-    if edit := moved_key(unknown):
-        return edit
-    section, key, word = unknown.section, unknown.key, unknown.key.lower().replace("-", "_")
-    if section == ("capacity",):
-        return _capacity_help(unknown)
-    replacement = REPLACED.get(word)
-    if replacement and (not section or section[0] in ("trainer", "targets")):
-        return _replacement_help(unknown, replacement)
-    if reason := DERIVED.get(".".join(map(str, section)), {}).get(word):
-        return f"delete {quote_key(key)}: {reason}"
-    if meant := synonym(unknown.path, key):
-        return _synonym_help(unknown, meant)
-    return None if synonym(("training",), key) else step_setting(unknown)
-
-
-def _capacity_help(unknown: UnknownKey) -> str:
-    """Return the edit for a key of a reservation that names another capacity, or the reservation."""
-    if meant := synonym(unknown.path, unknown.key):
-        return _synonym_help(unknown, meant)
-    texts = (unknown.value, unknown.key) if isinstance(unknown.value, str) else (unknown.key,)
-    word = next((word for text in texts if (word := _capacity_word(text))), None)
-    return f"set {dotted(unknown.path)} to {word}" if word else ""
-
-
-def value_advice(path: KeyPath, value: str) -> str:
-    """Return the edit for a text that is another name of a capacity or a target; an empty text if it is none."""
-    _, section = split_layer(path)
-    if section[-1:] == ("target",):
-        meant = _meant(TARGET_NAMES, value)
-        return f"did you mean {meant}?" if meant else ""
-    if section != ("capacity",):
-        return ""
-    if match := _RESERVATION_TEXT.fullmatch(value):
-        name = f"{match[1]}{match[2]}" if match[1] else match[2].removeprefix("reservations/")
-        return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
-    word = _meant(_CAPACITY_NAMES, value)
-    if word == "reservation":
-        return "for example: capacity: {reservation: chat-2026}"
-    return f"did you mean {word}?" if word else ""
-
-
-def _synonym_help(unknown: UnknownKey, meant: str) -> str:
-    others = [name for name in (meant, *_EXCLUSIVE) if meant in (name, *_EXCLUSIVE)]
+def _synonym(unknown: _UnknownKey) -> str | None:
+    """Return the edit for another tool's name of a key, which may be set, or excluded by an alternative."""
+    meant = synonym(unknown.path, unknown.key)
+    if meant is None:
+        return None
+    alternatives = [name for each in _schema_at(unknown.section).get("oneOf", ()) for name in each["required"]]
+    others = (meant, *(alternatives if meant in alternatives else ()))
     present = next((name for name in others if unknown.has(*unknown.path, name)), None)
     if present is None:
         return f"did you mean {meant}?"
-    reason = f"{dotted((*unknown.path, present))} is already set"
-    if present != meant:
-        reason += f", and excludes {meant}, which has this meaning"
-    return f"delete {quote_key(unknown.key)}: {reason}"
+    deletion = unknown.deletion(*unknown.path, present)
+    return deletion if present == meant else f"{deletion}, and excludes {meant}, which has this meaning"
 
 
-def _where(place: KeyPath) -> str:
-    return f"under {dotted(place)}" if place else "at the top of the file"
+def _step_setting(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a count of steps in `training`; one that is nearly the name of a key is a misspelling."""
+    key, value = unknown.key, unknown.value
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    is_there = unknown.path in ((), ("training",)) and not synonym(("training",), key)
+    if not (is_there and is_count and _STEPS.fullmatch(key)) or nearest(key, ("train_steps",)):
+        return None
+    if unknown.has("training", "steps", key):
+        return f"delete {dotted((*unknown.path, key))}: training.steps.{key} is already set"
+    return f"{key} belongs under training.steps: move it there, or delete it"
 
 
-def _replacement_help(unknown: UnknownKey, replacement: _Replacement) -> str:
-    name, place = quote_key(unknown.key), (*unknown.layer, *replacement.section)
-    value = replacement.convert(unknown.key, unknown.value)
-    if value is None:
-        return f"delete {name}"
-    if unknown.has(*place, replacement.key):
-        return f"delete {name}: {dotted((*place, replacement.key))} is already set"
-    return f"replace it by {replacement.key}: {yaml_example(value)} {_where(place)}"
+def _misplaced(unknown: _UnknownKey) -> str | None:
+    """Return the edit that moves a key to a section that takes it."""
+    place = next((place for place in _places(unknown) if place != unknown.path), None)
+    if place is None:
+        return None
+    if unknown.has(*place, unknown.key):
+        return f"delete {dotted((*unknown.path, unknown.key))}: {dotted((*place, unknown.key))} is already set"
+    return f"{unknown.name} belongs {_where(place)}: move it there, or delete it"
 
 
-def _places(unknown: UnknownKey, schema: Mapping[str, Any]) -> Iterator[KeyPath]:
+def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
     """Yield the paths of the mappings that take a key, those of the same layer first."""
-    layer, section, key = unknown.layer, unknown.section, unknown.key
-    definitions = schema["$defs"]
-    known = {
-        (): _LAYERED,
-        ("trainer",): definitions["trainer_layer" if layer else "trainer"]["properties"],
-        ("targets",): definitions["targets"]["properties"],
-    }
-    if section[:1] != ("targets",):
-        target = _target_of(unknown)
-        known["targets", target] = definitions.get(target, {}).get("properties", {})
-    yield from ((*layer, *place) for place, keys in known.items() if key in keys)
+    layer, key = unknown.layer, unknown.key
+    sections: list[KeyPath] = [("trainer",), ("targets",)]
+    if unknown.section[:1] != ("targets",):
+        sections.append(("targets", _target_of(unknown)))
+    if _takes(("environments", "", "overrides", ""), key):
+        yield layer
+    # A fit is set once, at the top: a layer has the properties of `trainer_layer`.
+    inner = ("environments", "") if layer else ()
+    yield from ((*layer, *section) for section in sections if _takes((*inner, *section), key))
     # Figures of one size stand in `overrides`, and not in an environment's.
-    if layer[2:3] == ("overrides",) and key in definitions["override"]["properties"]:
+    if layer[2:3] == ("overrides",) and _takes(("overrides", ""), key):
         yield ("overrides", layer[3])
-    if key in schema["properties"] and section != ("capacity",):
-        yield _TOP
-    yield from environment_places(unknown, schema)
-    yield from ((name,) for name in ("training", "gate") if key in definitions[name]["properties"])
+    if unknown.section != _CAPACITY and _takes((), key):
+        yield ()
+    if _takes(("environments", ""), key) and (names := unknown.environments()):
+        missing = [name for name in names if not unknown.has("environments", name, key)] or names[:1]
+        yield ("environments", missing[0] if len(missing) == 1 else "<name>")
+    yield from (section for section in (("training",), ("gate",)) if _takes(section, key))
 
 
-_LAYERED: Final = ("capacity", "trainer", "targets")
+def _takes(path: KeyPath, key: str) -> bool:
+    """Return True if the schema names a key for the mapping at a path; an empty step is any name."""
+    return key in _schema_at(path).get("properties", {})
 
 
-def _target_of(unknown: UnknownKey) -> str:
+def _target_of(unknown: _UnknownKey) -> str:
     """Return the target of the layer's environment, or of most."""
-    own = (*unknown.layer[:2], "target") if unknown.layer[:1] == ("environments",) else ("target",)
-    target = value_at(unknown.data, own if unknown.has(*own) else ("target",))
+    own = unknown.at(*unknown.layer[:2], "target") if unknown.layer[:1] == ("environments",) else _ABSENT
+    target = unknown.at("target") if own is _ABSENT else own
     return target if isinstance(target, str) else ""
+
+
+_EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
+    _in_capacity,
+    _zone,
+    _opposite,
+    _in_override,
+    _topology,
+    _replaced,
+    _derived,
+    _synonym,
+    _step_setting,
+    _misplaced,
+)
+"""The first edit that applies is the advice."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tpucfg.findings import RULES, Finding
-from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
@@ -66,7 +65,7 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
     near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
     value = document.data["overrides"][size][key]
-    hint = key_advice(document.data, load_schema("tpucfg"), path, key, value) or hint
+    hint = key_advice(document.data, path, key, value) or hint
     details = (f"it takes: {listed(known)}",)
     return Finding.of("TPU004", f"{subject} has no key {name}", location, help=hint, details=details)
 
