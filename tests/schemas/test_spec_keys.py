@@ -248,7 +248,7 @@ def test_an_override_of_an_environment_becomes_its_setting() -> None:
     assert moved.data["environments"]["dev"]["capacity"] == "spot"
     text = document(spec(**{**deepcopy(GKE), "overrides": {"dev": {"batch_size": 8}}}))
     (finding,) = errors(findings_of(text))
-    assert finding.help == "delete overrides.dev: dev is an environment, and overrides are those of a size"
+    assert finding.help == "delete overrides.dev: dev is an environment, and overrides are for sizes"
 
 
 def test_the_steps_of_an_override_move_up() -> None:

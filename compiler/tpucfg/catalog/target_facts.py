@@ -79,7 +79,7 @@ class TargetFacts(NamedTuple):
     host_settings: tuple[str, ...] = ()
     """The settings that a change of target must not lose: limits of its hosts, their disks, and `extra`.
 
-    Targets with one of them give it the same name and meaning; only the fields of `extra` are those of each service.
+    Targets with one of them give it the same name and meaning; only the fields of `extra` differ by service.
     """
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""

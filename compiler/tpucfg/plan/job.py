@@ -160,7 +160,7 @@ def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str,
 
 
 def _command_line(project: Project, trainer: Trainer, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the flags of `args`, then those of the rung's figures."""
+    """Yield the flags of `args`, then the flags of the rung's figures."""
     for arg in trainer.args:
         for value in arg.values:
             yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"

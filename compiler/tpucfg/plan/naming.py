@@ -82,7 +82,7 @@ def named_account(project: Project, environment: Environment, size: str = "") ->
 
 
 def workload_account(project: Project, environment: Environment, size: str = "") -> str:
-    """Return the e-mail address of the service account that a job runs as: that of the spec, or of the stack."""
+    """Return the e-mail address of the service account that a job runs as, from the spec or the stack."""
     default = account_email(project=environment.project, name=project.name, environment=environment.name)
     return named_account(project, environment, size) or default
 

@@ -151,7 +151,7 @@ def _replica_reasons(project: Project, slice_: Slice, model_parallel: int) -> It
 
 
 def _token_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
-    """Yield the derivation of steps from tokens, after that of the batch."""
+    """Yield the derivation of steps from tokens, after the derivation of the batch."""
     yield _spec_line(project, ("training", "sequence_length"))
     yield from figure_reasons(project, tuned_on, rung, "batch_size")
     tokens, length = project.training.train_tokens or 0, rung.sequence_length or 1

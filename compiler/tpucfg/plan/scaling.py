@@ -76,7 +76,7 @@ LEARNING_RATE_RULES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = 
 }
 """The rules that scale a learning rate with the batch.
 
-`linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), `sqrt` that of Krizhevsky
+`linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), and `sqrt` the rule of Krizhevsky
 (https://arxiv.org/abs/1404.5997).
 """
 

@@ -152,7 +152,7 @@ class ErrorContext(NamedTuple):
         return f"for example: {example}" if example else ""
 
     def _annotations(self) -> Mapping[str, Any]:
-        """Return the schema of the value; annotations beside a reference override those of the referenced schema."""
+        """Return the schema of the value; annotations beside a reference override the referenced schema."""
         node: Any = self.schema
         for step in list(self.error.absolute_schema_path)[:-1]:
             node = (resolve_references(self.schema, node) if isinstance(node, dict) else node)[step]

@@ -256,7 +256,7 @@ _TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
     "object": _no_fix,
     "null": _no_fix,
 }
-"""By type, the function that returns the edit that converts a value to it; an empty text if there is none."""
+"""By type: returns the edit that converts a value to it, or an empty text."""
 
 
 def _not_in_enum(context: ErrorContext) -> Iterator[Problem]:

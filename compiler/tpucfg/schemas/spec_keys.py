@@ -1,8 +1,8 @@
 """Edits for unknown keys and values of a spec: the place, the form or the name in which the spec takes them.
 
-The names are data of the schema. `x-synonyms` has the names of other tools for the keys or values of a section, and
-`x-opposites` those of switches with the opposite meaning. `x-derived` has the names of values that follow from other
-keys, by reason. `x-replaced` has former keys, and keys of the services' APIs, by the key that has their meaning.
+The names are data of the schema. `x-synonyms` has names of other tools for the keys or values of a section, and
+`x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that follow from other keys,
+by reason. `x-replaced` has former keys, and keys of the services' APIs, by the key that has their meaning.
 `x-whole-ladder` has the keys that no size overrides, each with the figure that its value `keep` keeps.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
@@ -342,7 +342,7 @@ def _misplaced(unknown: _UnknownKey) -> str | None:
 
 
 def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
-    """Yield the paths of the mappings that take a key, those of the same layer first."""
+    """Yield the paths of the mappings that take a key; mappings of the same layer come first."""
     layer, key = unknown.layer, unknown.key
     sections: list[KeyPath] = [("trainer",), ("targets",)]
     if unknown.section[:1] != ("targets",):

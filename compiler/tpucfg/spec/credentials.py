@@ -188,7 +188,7 @@ def hidden_text(document: Document) -> str:
 
 
 def _values(document: Document, path: KeyPath) -> list[KeyPath]:
-    """Return the path of each item of a list, or that of a single value."""
+    """Return the path of each item of a list, or the path of a single value."""
     node = document.node(path)
     count = len(node.children) if node and isinstance(node.value, list) else 0
     return [(*path, index) for index in range(count)] or [path]

@@ -21,7 +21,7 @@ from tpucfg.text_format import dotted, nearest, yaml_example
 from tpucfg.yamldoc.document import Document, KeyPath
 
 PROGRAMS: Final = (("image",), ("package", "module"))
-"""The keys of the trainer of which one set is needed: a container, or a Python package and its module."""
+"""The keys of the two kinds of trainer: a container, or a Python package and its module. One kind is needed."""
 _ENTRIES: Final = tuple(("trainer", key) for key in ("args", "env", "secrets", "mounts", "xla_flags"))
 """The mappings whose keys a team names itself, so that a removal of an absent one is probably misspelled."""
 _EXAMPLES: Final = {
@@ -43,7 +43,7 @@ class _Part(NamedTuple):
     removes: bool
     """True if it takes a setting away."""
     effect: bool
-    """True if the result differs from that of the layers before it."""
+    """True if it changes the result of the layers before it."""
     known: tuple[str, ...] = ()
     """For a removal: the entries that the layers before it set."""
 

@@ -28,7 +28,7 @@ class Layered:
         self.value = value
         """Plain data, as if a single layer had it."""
         self.path = path
-        """The path in the spec; of a merged mapping, that of its first layer."""
+        """The path in the spec; a merged mapping has the path of its first layer."""
         self._children = children
 
     def children(self) -> "dict[str, Layered]":
@@ -99,7 +99,7 @@ def present_layers(document: Document) -> Iterator[KeyPath]:
 
 
 def deletion_path(document: Document, path: KeyPath) -> KeyPath:
-    """Return the path to delete with a setting: that of the largest mapping that has nothing else in its layer."""
+    """Return the path to delete with a setting: the largest mapping that contains nothing else in its layer."""
     while path[0] in ("environments", "overrides") and len(path) > 1:
         parent = document.node(path[:-1])
         if parent is None or len(parent.value) > 1:

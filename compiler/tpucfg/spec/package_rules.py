@@ -93,7 +93,7 @@ def jax_findings(project: Project, catalog: Catalog, folder: Path, target: str |
         project: The project, whose sizes of several hosts count.
         catalog: The catalog of TPU sizes.
         folder: The spec's folder.
-        target: The target instead of those of the environments.
+        target: A target that replaces the one of every environment.
     """
     if project.broken & {"environments", "target", "sizes"}:
         return

@@ -137,8 +137,8 @@ class Project(NamedTuple):
     name: str
     environments: Mapping[str, Environment]
     settings: Mapping[tuple[str, str], Settings]
-    """The layered settings by environment and size; the size "" has those of the environment alone, and the
-    environment "" those at the top."""
+    """The layered settings by environment and size. Without the layers of a size, the size is ""; at the top of the
+    spec, the environment is "" too."""
     training: Training
     overrides: Mapping[str, Override]
     gate: Gate | None

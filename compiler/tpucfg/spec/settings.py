@@ -27,7 +27,7 @@ class Capacity(NamedTuple):
 
     @property
     def reservation_project(self) -> str | None:
-        """The Google project that shares the reservation; None for one of the environment's own project."""
+        """The Google project that shares the reservation; None if the environment's own project has it."""
         project, _, _ = (self.reservation or "").removeprefix("projects/").rpartition("/reservations/")
         return project or None
 
@@ -42,7 +42,7 @@ class Secret(NamedTuple):
 
     variable: str
     project: str | None
-    """The Google project of the secret; None for the environment's own."""
+    """The Google project of the secret; None is the environment's own."""
     name: str
     version: str
     """A number, or `latest`."""

@@ -9,7 +9,7 @@ from tpucfg.findings import Finding, Location
 from tpucfg.fs import is_directory, walk_files
 
 MAX_FILES: Final = 100_000
-"""Limit for the config files of a folder: twenty times those of a large repository."""
+"""Limit for the config files of a folder: a large repository has a twentieth of it."""
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 

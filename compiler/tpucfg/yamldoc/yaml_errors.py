@@ -22,7 +22,7 @@ class _SyntaxError(NamedTuple):
     mark: Any
     """The position where the parser stopped."""
     context: Any
-    """The start of the construct that the parser could not end; None if there is none."""
+    """The start of the construct that the parser could not end, or None."""
     in_brackets: bool
     rows: list[str]
     name: str
@@ -143,7 +143,7 @@ def _json_comment(error: _SyntaxError) -> Finding | None:
     for number, row in enumerate(error.rows[: error.mark.line]):
         if row.lstrip().startswith(("//", "/*")):
             location = error.location(number, _indentation(row), len(row.rstrip()))
-            return error.finding("JSON has no comments, and those of YAML start with #", location, "delete it")
+            return error.finding("JSON has no comments, and comments of YAML start with #", location, "delete it")
     return None
 
 

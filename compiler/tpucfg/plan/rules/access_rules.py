@@ -26,7 +26,7 @@ def access_findings(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
 
 
 def _open_versions(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
-    """Yield a warning for each secret without a version; `latest` in so many words is a decision."""
+    """Yield a warning for each secret without a version; a written `latest` is a decision."""
     projects: dict[KeyPath, tuple[str, str]] = {}
     for job in jobs:
         texts = job.settings.layers.find("trainer", "secrets")

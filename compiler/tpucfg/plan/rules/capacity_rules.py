@@ -119,7 +119,7 @@ def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]
         row, kind, path = group[0].row, group[0].kind, _shown_path(project, group[0])
         # A quotation of several lines is read once, at the first place.
         is_first = quoted.setdefault(row.text, path) == path
-        reason = row.text if is_first else f"the reason is that of {dotted(quoted[row.text])}"
+        reason = row.text if is_first else f"{dotted(quoted[row.text])} has the reason"
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {reason}"
         hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with your reason"
         yield _finding(project, "TPU056", message, path, hint, _sources(row))
@@ -280,7 +280,7 @@ def _writes_checkpoints(project: Project, settings: Settings) -> bool:
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
-    """Yield an error for a reservation whose full name cannot be written, as the size has no known zone."""
+    """Yield an error for a reservation without a full name: no list has a zone for the size."""
     for choice in choices:
         environment, size = choice.environment, choice.slice.size
         if choice.kind != "reservation" or not TARGET_FACTS[choice.target].reservation_has_zone:

@@ -65,7 +65,7 @@ def _model_parallel(project: Project, slice_: Slice) -> int:
 
 
 def _devices(slice_: Slice) -> int:
-    """Return the JAX devices of one slice of a size, as a replica does not span slices."""
+    """Return the JAX devices of one slice of a size: a replica does not span slices."""
     return slice_.devices // slice_.slices
 
 
@@ -150,7 +150,7 @@ def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]
 
 
 def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding:
-    """Return the finding for the rungs whose batch follows from that of `tuned_on`, which divides there."""
+    """Return the finding for rungs whose batch follows from `tuned_on`, where the batch divides."""
     others = listed([rung.size for rung in rungs[1:]])
     details = (f"nor on {others}",) if others else ()
     return _uneven(project, _rung_division(project, rungs[0]), ("training", "batch_size"), hint, details)

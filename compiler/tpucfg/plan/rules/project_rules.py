@@ -123,7 +123,7 @@ def _override_of_environment(project: Project, name: str) -> str:
     keys, own = (project.document.data[section][name] for section in ("overrides", "environments"))
     if {*keys} <= {"capacity", "trainer", "targets"} - {*own}:
         return f"move the keys of overrides.{name} to environments.{name} itself"
-    return f"delete overrides.{name}: {name} is an environment, and overrides are those of a size"
+    return f"delete overrides.{name}: {name} is an environment, and overrides are for sizes"
 
 
 def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:

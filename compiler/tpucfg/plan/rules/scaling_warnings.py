@@ -231,13 +231,13 @@ def shows_checkpoints(key: str) -> bool:
 
 
 def is_checkpoint_interval(key: str) -> bool:
-    """Return True if a setting's name is that of an interval between two checkpoints."""
+    """Return True if the name of a setting means an interval between two checkpoints."""
     name = key.lower().replace("-", "_").rpartition(".")[2]
     if name.startswith("keep"):
-        return False  # the checkpoints that are never deleted, of those that are saved more often
+        return False  # checkpoints are saved more often, and these are never deleted
     return name in CHECKPOINT_INTERVALS or any(word in key.lower() for word in CHECKPOINT_WORDS)
 
 
 def is_warmup(key: str) -> bool:
-    """Return True if a setting's name is that of a warm-up of the learning rate."""
+    """Return True if the name of a setting means a warm-up of the learning rate."""
     return "warmup" in key.lower().replace("-", "").replace("_", "")
