@@ -6,6 +6,6 @@ name of a size.
 
 from tpucfg.catalog.catalog import Catalog
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone
-from tpucfg.catalog.target_facts import Refusal
+from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
 
-__all__ = ["Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]
+__all__ = ["TARGET_FACTS", "Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]

@@ -1,8 +1,31 @@
 """Plan a spec: its rungs and jobs with all their figures, and the findings about them."""
 
-from tpucfg.plan.job import Job
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job, path_values
+from tpucfg.plan.naming import account_id, bucket_of, job_name, workload_account, zone_of
 from tpucfg.plan.plan import Plan, ladder, plan
-from tpucfg.plan.rung import Rung
-from tpucfg.plan.selection import Selection, SelectionError, select_sizes
+from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism
+from tpucfg.plan.selection import LadderGroup, Selection, SelectionError, group_ladders, select_sizes
 
-__all__ = ["Job", "Plan", "Rung", "Selection", "SelectionError", "ladder", "plan", "select_sizes"]
+__all__ = [
+    "XLA_FLAGS_VARIABLE",
+    "Job",
+    "LadderGroup",
+    "Plan",
+    "Rung",
+    "Selection",
+    "SelectionError",
+    "account_id",
+    "bucket_of",
+    "flag_name",
+    "group_ladders",
+    "job_name",
+    "ladder",
+    "make_job",
+    "path_values",
+    "plan",
+    "rung_figures",
+    "select_sizes",
+    "shows_parallelism",
+    "workload_account",
+    "zone_of",
+]

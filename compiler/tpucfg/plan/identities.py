@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tpucfg.catalog.target_facts import TARGET_FACTS, NamedResource
+from tpucfg.catalog import TARGET_FACTS
+from tpucfg.catalog.target_facts import NamedResource
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Secret, Settings
+from tpucfg.spec import Environment, Project, Secret, Settings
 
 
 class SecretName(NamedTuple):

@@ -6,9 +6,8 @@ from typing import Any, Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, flag_name, rung_figures
+from tpucfg.spec import Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
 from tpucfg.spec.placeholders import fill_placeholders
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Capacity, Duration, Mount, Secret, Settings, Trainer
 
 XLA_FLAGS_VARIABLE: Final = "LIBTPU_INIT_ARGS"
 """The variable from which libtpu reads the flags of its compiler."""

@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
-from tpucfg.catalog import Slice
-from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.spec.project import Environment, Project
+from tpucfg.catalog import TARGET_FACTS, Slice
+from tpucfg.spec import Environment, Project
 
 MAX_BUCKET_LENGTH: Final = 63
 """Maximum length of a bucket name without dots: https://cloud.google.com/storage/docs/buckets#naming."""

@@ -16,7 +16,7 @@ from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
 from tpucfg.plan.rung import Rung, make_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 
 
 class Plan(NamedTuple):

@@ -8,10 +8,9 @@ from tpucfg.catalog import Slice
 from tpucfg.findings import Location
 from tpucfg.plan.job import Job
 from tpucfg.plan.rung import Rung, number_path, rung_figures
-from tpucfg.spec.layers import Layered, layers_of, takes_away
-from tpucfg.spec.project import Project
+from tpucfg.spec import Layered, Project, layers_of, takes_away
 from tpucfg.text_format import dotted, format_value
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 PODS: Final = "https://cloud.google.com/tpu/docs/training-on-tpu-pods"
 """Google's guide to scaling batch and steps with the cores."""

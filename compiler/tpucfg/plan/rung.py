@@ -13,8 +13,8 @@ from tpucfg.plan.scaling import (
     smallest_grad_accum,
     token_steps,
 )
-from tpucfg.spec.project import Override, Project, Training
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.spec import Override, Project, Training
+from tpucfg.yamldoc import KeyPath
 
 
 class Rung(NamedTuple):

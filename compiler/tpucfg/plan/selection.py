@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from tpucfg.plan.job import Job
 from tpucfg.plan.rung import Rung
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.spec import CapacityKind, Environment, Project
 from tpucfg.text_format import nearest
 
 

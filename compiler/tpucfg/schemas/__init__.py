@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import MAX_FINDINGS, Finding, Location
 from tpucfg.package_data import data_folder
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 
 class RuleIds(NamedTuple):

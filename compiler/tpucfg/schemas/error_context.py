@@ -14,7 +14,7 @@ from tpucfg.findings import MAX_FINDINGS
 from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references
 from tpucfg.schemas.spec_keys import key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 
 @cache

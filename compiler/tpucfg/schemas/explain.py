@@ -13,7 +13,7 @@ from tpucfg.findings import MAX_FINDINGS
 from tpucfg.schemas import SPEC, Problem, RuleIds, load_schema
 from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern, section_of_key, strict_validator
 from tpucfg.text_format import corrected, dotted, format_value, listed, nearest, quote_key, sorted_by_similarity
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 
 def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[KeyPath], str]) -> Sequence[Problem]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.paths import value_at
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.text_format import dotted, nearest, quote_key, yaml_example
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _ABSENT: Final = object()
 _CAPACITY: Final = ("capacity",)

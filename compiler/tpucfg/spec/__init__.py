@@ -2,5 +2,56 @@
 
 from typing import Final
 
+from tpucfg.spec.layers import (
+    LAYERED,
+    Layered,
+    deletion_help,
+    layer_paths,
+    layer_scope,
+    layers_of,
+    present_layers,
+    takes_away,
+)
+from tpucfg.spec.project import Environment, Gate, Number, Override, Prices, Project, Training
+from tpucfg.spec.settings import (
+    DEFAULT_PYTHON,
+    Capacity,
+    CapacityKind,
+    Duration,
+    FitStep,
+    Mount,
+    Secret,
+    Settings,
+    Trainer,
+)
+
 SPEC_NAME: Final = "tpucfg.yaml"
 """The spec that commands read without --spec. A file of this name in a repository is a spec."""
+
+__all__ = [
+    "DEFAULT_PYTHON",
+    "LAYERED",
+    "SPEC_NAME",
+    "Capacity",
+    "CapacityKind",
+    "Duration",
+    "Environment",
+    "FitStep",
+    "Gate",
+    "Layered",
+    "Mount",
+    "Number",
+    "Override",
+    "Prices",
+    "Project",
+    "Secret",
+    "Settings",
+    "Trainer",
+    "Training",
+    "deletion_help",
+    "layer_paths",
+    "layer_scope",
+    "layers_of",
+    "present_layers",
+    "takes_away",
+]

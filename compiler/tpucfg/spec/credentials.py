@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.findings import Finding
 from tpucfg.spec.layers import present_layers
 from tpucfg.text_format import dotted, split_lines
-from tpucfg.yamldoc.document import Document, KeyPath, Node
+from tpucfg.yamldoc import Document, KeyPath, Node
 
 _PREFILTER: Final = re.compile(
     "key|token|secret|pass|pwd|cred|dsn|pat|ya29|aiza|gh[pousr]_|pul-|hf_|sk-|akia|xox|eyj|bearer|hooks|//[^/\\s]*@"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.spec.layers import (
     LAYERED,
@@ -18,7 +18,7 @@ from tpucfg.spec.layers import (
     takes_away,
 )
 from tpucfg.text_format import dotted, nearest, yaml_example
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 PROGRAMS: Final = (("image",), ("package", "module"))
 """The keys of the two kinds of trainer: a container, or a Python package and its module. One kind is needed."""

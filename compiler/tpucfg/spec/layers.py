@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.text_format import dotted
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that can be set in every layer."""

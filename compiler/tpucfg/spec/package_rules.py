@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tpucfg.catalog import Catalog
-from tpucfg.catalog.target_facts import TARGET_FACTS, OldestJax
+from tpucfg.catalog import TARGET_FACTS, Catalog
+from tpucfg.catalog.target_facts import OldestJax
 from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file, open_regular_file, sorted_glob
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _BUILD_FILES: Final = ("setup.py", "pyproject.toml")
 _FOLDERS: Final = (".", "trainer")

@@ -11,7 +11,7 @@ from tpucfg.spec.credentials import hidden_text, without_credentials
 from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.project import Project, build_project
 from tpucfg.spec.semantic_rules import semantic_findings
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import read_file
 
 

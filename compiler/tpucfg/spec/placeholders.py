@@ -7,7 +7,7 @@ from typing import Any, Final
 from tpucfg.findings import Finding
 from tpucfg.spec.layers import present_layers
 from tpucfg.text_format import dotted, format_value, nearest
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
     "project": "the environment's Google project",

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from tpucfg.spec.layers import LAYERED, layer_scope
 from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 LearningRateRule = Literal["keep", "linear", "sqrt"]
 BatchRule = Literal["per_core", "keep"]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding
 from tpucfg.text_format import nearest
-from tpucfg.yamldoc.document import Document, Node
+from tpucfg.yamldoc import Document, Node
 from tpucfg.yamldoc.reader import read_text
 
 SECTIONS: Final = frozenset(

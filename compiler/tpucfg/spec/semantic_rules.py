@@ -8,7 +8,7 @@ from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.project import OVERRIDABLE
 from tpucfg.text_format import dotted, listed, nearest, quote_key
-from tpucfg.yamldoc.document import Document, KeyPath, count_values_and_depth
+from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 
 MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 CapacityKind = Literal["on-demand", "spot", "flex-start", "reservation"]
 

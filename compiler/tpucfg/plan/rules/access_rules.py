@@ -8,11 +8,10 @@ from tpucfg.findings import Finding
 from tpucfg.plan.identities import WITHOUT_SECRETS, secret_lines
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import workload_account
+from tpucfg.spec import Environment, Project, Secret
 from tpucfg.spec.credentials import Credential, credential_finding, credentials_in
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Secret
 from tpucfg.text_format import dotted, format_value, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 VERSIONS_URL: Final = "https://cloud.google.com/secret-manager/docs/best-practices"
 """A secret should be referred to by its version's number, and not by `latest`."""

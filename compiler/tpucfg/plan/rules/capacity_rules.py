@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.catalog import Catalog, Slice
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
@@ -19,10 +18,9 @@ from tpucfg.plan.rules.capacity_table import (
 )
 from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
 from tpucfg.plan.selection import SelectedSizes
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import CapacityKind, Settings
+from tpucfg.spec import CapacityKind, Environment, Project, Settings
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.spec import CapacityKind
 
 Level = Literal["allowed", "warning", "error"]
 Hosts = Literal["any", "one", "several"]

@@ -7,14 +7,13 @@ hosts that the old settings closed, and takes their disks, and no message of the
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.plan.rules.target_settings import OWN_FIELDS
 from tpucfg.plan.selection import SelectedSizes
-from tpucfg.spec.layers import layer_paths
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project, layer_paths
 from tpucfg.text_format import dotted, listed, yaml_example
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 NO_LOSS: Final[Mapping[str, tuple[Any, ...]]] = {
     "external_ips": (True,),

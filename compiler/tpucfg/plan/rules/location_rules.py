@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from tpucfg.catalog import Catalog, Slice, Zone
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS, Catalog, Slice, Zone
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.selection import SelectedSizes
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"

@@ -9,9 +9,9 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
 from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, tuned_micro_batch
-from tpucfg.spec.project import Override, Project
+from tpucfg.spec import Override, Project
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 MAX_BATCH: Final = 10**15
 """The largest number that the schema accepts."""

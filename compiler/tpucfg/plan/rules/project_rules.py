@@ -12,11 +12,10 @@ from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.access_rules import credential_findings
 from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.plan.rung import flag_name, setting_path
+from tpucfg.spec import Environment, Project, deletion_help
 from tpucfg.spec.layer_rules import layer_findings
-from tpucfg.spec.layers import deletion_help
-from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed, nearest, quote_key
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
 

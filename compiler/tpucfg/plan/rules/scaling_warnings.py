@@ -11,9 +11,9 @@ from typing import Final
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
 from tpucfg.plan.rung import Rung, number_path, setting_path
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 LARGE_BATCH_GROWTH: Final = 8
 """Growth factor from which a batch is regarded as large. The useful batch size depends on the model:

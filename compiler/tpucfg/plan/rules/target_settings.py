@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tpucfg.spec.layers import deletion_help
+from tpucfg.spec import deletion_help
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 OWN_FIELDS: Final = "extra"
 """The setting that every target has, and whose fields are those of its own messages."""

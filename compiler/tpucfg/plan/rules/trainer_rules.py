@@ -7,12 +7,10 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
 from tpucfg.plan.runtime_variables import runtime_variable
-from tpucfg.spec.layers import Layered, deletion_help
+from tpucfg.spec import Layered, Project, Settings, deletion_help
 from tpucfg.spec.placeholders import TRAINER_KEYS
-from tpucfg.spec.project import Project
-from tpucfg.spec.settings import Settings
 from tpucfg.text_format import dotted, format_value, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
 """The starts of a mount's source: Cloud Storage FUSE mounts a bucket or a folder of one."""

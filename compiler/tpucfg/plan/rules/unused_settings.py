@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import RULES, Finding
 from tpucfg.plan.rules.target_settings import rename_help
-from tpucfg.spec.layers import deletion_help, layer_scope, present_layers
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project, deletion_help, layer_scope, present_layers
 from tpucfg.text_format import dotted
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _READ_BY_ONE_TARGET: Final = {
     ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
