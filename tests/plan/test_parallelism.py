@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spec_factory import CATALOG, WITHOUT, finding_with_id, ids, loaded, planned, project, spec
 from tpucfg.plan import Rung, ladder
 from tpucfg.plan.rung import rung_figures
-from tpucfg.spec.project import OVERRIDABLE
+from tpucfg.spec.project import overridable
 
 FUJI: dict[str, Any] = {
     "tuned_on": "v5litepod-256",
@@ -159,7 +159,7 @@ def test_an_escaped_placeholder_needs_no_value() -> None:
 
 def test_names_of_settings_are_reserved() -> None:
     """Flags, overrides and layers refer to settings by their names, which no figure of `steps` may have."""
-    for name in (*OVERRIDABLE, "overrides", "batch_size", "grad_accum", "train_steps", "epochs", "learning_rate"):
+    for name in (*overridable(), "overrides", "batch_size", "grad_accum", "train_steps", "epochs", "learning_rate"):
         _, findings = loaded(spec(training__steps={name: 5}))
         assert ids(findings) == ["TPU007"], name
 

@@ -12,7 +12,7 @@ from tpucfg import schemas
 from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
-from tpucfg.spec.project import OVERRIDABLE, Environment, Gate, Number, Override, Project, StepSetting, Training
+from tpucfg.spec.project import Environment, Gate, Number, Override, Project, StepSetting, Training, overridable
 from tpucfg.spec.settings import Arg, Capacity, Duration, FitStep, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
@@ -233,7 +233,7 @@ def test_an_override_has_only_its_own_keys(override: dict[str, Any], help_: str)
     assert finding_with_id("TPU004", findings).help.startswith(help_)
 
 
-@pytest.mark.parametrize("key", ["train_steps", "train_tokens", "epochs", "overrides", *OVERRIDABLE])
+@pytest.mark.parametrize("key", ["train_steps", "train_tokens", "epochs", "overrides", *overridable()])
 def test_a_step_setting_has_a_name_of_its_own(key: str) -> None:
     """A key of training.steps cannot be the name of another setting or of another key of an override."""
     _, findings = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))

@@ -5,9 +5,10 @@ Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from tpucfg.spec.layers import LAYERED, layer_scope
+from tpucfg.schemas import load_schema
+from tpucfg.spec.layers import layer_scope
 from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -66,17 +67,9 @@ class Training(NamedTuple):
     """The program's flag for a setting; None omits it."""
 
 
-OVERRIDABLE: Final = (
-    "batch_size",
-    "learning_rate",
-    "grad_accum",
-    "model_parallel",
-    "machine",
-    "topology",
-    "args",
-    *LAYERED,
-)
-"""The keys of an override, besides those of training.steps."""
+def overridable() -> tuple[str, ...]:
+    """Return the keys of an override, besides the keys of training.steps."""
+    return tuple(load_schema("tpucfg")["$defs"]["override"]["properties"])
 
 
 class Override(NamedTuple):
@@ -259,7 +252,7 @@ def _step_setting(value: Any) -> StepSetting:
 
 
 def _override(document: Document, size: str, value: Mapping[str, Any]) -> Override:
-    path = ("overrides", size)
+    path, known = ("overrides", size), overridable()
     return Override(
         batch_size=_count(value, "batch_size"),
         learning_rate=_number(document, (*path, "learning_rate")) if "learning_rate" in value else None,
@@ -267,7 +260,7 @@ def _override(document: Document, size: str, value: Mapping[str, Any]) -> Overri
         model_parallel=_count(value, "model_parallel"),
         machine=value.get("machine"),
         topology=value.get("topology"),
-        steps={key: int(count) for key, count in value.items() if key not in OVERRIDABLE},
+        steps={key: int(count) for key, count in value.items() if key not in known},
     )
 
 

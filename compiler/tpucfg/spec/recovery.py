@@ -9,29 +9,11 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding
+from tpucfg.schemas import load_schema
 from tpucfg.text_format import nearest
 from tpucfg.yamldoc import Document, Node
 from tpucfg.yamldoc.reader import read_text
 
-SECTIONS: Final = frozenset(
-    (
-        "version",
-        "name",
-        "target",
-        "sizes",
-        "environments",
-        "capacity",
-        "trainer",
-        "training",
-        "overrides",
-        "gate",
-        "prices",
-        "allow",
-        "allow_drift",
-        "targets",
-    )
-)
-_REQUIRED: Final = frozenset(("version", "name", "target", "environments", "trainer", "training"))
 _STAND_IN: Final = """\
 version: 1
 name: x
@@ -59,9 +41,9 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
 
     `known_errors` are the errors in the document.
     """
-    root, stand_in = document.root or _stand_in(), _stand_in()
+    root, stand_in, sections = document.root or _stand_in(), _stand_in(), load_schema("tpucfg")["properties"]
     broken = frozenset(_broken_sections(root, known_errors))
-    valid_sections = {name: node for name, node in _entries(root) if name in SECTIONS - broken}
+    valid_sections = {name: node for name, node in _entries(root) if name in sections and name not in broken}
     replacements = {name: node for name, node in _entries(stand_in) if name in broken}
     # Environments and sizes without an error are kept, so that further mistakes in them are found.
     for section in {"environments", "overrides"} & broken:
@@ -94,9 +76,11 @@ def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[st
     for finding in known_errors:
         # The last section that starts before the error; none for an error at the top of the file.
         yield from [name for line, column, name in sections if (line, column) <= finding.location[1:3]][-1:]
-    yield from _REQUIRED - set(present)
-    for name in set(present) - SECTIONS:
-        if meant := nearest(name, sorted(SECTIONS - set(present))):
+    schema = load_schema("tpucfg")
+    yield from (name for name in schema["required"] if name not in present)
+    absent = [name for name in schema["properties"] if name not in present]
+    for name in present:
+        if name not in schema["properties"] and (meant := nearest(name, absent)):
             yield meant
 
 

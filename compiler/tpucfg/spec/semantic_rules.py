@@ -6,7 +6,7 @@ from typing import Final
 from tpucfg.findings import RULES, Finding
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
-from tpucfg.spec.project import OVERRIDABLE
+from tpucfg.spec.project import overridable
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 
@@ -16,8 +16,6 @@ RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
 _SETTINGS: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
 """The settings of `training` that become flags, besides the keys of training.steps; tokens are passed as steps."""
-_RESERVED: Final = (*_SETTINGS, "train_tokens", *OVERRIDABLE, "overrides")
-"""The names that no key of training.steps may have."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -44,14 +42,14 @@ def _check_ladders(document: Document) -> Iterator[Finding]:
 
 
 def _check_override_keys(document: Document) -> Iterator[Finding]:
-    steps = tuple(document.data["training"].get("steps", {}))
+    known = (*overridable(), *document.data["training"].get("steps", {}))
     for size, override in document.data.get("overrides", {}).items():
         for key in override:
-            if key not in OVERRIDABLE and key not in steps:
-                yield _unknown_override(document, size, key, steps)
+            if key not in known:
+                yield _unknown_override(document, size, key, known)
 
 
-def _unknown_override(document: Document, size: str, key: str, steps: tuple[str, ...]) -> Finding:
+def _unknown_override(document: Document, size: str, key: str, known: tuple[str, ...]) -> Finding:
     # Imported here, as most specs have no unknown key.
     from tpucfg.schemas.spec_keys import key_advice
 
@@ -61,7 +59,6 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
             f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
         )
         return Finding.of("TPU004", message, location, help=f"override batch_size, or change training.{key}")
-    known = (*OVERRIDABLE, *steps)
     near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
     value = document.data["overrides"][size][key]
@@ -72,8 +69,9 @@ def _unknown_override(document: Document, size: str, key: str, steps: tuple[str,
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
+    reserved = (*_SETTINGS, "train_tokens", *overridable(), "overrides")
     for key in document.data["training"].get("steps", {}):
-        if key in _RESERVED:
+        if key in reserved:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             location = document.key_location(("training", "steps", key))
             yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
