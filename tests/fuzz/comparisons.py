@@ -16,8 +16,8 @@ from tpucfg.changes.revisions import compile_revisions
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Selection
 from tpucfg.review.build import join_review
+from tpucfg.review.comment import comment
 from tpucfg.review.json_report import json_report
-from tpucfg.review.markdown.comment import comment
 from tpucfg.review.preview.reader import read_preview
 from tpucfg.review.program_runs import ProgramRuns
 from tpucfg.review.review import RepositoryReview
@@ -86,7 +86,8 @@ def check_preview(case: Case, _: Random, tpucfg: Shell) -> None:
         before, after = compile_revisions(snapshots, Catalog(), Selection())
         parsed = read_preview("dev", "dev.json", preview)
         result = join_review(before, after, ProgramRuns({}, {}), {"dev": parsed})
-        return comment(result), json_report(RepositoryReview((result,)))
+        reviewed = RepositoryReview((result,))
+        return comment(reviewed), json_report(reviewed)
 
     text, data = tpucfg.timed("review", review)
     assert len(text) <= MAX_COMMENT_LENGTH, f"the comment has {len(text)} characters"

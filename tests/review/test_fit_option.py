@@ -1,7 +1,6 @@
 """`tpucfg review --fit`: the fits of a change, as committed and as a job of the run has compiled them."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -94,20 +93,6 @@ def test_fit_of_the_change_itself_is_refused(capsys: pytest.CaptureFixture[str])
     """A committed file is not what a job of this run made."""
     assert run(["review", "--base", "HEAD", "--fit", "results/fit.json"]) == 1
     assert "is part of the change under review" in capsys.readouterr().err
-
-
-def test_fit_is_news_since_the_last_review(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rung whose memory changed since the last review is named."""
-    fitted.edit((":1.0", ":1.1"))
-    fitted.commit()
-    program = fitted.folder / PROGRAM
-    program.write_text("# larger\n")
-    write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2, "v2-128": 2})
-    fitted.commit()
-
-    assert run(["review", "--base", "HEAD~2", "--head", "HEAD", "--since", "HEAD~1"]) == 0
-    comment = capsys.readouterr().out
-    assert re.search(r"\*\*Since the review of .*v2-8: 6 of 7.48 GiB, was 5.5", comment)
 
 
 @pytest.mark.usefixtures("fitted")

@@ -21,14 +21,14 @@ def test_unknown_changes_are_not_nothing(capsys: pytest.CaptureFixture[str]) -> 
 
     assert "no known changes" in review(capsys, *preview)
     assert run(["review", "--base", "HEAD", *preview, "--fail-on", "any"]) == 1
-    assert "some changes to resources are unknown, so --fail-on any cannot be decided" in capsys.readouterr().err
+    assert "some effects are unknown, so --fail-on any cannot be decided" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("repository")
 def test_preview_of_a_new_stack_is_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """The first preview of a stack creates everything, which a list of names shows; a new member is shown in full."""
     comment = review(capsys, "--preview", f"dev={FOLDER / 'create.jsonl'}")
-    assert "- create `storage.Bucket` `data-us-central1`" in comment
+    assert "\ncreate storage.Bucket data-us-central1\n" in comment
     assert "uniformBucketLevelAccess" not in comment
     member = review(capsys, "--preview", f"dev={FOLDER / 'member-added.jsonl'}")
     assert "+ role: roles/storage.objectUser" in member
@@ -74,7 +74,7 @@ def test_incomplete_preview_is_completed_by_the_program(
     assert "only the changes that the stack program declares are shown: pulumi preview failed" in comment
     assert "(protected-replacement.jsonl)" in comment
     assert 'resource "tpu-agent-on-data-us-central1" cannot be deleted' in comment
-    assert "**delete** `storage.Bucket` `data-us-central1`" in comment
+    assert "delete storage.Bucket data-us-central1" in comment
     assert str(FOLDER) not in comment
 
 

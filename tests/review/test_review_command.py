@@ -110,6 +110,7 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {change["name"] for change in data["configs"]["changes"]} == {"--batch_size"}
     statement = {
+        "scope": "every config",
         "text": "every config: global batch size is 2× the previous value",
         "risk": "none",
         "destructive": False,
@@ -237,18 +238,6 @@ def test_later_commits_on_base_do_not_count_as_reverted(
     assert "protected" not in capsys.readouterr().out
 
 
-def test_earlier_commit_is_that_of_the_spec(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--since names a commit of the repository that contains the spec, whatever the current folder is."""
-    repository.edit((":1.0", ":1.1"))
-    monkeypatch.chdir(repository.folder.parent)
-
-    comment = review(capsys, "--spec", f"{repository.folder.name}/tpucfg.yaml", "--since", "HEAD")
-
-    assert re.search(r"Since the review of \w+\*\*: 6 configs changed again", comment)
-
-
 def test_long_fold_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A fold that does not fit is cut inside and names what it lacks; the others are included."""
     flags = "".join(f"    flag_{number}: {'x' * 300}\n" for number in range(190))
@@ -359,7 +348,7 @@ def test_output_of_the_program_is_not_in_the_comment(
     "first",
     [
         "import os\nos._exit(0)\n",
-        "from tpucfg.review.markdown import comment\ncomment.comment = lambda _: 'all is well'\nraise SystemExit(0)\n",
+        "from tpucfg.review import comment\ncomment.comment = lambda _: 'all is well'\nraise SystemExit(0)\n",
     ],
     ids=["silences", "forges"],
 )

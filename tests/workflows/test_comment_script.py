@@ -10,7 +10,7 @@ import pytest
 
 from github_comments import BOT, NONE, Comments
 from spec_factory import ROOT
-from tpucfg.review.markdown.comment import marker
+from tpucfg.review.comment import marker
 
 SCRIPT = ROOT / ".github" / "actions" / "comment" / "comment.sh"
 MARKER = "<!-- tpucfg-review -->"

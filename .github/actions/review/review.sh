@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Writes the review of HEAD against the revision BASE to the file COMMENT and to the summary of the job: of SPEC, or without
 # it of every spec that the change affects. In the folder PREVIEWS, FOLDER/ENV.jsonl is the preview of an environment of
-# the project in FOLDER, and FOLDER/ENV.policy.json the IAM policy of its bucket; anything else in it is an error, because
-# the comment would show the content of the file that a link leads to. In the folder FITS, FOLDER/fit.json has the results of
-# the job that compiled the project in FOLDER; where it has none, the comment states that.
+# the project in FOLDER; anything else in it is an error, because the comment would show the content of the file that a
+# link leads to. In the folder FITS, FOLDER/fit.json has the results of the job that compiled the project in FOLDER; where
+# it has none, the comment states that.
 set -euo pipefail
 
 arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
@@ -11,15 +11,12 @@ arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
 if [ -n "$PREVIEWS" ] && [ -d "$PREVIEWS" ]; then
   while IFS= read -r -d '' path; do
     file=$PREVIEWS/$path
-    if [ -L "$file" ] || ! [ -f "$file" ] || ! [[ $path =~ ^([^/=]+/)*[a-z]([-a-z0-9]{0,28}[a-z0-9])?\.(jsonl|policy\.json)$ ]]; then
+    if [ -L "$file" ] || ! [ -f "$file" ] || ! [[ $path =~ ^([^/=]+/)*[a-z]([-a-z0-9]{0,28}[a-z0-9])?\.jsonl$ ]]; then
       # Quoted by %q, because a line break in the name could start a command of the workflow.
       printf '::error title=tpucfg review::%q in the folder of previews is no file called ENV.jsonl\n' "$path"
       exit 1
     fi
-    case $path in
-      *.jsonl) arguments+=(--preview "${path%.jsonl}=$file") ;;
-      *) arguments+=(--policy "${path%.policy.json}=$file") ;;
-    esac
+    arguments+=(--preview "${path%.jsonl}=$file")
   done < <(find "$PREVIEWS" -mindepth 1 ! -type d -printf '%P\0' | sort -z)
 fi
 if [ -n "$FITS" ] && [ -d "$FITS" ]; then
@@ -33,8 +30,6 @@ if [ -n "$FITS" ] && [ -d "$FITS" ]; then
     [[ $folder == *=* ]] || arguments+=(--fit "$folder=$FITS/$folder/fit.json")
   done
 fi
-reviewed="$RUNNER_TEMP/tpucfg-reviewed"
-[ ! -f "$reviewed" ] || arguments+=(--since "$(cat "$reviewed")")
 status=0
 tpucfg review "${arguments[@]}" > "$COMMENT" || status=$?
 cat "$COMMENT" >> "$GITHUB_STEP_SUMMARY" # visible even without permission to write a comment, as on a fork

@@ -160,7 +160,7 @@ def _json(difference: Difference) -> str:
 
 
 def _markdown(difference: Difference) -> str:
-    from tpucfg.review.markdown.change_sections import difference_markdown
+    from tpucfg.review.folds import difference_markdown
 
     return difference_markdown(difference)
 

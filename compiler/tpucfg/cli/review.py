@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,13 +12,11 @@ from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
 from tpucfg.cli.options import SPEC, format_option, require_choice
 
 if TYPE_CHECKING:
-    from tpucfg.review.cloud_files import CloudFiles
+    from tpucfg.review.cautions import Verdict
+    from tpucfg.review.preview.reader import Preview
     from tpucfg.review.review import RepositoryReview
 
-_POLICY_COMMAND: Final = "gcloud storage buckets get-iam-policy --format=json"
-_FAIL_ON: Final = ("destructive", "any", "none")
-_Read = TypeVar("_Read")
-"""The content of a file: a preview, or a policy."""
+_FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 
 SpecsOption = Annotated[
@@ -47,15 +45,6 @@ PreviewOption = Annotated[
         help="The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
     ),
 ]
-PolicyOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="[FOLDER/]ENV=FILE",
-        help="The output of `gcloud storage buckets get-iam-policy --format=json` for the bucket of an environment; "
-        "repeatable.",
-    ),
-]
 FitOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,22 +53,13 @@ FitOption = Annotated[
         help="The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
     ),
 ]
-SinceOption = Annotated[
-    str,
-    typer.Option(
-        "--since",
-        metavar="REV",
-        help="The commit that was reviewed before, to name what is new in one line.",
-        show_default=False,
-    ),
-]
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
     typer.Option(
         "--fail-on",
-        metavar="destructive|any|none",
-        help="Exit 3 if data or its protection is lost, or if anything changes.",
+        metavar="destructive|caution|any|none",
+        help="Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
     ),
 ]
 
@@ -89,9 +69,7 @@ def review(
     head: HeadOption = None,
     spec: SpecsOption = None,
     preview: PreviewOption = None,
-    policy: PolicyOption = None,
     fit: FitOption = None,
-    since: SinceOption = "",
     format: FormatOption = "markdown",
     fail_on: FailOnOption = "none",
 ) -> None:
@@ -107,80 +85,72 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.cli.environment_files import read_run_fits
-    from tpucfg.cli.review_specs import review_earlier, review_specs
+    from tpucfg.cli.review_specs import review_specs
     from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
+    from tpucfg.review.cautions import give_verdict
     from tpucfg.review.scope import find_review_scope
 
     require_choice(format, tuple(_FORMATS), "--format")
     require_choice(fail_on, _FAIL_ON, "--fail-on")
     try:
         folder = (spec or [SPEC])[0].parent
-        cloud = _read_cloud_files(preview or (), policy or (), folder, head)
-        cloud = cloud._replace(fits=read_run_fits(fit or (), folder, head))
+        previews, fits = _read_previews(preview or (), folder, head), read_run_fits(fit or (), folder, head)
         request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
         scope = find_review_scope(request, spec or ())
         # Before any program runs: where the system does not prevent it, a program could change these files.
         statements = repository_statements(scope.tree)
-        result = review_specs(scope, cloud)._replace(statements=statements)
-        if since:
-            earlier = review_earlier(request, spec or (), since, result, is_plain=not any(cloud))
-            result = result._replace(earlier=earlier)
+        result = review_specs(scope, previews, fits)._replace(statements=statements)
     except RevisionError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
     sys.stdout.write(_FORMATS[format](result))
     # Before an exit message on stderr, so that the two keep their order in a log.
     sys.stdout.flush()
-    _exit_with_status(result, fail_on)
-
-
-def _exit_with_status(result: "RepositoryReview", fail_on: str) -> None:
-    """Raise CommandExit for a status other than 0."""
     if result.is_broken:
         raise CommandExit(ERRORS, "the spec has errors", "list them with: tpucfg check")
-    if fail_on == "any" and result.is_change:
+    if fail_on != "none":
+        _exit_with_verdict(give_verdict(result), fail_on)
+
+
+def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
+    """Raise CommandExit if the verdict is what --fail-on names, or if it cannot be decided."""
+    has_failed = {
+        "any": verdict.is_change,
+        "caution": verdict.is_caution or verdict.is_destructive,
+        "destructive": verdict.is_destructive,
+    }
+    if has_failed[fail_on]:
         raise CommandExit(DIFFERENT)
-    if fail_on == "destructive" and result.is_destructive:
-        raise CommandExit(DIFFERENT)
-    if fail_on != "none" and not result.is_known:
-        message = f"some changes to resources are unknown, so --fail-on {fail_on} cannot be decided"
+    if not verdict.is_known:
+        message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
         raise CommandExit(ERRORS, message, "fix the problem that the comment names")
 
 
-def _read_cloud_files(previews: Sequence[str], policies: Sequence[str], folder: Path, head: str | None) -> "CloudFiles":
-    """Return the files of --preview and --policy, by the name before the equals sign.
+def _read_previews(values: Sequence[str], folder: Path, head: str | None) -> "dict[str, Preview]":
+    """Return the previews by the name before the equals sign.
 
     Args:
-        previews: the values of --preview.
-        policies: the values of --policy.
+        values: the values of --preview.
         folder: a folder of the repository under review.
         head: the revision under review; None for the working tree.
     """
-    from tpucfg.review.cloud_files import CloudFiles
-    from tpucfg.review.preview.policy import MAX_POLICY_BYTES, read_policy
     from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
 
-    def read(
-        values: Sequence[str], option: str, max_bytes: int, command: str, parse: Callable[[str, str, bytes], _Read]
-    ) -> dict[str, _Read]:
-        files = parse_environment_files(values, option)
-        # One byte more than the limit, so that the reader can detect a file that exceeds it.
-        contents = read_environment_files(files, max_bytes + 1, command)
-        require_independent_files(files, folder, head)
-        # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
-        return {name: parse(name.rpartition("/")[2], files[name].name, content) for name, content in contents.items()}
-
-    return CloudFiles(
-        read(previews, "--preview", MAX_PREVIEW_BYTES, "pulumi preview --json", read_preview),
-        read(policies, "--policy", MAX_POLICY_BYTES, _POLICY_COMMAND, read_policy),
-    )
+    files = parse_environment_files(values, "--preview")
+    # One byte more than the limit, so that the reader can detect a file that exceeds it.
+    contents = read_environment_files(files, MAX_PREVIEW_BYTES + 1, "pulumi preview --json")
+    require_independent_files(files, folder, head)
+    # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
+    return {
+        name: read_preview(name.rpartition("/")[2], files[name].name, content) for name, content in contents.items()
+    }
 
 
 def _markdown(result: "RepositoryReview") -> str:
-    from tpucfg.review.markdown.repository_comment import repository_comment
+    from tpucfg.review.comment import comment
 
-    return repository_comment(result)
+    return comment(result)
 
 
 def _json(result: "RepositoryReview") -> str:

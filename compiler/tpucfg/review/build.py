@@ -1,6 +1,7 @@
 """Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
@@ -15,30 +16,36 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
 from tpucfg.redaction import redact
-from tpucfg.review.bucket_access import with_bucket_access
 from tpucfg.review.changes.costs.cost_changes import NO_COSTS, compute_costs
 from tpucfg.review.changes.costs.record_changes import read_revision_records
 from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges, compute_fits
+from tpucfg.review.changes.fits.revision_fits import RunFits
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.review.changes.name_collisions import collision_statements, shared_project_statements
-from tpucfg.review.changes.resources.drift import mark_known
 from tpucfg.review.changes.resources.preview_gaps import complete_preview
 from tpucfg.review.changes.resources.program_diff import program_changes, redacted_resources
 from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
-from tpucfg.review.cloud_files import CloudFiles
 from tpucfg.review.preview.reader import Preview
 from tpucfg.review.program_runs import ProgramRuns, run_programs
 from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
 
-def review_spec(request: CompareRequest, cloud: CloudFiles) -> Review:
+class GivenFiles(NamedTuple):
+    """Files about one spec that other jobs of the run have made: previews by environment, and compiled rungs."""
+
+    previews: Mapping[str, Preview] = {}
+    fits: RunFits | None = None
+    """None if no job compiled the rungs."""
+
+
+def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
     """Open and compile both revisions of a spec, and return their review.
 
     Raises:
         RevisionError: A revision cannot be read.
     """
     with open_compiled_revisions(request, Selection()) as (before, after):
-        return build_review(before, after, cloud)
+        return build_review(before, after, given)
 
 
 def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
@@ -56,12 +63,12 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     )
 
 
-def build_review(before: CompiledRevision, after: CompiledRevision, cloud: CloudFiles) -> Review:
+def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
     # Before any program runs, which could change what the results are compared with.
-    fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, cloud.run_fits)
+    fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.fits)
     runs = ProgramRuns({}, {}) if after.is_broken else run_programs(before, after)
-    return with_bucket_access(join_review(before, after, runs, cloud.previews, fits), runs, cloud)
+    return join_review(before, after, runs, given.previews, fits)
 
 
 def join_review(
@@ -152,7 +159,7 @@ def _review_preview(
         preview.violations,
         preview.warnings,
         _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
-        drift=mark_known(preview.drift, _allowed_drift(before), _allowed_drift(after)),
+        drift=preview.drift,
         refresh=preview.refresh,
         is_new=preview.is_new,
     )
@@ -172,10 +179,6 @@ def _review_preview(
         drift=review.drift,
         refresh=review.refresh,
     )
-
-
-def _allowed_drift(revision: CompiledRevision) -> Mapping[str, str] | None:
-    return revision.project.allow_drift if revision.project else None
 
 
 def _compare_with_programs(

@@ -10,18 +10,15 @@ from tpucfg.fit.rung_fit import RungFit
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.number_format import to_json_number
 from tpucfg.redaction import redact, redact_report, redact_value
+from tpucfg.review.cautions import give_verdict, spec_cautions
 from tpucfg.review.changes.costs.cost_changes import CostChanges
 from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
 from tpucfg.review.changes.fits.fit_changes import FitChanges
 from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
-from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
-from tpucfg.review.markdown.cautions import cautions
-from tpucfg.review.markdown.repository_comment import repository_headline
-from tpucfg.review.markdown.since_line import since_line
-from tpucfg.review.markdown.summary import headline
-from tpucfg.review.review import EarlierReview, EnvironmentReview, Problem, RepositoryReview, Review
+from tpucfg.review.review import EnvironmentReview, Problem, RepositoryReview, Review
+from tpucfg.review.summary import headline, repository_headline
 from tpucfg.text_format import json_text
 
 
@@ -29,22 +26,13 @@ def json_report(reviewed: RepositoryReview) -> str:
     """Return the reviews as JSON. The figures of a rung that are not whole numbers are floats."""
     data = {
         "headline": repository_headline(reviewed),
-        "is_change": reviewed.is_change,
-        "is_destructive": reviewed.is_destructive,
-        "is_known": reviewed.is_known,
+        **give_verdict(reviewed)._asdict(),
         "statements": [_located(located) for located in reviewed.statements],
         "specs": [_review(review) for review in reviewed.reviews],
         "failures": [failure._asdict() for failure in reviewed.failures],
         "others": reviewed.others,
-        "since": _since(reviewed.earlier),
     }
     return json_text(data)
-
-
-def _since(earlier: EarlierReview | None) -> dict[str, Any] | None:
-    if earlier is None:
-        return None
-    return {"revision": earlier.revision, "commit": earlier.id or None, "news": since_line(earlier)}
 
 
 def _review(review: Review) -> dict[str, Any]:
@@ -60,7 +48,7 @@ def _review(review: Review) -> dict[str, Any]:
             name: [_finding(finding) for finding in errors(revision.findings)]
             for name, revision in (("base", review.before), ("head", review.after))
         },
-        "cautions": [{"risk": caution.risk.name.lower(), "text": caution.text} for caution in cautions(review)],
+        "cautions": [{"risk": caution.risk.name.lower(), "text": caution.text} for caution in spec_cautions(review)],
         "meaning": {
             "statements": [_located(located) for located in review.impact.statements],
             "rungs": [_row(row) for row in review.impact.rows],
@@ -188,7 +176,6 @@ def _environment(environment: EnvironmentReview) -> dict[str, Any]:
         "policies": [violation._asdict() for violation in environment.violations],
         "warnings": environment.warnings,
         "drift": [_drift(drift) for drift in environment.drift],
-        "bucket_access": _bucket_access(environment.bucket_access),
         "findings": [_finding(finding) for finding in environment.findings],
         "declared": [resource._asdict() for resource in environment.declared],
     }
@@ -202,15 +189,8 @@ def _drift(drift: Drift) -> dict[str, Any]:
         "urn": redact(drift.urn),
         "reverted": paths,
         "widened": [widening._asdict() for widening in drift.widened],
-        "reason": redact(drift.reason),
         "risk": drift.risk.name.lower(),
     }
-
-
-def _bucket_access(access: BucketAccess | None) -> dict[str, Any] | None:
-    if access is None:
-        return None
-    return access._asdict() | {"grants": [grant._asdict() for grant in access.grants]}
 
 
 def _problem(problem: Problem | None) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges
 from tpucfg.review.changes.impact import Impact
 from tpucfg.review.changes.resources.drift import Drift
 from tpucfg.review.changes.resources.resource_change import ResourceChange
-from tpucfg.review.changes.resources.undeclared_grants import BucketAccess
 from tpucfg.review.preview.reader import Violation
 from tpucfg.review.preview.refresh import RefreshScope
 
@@ -41,6 +40,7 @@ class EnvironmentReview(NamedTuple):
     changes: tuple[ResourceChange, ...] = ()
     problem: Problem | None = None
     violations: tuple[Violation, ...] = ()
+    """Of policy packs that the preview applied."""
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Findings about the resources of head, without those that base is known to have too."""
@@ -52,8 +52,6 @@ class EnvironmentReview(NamedTuple):
     """Differences in the cloud, whatever the change does."""
     refresh: RefreshScope = "none"
     """The resources whose drift the preview shows."""
-    bucket_access: BucketAccess | None = None
-    """The grants on the bucket in the cloud; None if its policy was not given."""
     is_new: bool = False
     """True if no resource existed before. Grants on new resources do not widen access to existing data."""
     unverified: str = ""
@@ -106,8 +104,8 @@ class Review(NamedTuple):
 
     @property
     def has_drift(self) -> bool:
-        """True if a resource differs in the cloud, or a bucket's grants were compared."""
-        return any(environment.drift or environment.bucket_access for environment in self.environments)
+        """True if a resource differs in the cloud."""
+        return any(environment.drift for environment in self.environments)
 
     @property
     def is_change(self) -> bool:
@@ -129,21 +127,6 @@ class SpecFailure(NamedTuple):
     help: str
 
 
-class EarlierReview(NamedTuple):
-    """The review of a commit of the same pull request that was reviewed before, to compare with."""
-
-    revision: str
-    """The revision as it was given."""
-    commit: str = ""
-    """The commit to show; empty if this clone lacks it."""
-    id: str = ""
-    """The commit that was read; a trial merge, if that was reviewed."""
-    reviews: tuple[Review, ...] = ()
-    """By stack programs only, as the previews of that commit are not kept."""
-    current: tuple[Review, ...] = ()
-    """The current reviews by stack programs only, to compare with."""
-
-
 class RepositoryReview(NamedTuple):
     """The reviews of several specs of a repository."""
 
@@ -156,8 +139,13 @@ class RepositoryReview(NamedTuple):
     """True if the specs were found in the repository, and not given."""
     statements: tuple[LocatedStatement, ...] = ()
     """Changes that concern no single spec."""
-    earlier: EarlierReview | None = None
-    """None if no review preceded this one."""
+
+    @property
+    def only(self) -> Review | None:
+        """The only review, with the changes that concern no single spec; None if there are several specs."""
+        if len(self.reviews) != 1 or self.failures:
+            return None
+        return self.reviews[0].with_statements(self.statements)
 
     @property
     def is_broken(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from spec_changes import costs
 from spec_factory import WITHOUT, spec
 from tpucfg.review.changes.costs.cost_changes import CostChanges
-from tpucfg.review.markdown.costs import cost_phrase, sum_lines
+from tpucfg.review.costs import cost_phrase, sum_lines
 
 PRICED: dict[str, Any] = {"prices": {"v2": 2, "v3": 3}}
 RECORDED = {"v2-8": 1000}

@@ -2,7 +2,7 @@
 
 from tpucfg.changes.config_diff import config_difference
 from tpucfg.changes.facts import Scope
-from tpucfg.review.markdown.change_sections import difference_markdown
+from tpucfg.review.folds import difference_markdown
 
 
 def test_fold_names_a_key_with_dots_in_full() -> None:

@@ -1,19 +1,30 @@
-"""The review in one line, and as a table of counts."""
+"""The review in one line, as a table of counts, and the sources of both."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
-from tpucfg.markdown import code, table
+from tpucfg.markdown import code, prose, table
 from tpucfg.review.changes.environment_changes import LIFTED
 from tpucfg.review.changes.resources.resource_change import count_resources, reported_widenings
-from tpucfg.review.markdown.costs import cost_phrase
-from tpucfg.review.markdown.fits import fit_phrase
-from tpucfg.review.review import EnvironmentReview, Review
+from tpucfg.review.costs import cost_phrase
+from tpucfg.review.effects import fit_phrase
+from tpucfg.review.preview.refresh import RefreshScope
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review, Source
+from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, listed
 
+_MAX_NAMES: Final = 16
+_DRIFT_EFFECTS: Final[Mapping[RefreshScope, str]] = {
+    "none": f"is not detected, as its preview was taken without {code('--refresh')}",
+    "changed": (
+        "is shown only of resources that the update changes, as its preview was taken without "
+        f"{code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
+    ),
+}
+"""Limits of the comment, by the scope of the preview's refresh."""
 _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
@@ -23,19 +34,30 @@ _PLAIN_COLUMNS: Final = 2
 """Number of columns before those that count risks, which are set in bold."""
 
 
+def repository_headline(reviewed: RepositoryReview) -> str:
+    """Return the sum of all reviews in one line; of one review, its own headline."""
+    if only := reviewed.only:
+        return headline(only)
+    changed = sum(review.is_change for review in reviewed.reviews)
+    total = len(reviewed.reviews) + len(reviewed.failures) + len(reviewed.others)
+    broken = sum(review.is_broken for review in reviewed.reviews) + len(reviewed.failures)
+    destructive = sum(review.is_destructive for review in reviewed.reviews)
+    unknown = sum(not review.is_known for review in reviewed.reviews if not review.is_broken)
+    phrases = [
+        f"{changed:,} of {format_count(total, 'spec')} changed",
+        f"{broken:,} with errors" if broken else "",
+        f"{destructive:,} {'loses' if destructive == 1 else 'lose'} data or protection" if destructive else "",
+        f"resource changes of {unknown:,} unknown" if unknown else "",
+        *dict.fromkeys(located.statement.headline for located in reviewed.statements),
+    ]
+    return ", ".join(phrase for phrase in phrases if phrase)
+
+
 def headline(review: Review) -> str:
-    """Return the review in one line."""
-    return "; ".join([_change_headline(review), *_drift_phrases(review.environments)])
-
-
-def _drift_phrases(environments: Sequence[EnvironmentReview]) -> Iterator[str]:
-    """Yield what differs in the cloud, without what is known or harmless."""
-    drifted = sum(bool(drift.risk) for environment in environments for drift in environment.drift)
-    if drifted:
-        yield f"{format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud"
-    grants = sum(len(environment.bucket_access.grants) for environment in environments if environment.bucket_access)
-    if grants:
-        yield f"{format_count(grants, 'undeclared grant')} in the cloud"
+    """Return the review of one spec in one line."""
+    drifted = sum(bool(drift.risk) for environment in review.environments for drift in environment.drift)
+    drift = f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud" if drifted else ""
+    return f"{_change_headline(review)}{drift}"
 
 
 def _change_headline(review: Review) -> str:
@@ -146,3 +168,62 @@ def _config_cell(review: Review, name: str) -> str:
     keys_by_verb = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
     counts = [(sum(key.environment == name for key in keys), verb) for verb, keys in keys_by_verb]
     return ", ".join(f"{count:,} {verb}" for count, verb in counts if count) or _UNCHANGED
+
+
+# Sources
+
+
+def footer(review: Review) -> str:
+    """Return the line; empty if there are no resources."""
+    sentences = [*_source_sentences(review), *map(prose, review.notes)]
+    return f"_{' '.join(sentences)}_" if sentences else ""
+
+
+def _source_sentences(review: Review) -> Iterator[str]:
+    previewed, compared, declared = (_names(review, source) for source in ("preview", "program", "head"))
+    if previewed:
+        yield f"Resources of {_listed(previewed)}: from Pulumi's preview."
+        for scope, effect in _DRIFT_EFFECTS.items():
+            if names := [name.environment for name in review.environments if _has_scope(name, scope)]:
+                yield f"Drift of {_listed(names)} {effect}."
+    # Environments are named only if there are several sources.
+    others = f" of {_listed(compared or declared)}" if previewed else ""
+    if compared:
+        yield f"Resources{others}: from {_programs(review)}, run without credentials; drift is not detected."
+    if declared:
+        yield f"Resources{others}: declared by {_program_of_head(review)}; how they change is unknown."
+    if missing := [environment.environment for environment in review.environments if environment.has_no_stack]:
+        subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
+        yield f"The {subject} of {_listed(missing)} {verb} not exist yet."
+
+
+def _names(review: Review, source: Source) -> list[str]:
+    return [environment.environment for environment in review.environments if environment.source == source]
+
+
+def _has_scope(environment: EnvironmentReview, scope: RefreshScope) -> bool:
+    is_previewed = environment.source == "preview" and not environment.problem
+    return is_previewed and environment.refresh == scope
+
+
+def _programs(review: Review) -> str:
+    """Return which stack programs were run."""
+    if not review.revisions_with_bundled_program:
+        return "the stack programs of both revisions"
+    if len(review.revisions_with_bundled_program) > 1:
+        return "the stack program bundled with tpucfg, as neither revision has its own"
+    snapshots = (review.before.snapshot, review.after.snapshot)
+    without = next(snapshot for snapshot in snapshots if snapshot.title in review.revisions_with_bundled_program)
+    bundled = f"{format_revision(without)} has none, so the one bundled with tpucfg was used"
+    return f"the stack programs of both revisions ({bundled})"
+
+
+def _program_of_head(review: Review) -> str:
+    head = review.after.snapshot
+    if head.title in review.revisions_with_bundled_program:
+        return f"the stack program bundled with tpucfg, as {format_revision(head)} has none"
+    return f"the stack program of {format_revision(head)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed([code(name) for name in names], _MAX_NAMES)

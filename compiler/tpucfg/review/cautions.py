@@ -1,15 +1,16 @@
-"""Risks that a reviewer must not miss: lost data, lifted protection, wider access, and unknown changes."""
+"""Risks that a reviewer must not miss: lost data, lifted protection, wider access, unknown effects."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.statements import Risk, format_environments, generalize, join_statements
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
 from tpucfg.infra.grants import HIDDEN
 from tpucfg.infra.rules.roles import power_of_permission
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import SECRET, redact
+from tpucfg.review.bounds import count_fitting, cut_middle
 from tpucfg.review.changes.resources.resource_change import (
     BUCKET,
     STATEFUL_TYPES,
@@ -19,10 +20,17 @@ from tpucfg.review.changes.resources.resource_change import (
     Widening,
     reported_widenings,
 )
-from tpucfg.review.markdown.drift_lines import access_lines, drift_line
-from tpucfg.review.review import EnvironmentReview, Review
+from tpucfg.review.folds import drift_line
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
 
+_MAX_BLOCK_BYTES: Final = 36_000
+"""Limit for all cautions: the other blocks fit into a comment beside them."""
+_LINE_LENGTHS: Final = (1_500, 700)
+"""The limit for a caution, and the one where the cautions do not fit otherwise. A grant fits into each."""
+_MAX_SHARED: Final = 3
+"""Specs that the line of a caution names; of more, it gives the number and the first ones."""
+_MAX_PERMISSIONS: Final = 6
 _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "new": "grants {what} on {on} to {who}",
     "own": "grants {what} on {on} to {who}",
@@ -52,25 +60,15 @@ _UNKNOWN_CONDITIONS: Final[Mapping[str, str]] = {
     "": "",
     **dict.fromkeys((UNKNOWN, HIDDEN, SECRET), ", under a condition that is not known"),
 }
+_CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
+_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
 _ONLY_DECLARED: Final = (
     "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
     "of something else"
 )
 _UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
-_MAX_PERMISSIONS: Final = 6
-_CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
-_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _CODE: Final = re.compile(r"`[^`]+`")
-
-
-class Caution(NamedTuple):
-    """A risk, as a line of Markdown."""
-
-    risk: Risk
-    text: str
-
-
 _RISK_NOUNS: Final[Mapping[Risk, tuple[str, str]]] = {
     Risk.DESTRUCTIVE: ("loss of data or protection", "losses of data or protection"),
     Risk.UNKNOWN: ("unknown effect", "unknown effects"),
@@ -80,8 +78,91 @@ _RISK_NOUNS: Final[Mapping[Risk, tuple[str, str]]] = {
 """Singular and plural, the highest risk first."""
 
 
-def cautions(review: Review) -> list[Caution]:
-    """Return all risks, the highest first; environments with the same risk share a line."""
+class Caution(NamedTuple):
+    """A risk, as a line of Markdown."""
+
+    risk: Risk
+    text: str
+    is_drift: bool = False
+    """True for a difference in the cloud, which the change does not make."""
+
+
+class Block(NamedTuple):
+    """The cautions of a comment."""
+
+    lines: tuple[Caution, ...]
+    """The highest risk first, each within the limit of a line."""
+    omitted: tuple[Caution, ...] = ()
+    """Those that the comment has no room for."""
+
+    @property
+    def omission(self) -> str:
+        """A line about what is omitted, by risk: `2 losses of data or protection, 1 grant of access`."""
+        counts = Counter(caution.risk for caution in self.omitted)
+        risks = [f"{counts[risk]:,} {nouns[counts[risk] != 1]}" for risk, nouns in _RISK_NOUNS.items() if counts[risk]]
+        more = f"… and {len(self.omitted):,} more: {', '.join(risks)}; the verdict is therefore unknown"
+        return more if self.omitted else ""
+
+
+class Verdict(NamedTuple):
+    """The answers that `--fail-on` takes."""
+
+    is_change: bool
+    is_caution: bool
+    """True if the change has any risk; drift alone is none."""
+    is_destructive: bool
+    is_known: bool
+    """False if an effect is not known, or if the comment has no room for a caution."""
+
+
+def give_verdict(reviewed: RepositoryReview) -> Verdict:
+    """Return the verdict on all specs."""
+    block = bound_cautions(repository_cautions(reviewed))
+    is_known = reviewed.is_known and not block.omitted
+    is_caution = any(not caution.is_drift for caution in (*block.lines, *block.omitted))
+    return Verdict(reviewed.is_change, is_caution, reviewed.is_destructive, is_known)
+
+
+def bound_cautions(cautions: Sequence[Caution]) -> Block:
+    """Return the cautions that fit, the first of each risk before the second of any."""
+    ordered = sorted(dict.fromkeys(cautions), key=lambda caution: -caution.risk)
+    firsts = {caution.risk: caution for caution in reversed(ordered)}.values()
+    turns = [*sorted(firsts, key=lambda caution: -caution.risk), *(item for item in ordered if item not in firsts)]
+    block = Block(())
+    for length in _LINE_LENGTHS:
+        lines = [cut_middle(caution.text, length) for caution in turns]
+        count = count_fitting(lines, _MAX_BLOCK_BYTES)
+        shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
+        block = Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
+        if not block.omitted:
+            break
+    return block
+
+
+def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
+    """Return the cautions of all specs, the highest risk first; specs with the same caution share a line."""
+    if only := reviewed.only:
+        return spec_cautions(only)
+    specs: dict[Caution, list[str]] = {}
+    for review in reviewed.reviews:
+        for caution in spec_cautions(review):
+            specs.setdefault(caution, []).append(review.after.snapshot.repository_path)
+    own = [caution for located in reviewed.statements for caution in _statement_cautions(located)]
+    failed = [
+        Caution(Risk.UNKNOWN, f"{code(failure.path)}: not reviewed: {prose(failure.reason)}; {prose(failure.help)}")
+        for failure in reviewed.failures
+    ]
+    grouped = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
+    return sorted([*own, *failed, *grouped], key=lambda caution: -caution.risk)
+
+
+def _specs(paths: Sequence[str]) -> str:
+    names = listed([code(path) for path in sorted(paths)], _MAX_SHARED)
+    return names if len(paths) <= _MAX_SHARED else f"{len(paths):,} specs ({names})"
+
+
+def spec_cautions(review: Review) -> list[Caution]:
+    """Return the risks of one spec, the highest first; environments with the same risk share a line."""
     unprotected = {*_unprotected_environments(review)}
     # The key has a placeholder for the environment; the values are the exact lines with their environments.
     lines: dict[Caution, list[tuple[Caution, str]]] = {}
@@ -94,22 +175,15 @@ def cautions(review: Review) -> list[Caution]:
     scoped = [
         caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in grouped
     ]
-    return sorted([*_statement_cautions(review), *scoped], key=lambda caution: -caution.risk)
+    stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
+    return sorted([*stated, *scoped], key=lambda caution: -caution.risk)
 
 
-def _statement_cautions(review: Review) -> Iterator[Caution]:
-    """Yield the statements that have a risk; those with the same scope and risk share a line."""
-    for risk in _RISK_NOUNS:
-        located = (located for located in review.impact.statements if located.statement.risk is risk)
-        yield from (Caution(risk, line) for line in join_statements(located))
-
-
-def format_risks(listed: Sequence[Caution]) -> str:
-    """Return the number of cautions by risk: `2 losses of data or protection, 1 grant of access`."""
-    counts = Counter(caution.risk for caution in listed)
-    return ", ".join(
-        f"{counts[risk]:,} {nouns[counts[risk] != 1]}" for risk, nouns in _RISK_NOUNS.items() if counts[risk]
-    )
+def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
+    """Yield a statement that has a risk. Each has a line of its own, so that none can push another one out."""
+    if located.statement.risk:
+        scope = f"**{prose(located.scope)}**: " if located.scope else ""
+        yield Caution(located.statement.risk, f"{scope}{located.statement.markdown}")
 
 
 def _with_placeholder(line: str, environment: str) -> str:
@@ -145,7 +219,10 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
     for change in changes:
         yield from _change_cautions(change, is_new=environment.is_new)
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
-    yield from _drift_cautions(environment)
+    for drift in environment.drift:
+        if drift.risk:
+            access = [_describe_widening(item) for item in drift.widened if item.why in _WIDENING_TEMPLATES]
+            yield Caution(drift.risk, drift_line(drift, access), is_drift=True)
     yield from _bucket_region_conflict(environment)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
@@ -159,17 +236,6 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         yield Caution(Risk.UNKNOWN, text)
     if environment.unverified:
         yield Caution(Risk.UNKNOWN, f"{_UNVERIFIED}: {prose(redact(environment.unverified))}")
-
-
-def _drift_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
-    for drift in environment.drift:
-        if drift.risk:
-            access = [_describe_widening(item) for item in drift.widened if item.why in _WIDENING_TEMPLATES]
-            yield Caution(drift.risk, drift_line(drift, access))
-    if environment.bucket_access:
-        yield from (Caution(Risk.ACCESS, line) for line in access_lines(environment.bucket_access))
-        if problem := environment.bucket_access.problem:
-            yield Caution(Risk.UNKNOWN, f"drift of the grants on the bucket is unknown: {prose(redact(problem))}")
 
 
 def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) -> Iterator[Caution]:

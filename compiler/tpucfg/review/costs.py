@@ -4,18 +4,17 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tpucfg.markdown import html, prose, table
+from tpucfg.markdown import prose
 from tpucfg.number_format import format_factor, format_percent
+from tpucfg.review.bounds import Fold
 from tpucfg.review.changes.costs.cost_changes import CostChanges, Total
 from tpucfg.review.changes.costs.cost_rows import CostRow
 from tpucfg.review.changes.costs.run_cost import MEASURES, Measure
-from tpucfg.review.markdown.section import Section, fold, table_block
+from tpucfg.review.effects import table_with_fold
 from tpucfg.review.review import Review
 from tpucfg.text_format import listed
 
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
-_MAX_OPEN_ROWS: Final = 12
-"""Rungs that can be read at a glance; a longer table is folded."""
 
 
 class _Sum(NamedTuple):
@@ -62,25 +61,21 @@ def cost_phrase(costs: CostChanges) -> str:
 
 def cost_block(review: Review) -> str:
     """Return the sums, and the table of rungs if it is short; empty if the change does not touch the jobs."""
-    costs, rows = review.costs, _rows_to_show(review.costs)
+    costs = review.costs
     lines = [f"- {line}" for line in sum_lines(costs)] if costs.rows or review.difference else []
     if not lines:
         return ""
     if not costs.rows:
         # A cost that stays needs one line.
         return f"**Cost**\n\n{lines[0]}"
-    blocks = ["**Cost**", "\n".join(lines)]
-    blocks += [_cost_table(rows)] if 0 < len(rows) <= _MAX_OPEN_ROWS else []
-    blocks += [f"_{prose(' '.join(costs.notes))}_"] if costs.notes else []
-    return "\n\n".join(blocks)
+    rungs, _ = _cost_table(costs)
+    notes = f"_{prose(' '.join(costs.notes))}_" if costs.notes else ""
+    return "\n\n".join(filter(None, ["**Cost**", "\n".join(lines), rungs, notes]))
 
 
-def cost_sections(review: Review) -> list[Section]:
+def cost_folds(review: Review) -> list[Fold]:
     """Return a fold with the table of rungs if it is long."""
-    rows = _rows_to_show(review.costs)
-    title = f"the cost of {len(rows):,} rungs"
-    labels = [_row_label(row) for row in rows]
-    return [fold(title, html(title), [table_block(_cost_table(rows), labels)])] if len(rows) > _MAX_OPEN_ROWS else []
+    return _cost_table(review.costs)[1]
 
 
 def sum_lines(costs: CostChanges) -> Iterator[str]:
@@ -132,17 +127,14 @@ def _share(total: Total) -> str:
 # Rungs
 
 
-def _rows_to_show(costs: CostChanges) -> tuple[CostRow, ...]:
-    """Return the rows; none if only chips are known, as a table of them would repeat that of the hosts and cores."""
+def _cost_table(costs: CostChanges) -> tuple[str, list[Fold]]:
+    """Return the table; none if only chips are known, as it would repeat that of the hosts and cores."""
     is_known = any(cost.usd_per_hour or cost.hours for row in costs.rows for cost in row.costs)
-    return costs.rows if is_known else ()
-
-
-def _cost_table(rows: Sequence[CostRow]) -> str:
+    rows = costs.rows if is_known else ()
     measures = [measure for measure in MEASURES if _is_shown(measure, rows)]
     header = ["rung", *(measure.column for measure in measures)]
     cells = [[prose(_row_label(row)), *(_cell(row, measure) for measure in measures)] for row in rows]
-    return table(header, cells, range(1, len(header)))
+    return table_with_fold(f"the cost of {len(rows):,} rungs", header, cells)
 
 
 def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:

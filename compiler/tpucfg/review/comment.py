@@ -1,0 +1,177 @@
+"""The review as one Markdown comment: heading, cautions, counts, effects of each changed spec, and folded details."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from tpucfg.changes.describe import format_config_counts
+from tpucfg.changes.statements import Risk
+from tpucfg.install_source import INSTALL_INFRA
+from tpucfg.markdown import alert, code, prose, table
+from tpucfg.review.bounds import Fold, join_within_limit
+from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
+from tpucfg.review.costs import cost_block, cost_folds
+from tpucfg.review.effects import drift_block, finding_blocks, fit_block, fit_folds, impact_block, rung_folds
+from tpucfg.review.folds import config_folds, drift_folds, resource_folds
+from tpucfg.review.review import RepositoryReview, Review
+from tpucfg.review.revisions import format_commit_range, spec_errors
+from tpucfg.review.summary import counts_table, footer, headline, repository_headline
+from tpucfg.spec import SPEC_NAME
+from tpucfg.text_format import format_count, listed
+
+_MAX_NAMES: Final = 16
+_MAX_ROWS: Final = 40
+"""Rows of the table of specs; further specs are counted, and have parts of their own."""
+_HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
+"""The last line of a comment from which something is omitted."""
+
+
+class _Part(NamedTuple):
+    """A reviewed spec, as the comment shows it."""
+
+    path: str
+    headline: str
+    risks: tuple[Risk, ...]
+    blocks: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    footer: str
+
+    @property
+    def sort_key(self) -> tuple[object, ...]:
+        """The numbers of its cautions by risk, the most of the highest risk first, and the path."""
+        return (*(-self.risks.count(risk) for risk in sorted(Risk, reverse=True)), self.path)
+
+
+def comment(reviewed: RepositoryReview) -> str:
+    """Return the comment. Equal reviews have equal bytes, so that a workflow can skip an unchanged comment."""
+    only = reviewed.only
+    spec = only.after.snapshot.repository_path if only else ""
+    name = f" of {code(spec)}" if _has_own_marker(spec) else ""
+    # The next review of a repository may affect other specs: its comment has to replace this one.
+    first_line = marker("" if reviewed.is_of_repository else spec)
+    head = [first_line, f"### tpucfg review{name}: {repository_headline(reviewed)}", _commit_range(reviewed)]
+    if only:
+        # The errors are why the effects are not known.
+        head += [*spec_errors(only), _caution_block(reviewed), *_blocks(only)]
+        folds = [*_folds(only)]
+        foot = [_others_line(reviewed), footer(only)]
+    else:
+        parts = sorted(map(_part, filter(_is_worth_a_part, reviewed.reviews)), key=lambda part: part.sort_key)
+        head += [_caution_block(reviewed), _spec_table(parts)]
+        folds = [section for group in _equal_parts(parts) for section in _group_folds(group)]
+        foot = [_unchanged_line(reviewed), _others_line(reviewed), *_footers(parts)]
+    return join_within_limit(head, folds, foot, hint=_HINT)
+
+
+def marker(spec: str) -> str:
+    """Return the first line of a comment, by which a workflow finds the comment again.
+
+    Args:
+        spec: the spec's path in the repository. The marker of a spec other than tpucfg.yaml at the root contains it, so
+            that each spec has a comment of its own.
+    """
+    # `--` would end the HTML comment: https://html.spec.whatwg.org/multipage/syntax.html#comments
+    path = f": {quote(spec, safe='/').replace('--', '%2D%2D')}" if _has_own_marker(spec) else ""
+    return f"<!-- tpucfg-review{path} -->"
+
+
+def _has_own_marker(spec: str) -> bool:
+    return spec not in {"", SPEC_NAME}
+
+
+def _commit_range(reviewed: RepositoryReview) -> str:
+    snapshots = next(((review.before.snapshot, review.after.snapshot) for review in reviewed.reviews), None)
+    return format_commit_range(*snapshots) if snapshots else ""
+
+
+def _caution_block(reviewed: RepositoryReview) -> str:
+    block = bound_cautions(repository_cautions(reviewed))
+    lines = [*(caution.text for caution in block.lines), *filter(None, [block.omission])]
+    return alert("CAUTION", lines) if lines else ""
+
+
+# One spec
+
+
+def _blocks(review: Review) -> Iterator[str]:
+    """Yield the blocks below the cautions: counts, then the effects."""
+    if not review.is_change:
+        yield f"{format_config_counts(review.difference)}.".capitalize()
+    yield counts_table(review)
+    if review.missing_packages:
+        install = code(INSTALL_INFRA)
+        yield f"Resource changes are not known: {prose(review.missing_packages)}. To show them: {install}."
+    yield from (cost_block(review), fit_block(review), impact_block(review), drift_block(review))
+    yield from finding_blocks(review)
+
+
+def _folds(review: Review) -> Iterator[Fold]:
+    """Yield the parts that can be cut."""
+    yield from (*cost_folds(review), *fit_folds(review), *rung_folds(review))
+    yield from (*resource_folds(review.environments), *drift_folds(review.environments))
+    yield from config_folds(review.difference)
+
+
+# Several specs
+
+
+def _is_worth_a_part(review: Review) -> bool:
+    return bool(review.is_change or not review.is_known or review.has_drift or review.fits.notices)
+
+
+def _part(review: Review) -> _Part:
+    return _Part(
+        review.after.snapshot.repository_path,
+        headline(review),
+        tuple(caution.risk for caution in spec_cautions(review)),
+        tuple(filter(None, (*spec_errors(review), *_blocks(review)))),
+        tuple(_folds(review)),
+        footer(review),
+    )
+
+
+def _spec_table(parts: Sequence[_Part]) -> str:
+    """Return a row for each changed spec."""
+    rows = [[code(part.path), part.headline, f"{len(part.risks):,}"] for part in parts[:_MAX_ROWS]]
+    if more := parts[_MAX_ROWS:]:
+        rows.append([f"{len(more):,} more", "", f"{sum(len(part.risks) for part in more):,}"])
+    return table(["spec", "changes", "cautions"], rows, [2]) if rows else ""
+
+
+def _equal_parts(parts: Sequence[_Part]) -> Iterable[Sequence[_Part]]:
+    """Return the parts grouped by their text in the comment, in the order of their first members."""
+    groups: dict[tuple[str, ...], list[_Part]] = {}
+    for part in parts:
+        content = (part.headline, *part.blocks, *(section.text for section in part.folds))
+        groups.setdefault(content, []).append(part)
+    return groups.values()
+
+
+def _group_folds(parts: Sequence[_Part]) -> Iterator[Fold]:
+    """Yield a part of the comment: its heading and effects, then its folds."""
+    first, names = parts[0], listed([code(part.path) for part in parts], _MAX_NAMES)
+    yield Fold(names, (f"#### {names}: {first.headline}",), tuple(f"{block}\n" for block in first.blocks))
+    for section in first.folds:
+        yield section._replace(title=f"{section.title} of {names}")
+
+
+def _others_line(reviewed: RepositoryReview) -> str:
+    if not reviewed.others:
+        return ""
+    count = len(reviewed.others)
+    return f"_{format_count(count, 'other spec')} of this repository {'is' if count == 1 else 'are'} not affected._"
+
+
+def _unchanged_line(reviewed: RepositoryReview) -> str:
+    paths = [review.after.snapshot.repository_path for review in reviewed.reviews if not _is_worth_a_part(review)]
+    return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""
+
+
+def _footers(parts: Iterable[_Part]) -> Iterator[str]:
+    """Yield each different last line once."""
+    paths: dict[str, list[str]] = {}
+    for part in parts:
+        if part.footer:
+            paths.setdefault(part.footer, []).append(part.path)
+    for line, owners in paths.items():
+        yield line if len(paths) == 1 else f"{listed([code(path) for path in owners], _MAX_NAMES)}: {line}"

@@ -1,0 +1,229 @@
+"""Folded parts of a comment: changed configs, changed resources, and drift in the cloud, each as one diff."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tpucfg.changes.config_diff import Difference, Group, redact_difference
+from tpucfg.changes.describe import (
+    ALL_CONFIGS,
+    change_diff,
+    change_labels,
+    format_config_counts,
+    format_keys,
+    is_flag,
+)
+from tpucfg.changes.facts import ABSENT, Change, Scope
+from tpucfg.changes.shown_values import show_change
+from tpucfg.markdown import code, fence, html, html_code, prose
+from tpucfg.redaction import redact, redact_report
+from tpucfg.review.bounds import Fold, fold, join_within_limit
+from tpucfg.review.changes.resources.drift import Drift
+from tpucfg.review.changes.resources.resource_change import ResourceChange
+from tpucfg.review.review import EnvironmentReview
+from tpucfg.text_format import dotted, format_count, listed
+
+_MAX_SUMMARY_LABELS: Final = 4
+"""Changes that the summary line of a fold names."""
+_MAX_NAMES: Final = 16
+_MAX_CHANGES: Final = 4
+"""Differences that a line about drift names; the fold has all of them."""
+_MAX_VALUE_LENGTH: Final = 80
+_ABSENT: Final = "nothing"
+_VERBS: Final = {
+    "create": "create",
+    "update": "update",
+    "replace": "replace",
+    "delete": "delete",
+    "import": "import",
+    "same": "keep",
+}
+_PROTECTION_TEXTS: Final = {"lifted": "no longer protected", "added": "now protected", "": ""}
+
+
+def difference_markdown(difference: Difference) -> str:
+    """Return a difference without a review, as `tpucfg diff` prints it, without a final line break."""
+    counts = format_config_counts(difference)
+    head = [f"**{counts[0].upper()}{counts[1:]}.**"]
+    for verb, keys in (("Added", difference.added), ("Removed", difference.removed)):
+        if keys:
+            head.append(f"{verb}: {prose(format_keys(keys))}")
+    return join_within_limit(head, config_folds(difference)).rstrip("\n")
+
+
+def _diff_fold(title: str, summary: str, lines: Sequence[str]) -> Fold:
+    """Return a fold with one diff, whose fence is longer than any run of backticks in its lines."""
+    opening, *escaped, closing = fence("\n".join(lines), "diff").split("\n")
+    # The fence escapes lines, but never adds or removes any; a text of two lines stays together.
+    remaining = iter(escaped)
+    texts = ["\n".join(next(remaining) for _ in range(line.count("\n") + 1)) for line in lines]
+    return fold(title, summary, texts, (opening,), closing)
+
+
+# Configs
+
+
+def config_folds(difference: Difference) -> list[Fold]:
+    """Return a fold for each set of configs that change in the same way."""
+    common = difference.common
+    return [_config_fold(group, common) for group in redact_difference(difference).groups]
+
+
+def _config_fold(group: Group, common: tuple[Scope, ...]) -> Fold:
+    keys, labels = format_keys(group.keys, common), change_labels(group.changes)
+    # A script can have the same line several times.
+    diffs = dict.fromkeys(
+        "\n".join(change_diff(change, label, flag=is_flag(change)))
+        for change, label in zip(group.changes, labels, strict=True)
+    )
+    short = dict.fromkeys(_short_label(change, label) for change, label in zip(group.changes, labels, strict=True))
+    prefix = "" if keys == ALL_CONFIGS else "configs of "
+    summary = f"{prefix}{html_code(keys)}: {html(listed([*short], _MAX_SUMMARY_LABELS))}"
+    return _diff_fold(f"{prefix}{prose(keys)}", summary, [*diffs])
+
+
+def _short_label(change: Change, label: str) -> str:
+    """Return the last key of a field's path, which is enough to recognize it and can contain dots itself."""
+    if label != dotted(change.path):
+        return label
+    keys = [index for index, step in enumerate(change.path) if isinstance(step, str)]
+    return dotted(change.path[keys[-1] :]) if keys else label
+
+
+# Resources
+
+
+def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
+    """Return a fold for each set of environments whose resources change in the same way."""
+    names_by_content: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for environment in environments:
+        if lines := tuple(_resource_lines(environment)):
+            names_by_content.setdefault((_summarize(environment), lines), []).append(environment.environment)
+    folds = []
+    for (summary, lines), environment_names in names_by_content.items():
+        names = listed(environment_names, _MAX_NAMES)
+        title = f"resources of {html_code(names)}: {html(summary)}"
+        folds.append(_diff_fold(f"resources of {prose(names)}", title, lines))
+    return folds
+
+
+def _summarize(environment: EnvironmentReview) -> str:
+    counts = Counter(_VERBS[change.op] for change in environment.changes)
+    phrases = [f"{counts[verb]:,} to {verb}" for verb in _VERBS.values() if counts[verb]]
+    if environment.declared:
+        count, protected = len(environment.declared), sum(resource.protect for resource in environment.declared)
+        quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
+        phrases.append(f"{count:,} declared, {quantity} of them protected")
+    phrases += ["failed"] if environment.problem else []
+    phrases += ["policies"] if environment.violations else []
+    return ", ".join(phrases) or "warnings"
+
+
+def _resource_lines(environment: EnvironmentReview) -> Iterator[str]:
+    if problem := environment.problem:
+        yield redact(problem.reason)
+        yield from map(redact_report, problem.output)
+    yield from (f"warning: {line}" for line in environment.warnings)
+    yield from (_resource_label(resource.kind, resource.name, resource.inputs) for resource in environment.declared)
+    for change in environment.changes:
+        if environment.is_new:
+            # Only the names: with every input the fold would repeat the whole program.
+            inputs = {str(item.path[0]): item.after for item in change.inputs if len(item.path) == 1}
+            yield f"create {_resource_label(change.kind, change.name, inputs)}"
+        else:
+            yield _change_title(change)
+            yield from _diff_lines(change.inputs)
+
+
+def _resource_label(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
+    """Return a resource without its inputs; for an IAM grant, with its role and member."""
+    role, member = inputs.get("role"), inputs.get("member")
+    has_grant = isinstance(role, str) and isinstance(member, str)
+    return f"{kind} {name}: {role} to {member}" if has_grant else f"{kind} {name}"
+
+
+def _change_title(change: ResourceChange) -> str:
+    marks = [
+        f"because of {', '.join(change.because)}" if change.because else "",
+        "kept in the cloud with its content" if change.retained else "",
+        _PROTECTION_TEXTS[change.protection],
+        f"differs in {', '.join(change.hidden)}" if change.hidden else "",
+        "not in the preview" if change.only_declared else "",
+    ]
+    text = "; ".join(mark for mark in marks if mark)
+    return f"{_VERBS[change.op]} {change.kind} {change.name}" + (f" ({text})" if text else "")
+
+
+def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield the values before and after, each pair as one text, so that they stay together where a fold is cut."""
+    for change, label in zip(changes, change_labels(changes), strict=True):
+        yield "\n".join(change_diff(change, label, flag=False))
+
+
+# Drift
+
+
+def drift_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
+    """Return a fold with every difference for each environment that has drift."""
+    return [_drift_fold(environment) for environment in environments if environment.drift]
+
+
+def _drift_fold(environment: EnvironmentReview) -> Fold:
+    name, count = environment.environment, len(environment.drift)
+    resources = f"{format_count(count, 'resource')} that differ{'s' * (count == 1)} in the cloud"
+    lines: list[str] = []
+    for drift in environment.drift:
+        lines.append(f"{drift.kind} {drift.name}, {redact(drift.urn)}{': deleted in the cloud' * drift.deleted}")
+        lines += _diff_lines(_drift_changes(drift))
+    return _diff_fold(f"drift of {prose(name)}", f"drift of {html_code(name)}: {html(resources)}", lines)
+
+
+def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
+    """Return the drift of one resource as a line of Markdown, without its environment.
+
+    Args:
+        drift: the drift.
+        access: Markdown about the access that the drift opens, or that the update grants again.
+    """
+    label = f"drift: {code(drift.kind)} {code(drift.name)}"
+    if drift.deleted:
+        return f"{label} was deleted in the cloud{_recreation(drift, access)}"
+    opened = "".join(f" {text};" for text in access)
+    changes = _drift_changes(drift)
+    shown = changes[:_MAX_CHANGES]
+    names = [_difference(change, name) for change, name in zip(shown, change_labels(shown), strict=True)]
+    more = f", and {len(changes) - len(shown):,} more" if len(shown) < len(changes) else ""
+    return f"{label}{opened} differs in the cloud: {', '.join(names)}{more}{_outcome(drift)}"
+
+
+def _drift_changes(drift: Drift) -> list[Change]:
+    """Return all differences, first those that open access, last those of properties that no program sets."""
+    opening = {widening.what for widening in drift.widened}
+    return [*sorted(drift.changes, key=lambda change: change.path[0] not in opening), *drift.unmanaged]
+
+
+def _recreation(drift: Drift, access: Sequence[str]) -> str:
+    if not drift.recreated:
+        return ""
+    grants = f" and {'; '.join(access)}" if access else ""
+    if drift.loses_data:
+        return f" with its data; the update creates it again, empty{grants}"
+    return f"; the update creates it again{grants}"
+
+
+def _difference(change: Change, label: str) -> str:
+    shown = show_change(change, max_length=_MAX_VALUE_LENGTH)
+    old, new = (
+        _ABSENT if value is ABSENT else code(text)
+        for value, text in ((change.before, shown.before), (change.after, shown.after))
+    )
+    return f"{code(label)}: {old} → {new}{f' ({shown.note})' if shown.note else ''}"
+
+
+def _outcome(drift: Drift) -> str:
+    """Return what the update does to the drift, as a clause."""
+    kept = [change for change in _drift_changes(drift) if change.path not in drift.reverted]
+    if not drift.reverted:
+        return "; the update leaves it"
+    names = listed([*map(code, dict.fromkeys(change_labels(kept)))], _MAX_CHANGES)
+    return f"; the update reverts it, except {names}" if kept else "; the update reverts it"

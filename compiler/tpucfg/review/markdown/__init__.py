@@ -1,1 +1,0 @@
-"""The review as one Markdown comment on a pull request."""
