@@ -14,6 +14,8 @@ KeyPath = tuple[str | int, ...]
 
 _STEP: Final = r"\[([^]]+)\]|([^.[]+)"
 _Row = TypeVar("_Row")
+ITEM_NAMES: Final = ("name", "key")
+"""The fields that name an item of a list: the first of them that every item has."""
 
 
 def value_at(data: Any, path: Iterable[str | int], default: Any = None) -> Any:
@@ -42,6 +44,30 @@ def leaf_paths(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
         yield from leaf_paths(value, (*path, step))
 
 
+def item_names(items: Iterable[Any]) -> list[str]:
+    """Return the names of a list's items; nothing unless each has one of its own."""
+    items = list(items)
+    for field in ITEM_NAMES:
+        names = [item.get(field) if isinstance(item, dict) else None for item in items]
+        texts = [name for name in names if isinstance(name, str)]
+        if len({*texts}) == len(items):
+            return texts
+    return []
+
+
+def indexed(data: Any, path: Iterable[str | int]) -> KeyPath:
+    """Return a path with indices for items that it names: of `metadata.items.startup-script`, the index of that item.
+
+    A step that names no item stays as it is.
+    """
+    steps: list[str | int] = []
+    for step in path:
+        names = item_names(data) if isinstance(data, list) and isinstance(step, str) else []
+        steps.append(names.index(step) if step in names else step)
+        data = value_at(data, steps[-1:])
+    return tuple(steps)
+
+
 def overlap(path: KeyPath, other: KeyPath) -> bool:
     """Return True if the value at one of the paths contains that at the other."""
     shared = min(len(path), len(other))
@@ -61,8 +87,13 @@ def matches(pattern: str, path: KeyPath) -> bool:
 
 def first_match(rows: Iterable[tuple[str, _Row]], path: KeyPath) -> _Row | None:
     """Return the first row of a table whose pattern matches a path; None if no row does."""
+    return next(all_matches(rows, path), None)
+
+
+def all_matches(rows: Iterable[tuple[str, _Row]], path: KeyPath) -> Iterator[_Row]:
+    """Yield the rows of a table whose patterns match a path, in the order of the table."""
     text = _text(path)
-    return next((row for pattern, row in rows if _regex(pattern).fullmatch(text)), None)
+    return (row for pattern, row in rows if _regex(pattern).fullmatch(text))
 
 
 def values_at(data: Any, pattern: str) -> Iterator[tuple[KeyPath, Any]]:

@@ -48,17 +48,3 @@ def test_an_item_is_named_and_not_counted() -> None:
     pod = {"name": "slice", "template": {"spec": {"template": {"spec": {"containers": containers}}}}}
     finding = finding_with_id("TPU066", findings_of(gke_spec({"spec": {"replicatedJobs": [pod]}})))
     assert "containers.trainer.image is decided by trainer.image" in finding.message
-
-
-def test_a_field_moves_to_the_override_of_a_size_in_its_environment() -> None:
-    """The name of the environment may be that of a section of its own."""
-    extra = {"instanceTemplate": {"description": "a template"}}
-    settings = {"targets": {"compute-engine": {"extra": extra}}, "capacity": "flex-start"}
-    dev = {"project": "my-project-dev", "region": "us-east5", **settings}
-    trainer = {"image": "us-docker.pkg.dev/p/r/i:1", "max_run_duration": "1h"}
-    training = {"tuned_on": "v6e-4", "batch_size": 1024, "train_steps": 4000}
-    data = {"sizes": ["v6e-4", "v6e-16"], "environments": {"targets": dev}, "trainer": trainer, "training": training}
-
-    finding = finding_with_id("TPU068", findings_of(document(spec(target="compute-engine", **data))))
-
-    assert "targets.overrides.v6e-16.targets.compute-engine.extra.instanceTemplate, and use" in finding.help

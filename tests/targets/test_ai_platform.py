@@ -10,10 +10,10 @@ import pytest
 
 from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, spec
 from tpucfg.findings import errors
+from tpucfg.paths import first_match
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import render_configs
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.patterns import origin_of
 
 
 def body_of(data: dict[str, Any]) -> RequestBody:
@@ -116,7 +116,7 @@ def test_every_field_has_an_origin() -> None:
     jobs = list(all_jobs())
     assert len(jobs) == 12
     written = {path for _, body in jobs for path in leaves(body)}
-    origins = {path: origin_of(target_named("ai-platform").ORIGINS, path) for path in written}
+    origins = {path: first_match(target_named("ai-platform").ORIGINS.items(), path) for path in written}
     assert [path for path, origin in origins.items() if origin is None] == []
     assert set(origins.values()) == set(target_named("ai-platform").ORIGINS.values())
 

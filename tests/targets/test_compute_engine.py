@@ -13,13 +13,13 @@ from jobs import CATALOG, compiled, gcloud_refusal, job, leaves, project
 from spec_factory import document
 from tpucfg import schemas
 from tpucfg.cli import app
+from tpucfg.paths import first_match
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
 from tpucfg.targets.companions import combined_data
 from tpucfg.targets.compute_engine.machine import HOST_IMAGES
 from tpucfg.targets.creations import Creations
-from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5"}
@@ -277,7 +277,7 @@ def test_every_config_fits_schema_rules_and_origins(size: str, changes: dict[str
     assert schemas.is_valid("compute-engine", body)
     assert list(compute_engine.rules(body, CATALOG)) == []
     for path in leaves(body):
-        assert origin_of(compute_engine.ORIGINS, path), path
+        assert first_match(compute_engine.ORIGINS.items(), path), path
     for key, value in body.items():
         assert not schemas.is_valid("compute-engine", {key: value | {"nonsense": 1}})
 

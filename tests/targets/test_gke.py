@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from jobs import CATALOG, IMAGE, job, leaves, parts, project
 from start_command import start_command
 from tpucfg import schemas
+from tpucfg.paths import first_match
 from tpucfg.targets import SubmissionError, gke, target_named
 from tpucfg.targets.companions import combined
 from tpucfg.targets.gke.jobset import escape_dollars
-from tpucfg.targets.patterns import origin_of
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}
@@ -194,13 +194,15 @@ def test_every_size_fits_schema_and_rules() -> None:
             assert schemas.is_valid("gke", body)
             assert list(gke.rules(body, CATALOG)) == []
             whole = combined(body, gke.companions(full))
-            assert [path for path in leaves(whole) if origin_of(target_named("gke").ORIGINS, path) is None] == []
+            assert [
+                path for path in leaves(whole) if first_match(target_named("gke").ORIGINS.items(), path) is None
+            ] == []
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
     """The origin of the queue's label is the target's settings; that of any other label is the environment."""
-    queue = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
-    team = origin_of(target_named("gke").ORIGINS, ("metadata", "labels", "team"))
+    queue = first_match(target_named("gke").ORIGINS.items(), ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
+    team = first_match(target_named("gke").ORIGINS.items(), ("metadata", "labels", "team"))
     assert queue is not None
     assert team is not None
     assert (queue.detail, team.detail) == ("targets.gke.queue", "environments.<env>.labels")
@@ -228,7 +230,7 @@ def test_numbers_are_those_of_the_column_that_explains_them(size: str) -> None:
     job_ = job("gke", size, environment={"region": "us-west4"})
     body = gke.request_body(job_)
     for path in leaves(body):
-        origin, value = origin_of(gke.ORIGINS, path), cast("Any", body)
+        origin, value = first_match(gke.ORIGINS.items(), path), cast("Any", body)
         for step in path:
             value = value[step]
         if origin and origin.kind == "catalog" and isinstance(value, int):

@@ -11,6 +11,7 @@ from jobs import CATALOG, compiled, job, leaves, parts
 from tpucfg import schemas
 from tpucfg.changes.config_diff import config_difference, redact_difference
 from tpucfg.changes.facts import Scope
+from tpucfg.paths import first_match
 from tpucfg.plan import Job
 from tpucfg.render.config import job_hash, render_config
 from tpucfg.render.pipeline import render_configs
@@ -18,7 +19,6 @@ from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
 from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.targets.extra import merged_request_body
-from tpucfg.targets.patterns import origin_of
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}
@@ -558,5 +558,5 @@ def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> Non
     trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
     job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
     whole = combined(gke.request_body(job_), gke.companions(job_))
-    assert [path for path in leaves(whole) if origin_of(gke.ORIGINS, path) is None] == []
+    assert [path for path in leaves(whole) if first_match(gke.ORIGINS.items(), path) is None] == []
     assert list(gke.rules(gke.request_body(job_), CATALOG)) == []

@@ -11,6 +11,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons, layer_reasons, setting_reasons
 from tpucfg.plan.rung import flag_name, rung_figures
@@ -21,10 +22,8 @@ from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.extra import extra_source
-from tpucfg.targets.list_items import indexed, item_names
-from tpucfg.targets.patterns import origin_of, spec_path
+from tpucfg.targets.interface import spec_path
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
-from tpucfg.yamldoc.document import KeyPath
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """Settings of the command that let `tpucfg why --batch_size` name a flag of the program."""
@@ -50,7 +49,7 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     if compiled.project is None or not compiled.request_bodies:
         return []
     job, request_body = compiled.request_bodies[0]
-    fields = _leaves(combined(request_body, companions_of(job)))
+    fields = leaf_paths(combined(request_body, companions_of(job)))
     names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in fields]
     return [name for name in names if name.startswith(incomplete)]
 
@@ -117,7 +116,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         return
     own_flags = (arg.key for arg in job.settings.trainer.args)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
-    value = _value_at(request_body, path)
+    value = value_at(request_body, path)
     if isinstance(value, str) and value.startswith("--") and value in job.args:
         yield from _reasons(subject, value)
     elif isinstance(value, dict | list) and value:
@@ -157,7 +156,7 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
 
 def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
     """Yield one line for each value of a mapping or a list, with its most specific origin."""
-    paths = list(_leaves(_value_at(subject.request_body, path), path))
+    paths = list(leaf_paths(value_at(subject.request_body, path), path))
     yield Reason(f"{dotted(path)} contains {format_count(len(paths), 'value')}; give the path of one for all details")
     for leaf in paths:
         first, *others = _reasons(subject, _full_path(leaf))
@@ -173,10 +172,10 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
     if extra and project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
-    origin = origin_of(target_named(job.target).ORIGINS, path)
+    origin = first_match(target_named(job.target).ORIGINS.items(), path)
     if origin is None:
         return
-    setting = spec_path(origin, job)
+    setting = spec_path(origin.detail, job)
     if origin.kind == "spec" and project.document.node(setting):
         layered = tuple(origin.detail.split("."))
         if layered[0] in LAYERED:
@@ -203,22 +202,13 @@ def _entry_of(subject: _Subject, path: KeyPath, setting: KeyPath) -> KeyPath:
     """
     layered = subject.job.settings.layers.find(*map(str, setting))
     entries = layered.value if layered and isinstance(layered.value, dict) else {}
-    parents = [_value_at(subject.request_body, path[:depth]) for depth in range(len(path))]
+    parents = [value_at(subject.request_body, path[:depth]) for depth in range(len(path))]
     names = [parent.get("name") for parent in parents if isinstance(parent, dict)]
     known = [name for name in (*path, *names) if isinstance(name, str) and name in entries]
     return (*setting, known[-1]) if known and setting[0] != "capacity" else setting
 
 
 # Paths of a request body.
-
-
-def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield the paths of the scalar values, in their order."""
-    if isinstance(value, dict | list) and value:
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(item, (*path, key))
-    else:
-        yield path
 
 
 def _full_path(path: KeyPath) -> str:
@@ -240,8 +230,8 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
     steps: list[str | int] = []
     rest = query.replace("[", ".").replace("]", "")
     while rest or not steps:
-        value = _value_at(request_body, tuple(steps))
-        known = _child_names(value, str(steps[-1]) if steps else "")
+        value = value_at(request_body, tuple(steps))
+        known = _child_names(value)
         # The longest matching key, because keys may contain dots.
         step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
         if step is None:
@@ -263,20 +253,13 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
 
 def _paths_ending_in(request_body: RequestBody, query: str) -> Sequence[str]:
     """Return the paths that end in a query: `render` prints the objects of some targets without the first key."""
-    leaves = [_full_path(path) for path in _leaves(request_body)]
+    leaves = [_full_path(path) for path in leaf_paths(request_body)]
     ends = (f"{leaf}.".partition(f".{query}.") for leaf in leaves if f".{query}." in f".{leaf}.")
     return tuple(dict.fromkeys(f"{parents}.{query}" for parents, _, _ in ends))
 
 
-def _child_names(value: Any, name: str) -> list[str]:
+def _child_names(value: Any) -> list[str]:
     """Return the keys of a mapping; the names of a list's items, followed by their indices."""
     if isinstance(value, dict):
         return list(value)
-    return [*item_names(name, value), *map(str, range(len(value)))] if isinstance(value, list) else []
-
-
-def _value_at(request_body: Any, path: KeyPath) -> Any:
-    value = request_body
-    for step in path:
-        value = value[step]
-    return value
+    return [*item_names(value), *map(str, range(len(value)))] if isinstance(value, list) else []

@@ -80,9 +80,8 @@ _ROWS: Final = (
     # These rules are about `extra`, which cannot undo what the plan decided.
     Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),
-    Rule("TPU067", "error", "a field of extra that overrides the plan"),
+    Rule("TPU067", "error", "a field of extra that gets other machines or another end"),
     Rule("TPU068", "error", "a field of extra that adds machines or chips"),
-    Rule("TPU069", "error", "an item that extra has twice"),
     # These rules are about a config, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),

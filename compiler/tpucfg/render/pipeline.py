@@ -15,14 +15,13 @@ from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.render.config import Config, render_config, round_trip_finding
-from tpucfg.render.extra_findings import refused_extra
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import json_value
-from tpucfg.targets.extra import Merged, merged_request_body
+from tpucfg.targets.extra import Merged, merged_request_body, refused_extra
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file
 

@@ -11,7 +11,7 @@ from typing import Any
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
-from tpucfg.paths import KeyPath, overlap, value_at
+from tpucfg.paths import KeyPath, first_match, overlap, value_at
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Project
@@ -25,7 +25,7 @@ from tpucfg.targets.companions import (
 )
 from tpucfg.targets.documents import document_keys, merge_documents
 from tpucfg.targets.extra import Merged, Refusal, extra_path
-from tpucfg.targets.patterns import origin_of, spec_path
+from tpucfg.targets.interface import spec_path
 from tpucfg.yamldoc.document import Document
 
 
@@ -115,8 +115,8 @@ def _location_in_spec(project: Project, job: Job, merged: Merged, problem: Probl
     source = merged.source(path)
     if source is not None and document.node(extra := extra_path(job, source)):
         return document.key_location(extra) if problem.at_key else document.value_location(extra)
-    origin = origin_of(target_named(job.target).ORIGINS, path)
-    if origin and origin.kind == "spec" and document.node(setting := spec_path(origin, job)):
+    origin = first_match(target_named(job.target).ORIGINS.items(), path)
+    if origin and origin.kind == "spec" and document.node(setting := spec_path(origin.detail, job)):
         return document.value_location(setting)
     # A field is missing in what `extra` adds, or what it adds conflicts with a field of the target.
     if (nearest_source := source or merged.source_below(path)) is not None:

@@ -1,28 +1,41 @@
-"""Merge a spec's `extra` into a request body, and refuse every field that would undo the plan.
+"""Merge a spec's `extra` into a request body, and refuse the fields that would falsify what is planned and priced.
 
-The merge only adds: whatever the target wrote stays as it is. Mappings merge key by key, and the items of lists of
-objects by what identifies them in the API, mostly their `name`, else by position. A field of `extra` is refused, and
-left out of the result, if it
+The merge only adds. Mappings merge key by key, and the items of lists of mappings by their `name` or `key`, else by
+position. A field of `extra` is refused, and left out of the result, if it
 
-- replaces a value that the target wrote;
-- has an origin in the target's ORIGINS that is decided although this job does not use it, such as the other form of
-  naming an accelerator;
-- is in the target's RESERVED: it would override or exclude a decided field, or ask for more machines.
+- touches a value that the target wrote;
+- is in the target's RESERVED: further machines or pods, chips, another time limit, another capacity or machine;
+- is a variable that the TPU runtime gets from the service.
+
+Everything else is the user's: the API's schema checks it, and a review shows it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from tpucfg.findings import MAX_FINDINGS, Finding
+from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, leaf_paths, matches
 from tpucfg.plan.job import Job
+from tpucfg.plan.runtime_variables import runtime_variable
+from tpucfg.spec.project import Project
 from tpucfg.targets import target_named
-from tpucfg.targets.interface import Origin, RequestBody, Reserved
-from tpucfg.targets.list_items import WHOLE, identity_fields, is_object_list, item_identity
-from tpucfg.targets.patterns import Rows, origin_of, reached_rows, rows_after, spec_path, table_rows
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.targets.interface import MACHINE, Effect, Origin, RequestBody, spec_path
+from tpucfg.text_format import dotted, listed
+from tpucfg.yamldoc.document import Document
 
-_FREE_WHEN_UNSET: Final = "targets."
-"""The start of the paths of settings whose field `extra` may set instead, as no other part of the plan reads them."""
+_HARMLESS: Final = ("spec.ttlSecondsAfterFinished", "**.resources.requests.memory", "**.resources.requests.cpu")
+_UNPREFIXED: Final = ("**.labels.*", "**.annotations.*")
+
+
+def is_harmless(path: KeyPath) -> bool:
+    """Return True for a field of `extra` that changes nothing in what runs: any other one is a caution in a review.
+
+    A label or an annotation with a prefix, as in `example.com/name`, may be an instruction for a controller.
+    """
+    if any(matches(pattern, path) for pattern in _UNPREFIXED):
+        return "/" not in str(path[-1])
+    return any(matches(pattern, path) for pattern in _HARMLESS)
 
 
 class Refusal(NamedTuple):
@@ -40,8 +53,8 @@ class Refusal(NamedTuple):
     """The paths in the spec of the settings that decide the field."""
     page: str = ""
     """The public page that states the reason."""
-    counterpart: str | None = None
-    """See `Reserved.counterpart`."""
+    fix: str = ""
+    """The edit, if it is another one than to delete the field and to use the settings."""
 
 
 class Merged(NamedTuple):
@@ -64,33 +77,6 @@ class Merged(NamedTuple):
         return next((source for field, source in self.sources.items() if field[: len(path)] == path), None)
 
 
-_NAMES: Final = {"items": "key"}
-"""The field whose value patterns of RESERVED have instead of an item's index, by the list's name; else `name`."""
-
-
-class _Position(NamedTuple):
-    """The position of a value in the request body and in `extra`."""
-
-    origins: Rows[Origin]
-    """The rows of ORIGINS; none in an item that `extra` adds to a list, as they describe the target's own items."""
-    reserved: Rows[Reserved]
-    """The rows of RESERVED, which has the names of named items instead of their indices."""
-    path: KeyPath = ()
-    source: KeyPath = ()
-
-    def child(self, key: str) -> "_Position":
-        # A final `*` does not decide about new keys of a mapping such as the labels.
-        origins = rows_after(tuple(row for row in self.origins if row[0] != ("*",)), key)
-        reserved = rows_after(self.reserved, key)
-        return _Position(origins, reserved, (*self.path, key), (*self.source, key))
-
-    def item(self, index: int, source: int, value: Any, *, is_new: bool) -> "_Position":
-        name = value.get(_NAMES.get(str(self.path[-1]), "name")) if isinstance(value, dict) else None
-        origins = () if is_new else rows_after(self.origins, str(index))
-        reserved = rows_after(self.reserved, name if isinstance(name, str) else str(index))
-        return _Position(origins, reserved, (*self.path, index), (*self.source, source))
-
-
 def merged_request_body(job: Job) -> Merged:
     """Return the request body of a job with `extra` merged in."""
     return merge_extra(job, target_named(job.target).request_body(job))
@@ -101,9 +87,8 @@ def merge_extra(job: Job, body: RequestBody) -> Merged:
     extra = job.options.get("extra")
     if not extra:
         return Merged(body, {}, ())
-    target = target_named(job.target)
-    merger = _Merger(job, body, target.ORIGINS)
-    merged = merger.mapping(body, extra, _Position(table_rows(target.ORIGINS), table_rows(target.RESERVED)))
+    merger = _Merger(job)
+    merged = merger.mapping(body, extra, _Position((), ()))
     return Merged(merged, merger.sources, tuple(merger.refusals))
 
 
@@ -118,6 +103,16 @@ def extra_source(job: Job, path: KeyPath) -> KeyPath | None:
     return None if source is None else extra_path(job, source)
 
 
+class _Position(NamedTuple):
+    """The position of a value in the request body and in `extra`."""
+
+    path: KeyPath
+    source: KeyPath
+
+    def child(self, step: str | int, source: str | int | None = None) -> "_Position":
+        return _Position((*self.path, step), (*self.source, step if source is None else source))
+
+
 _LEFT_OUT: Final = object()
 """The result of adding a value that is refused."""
 
@@ -125,10 +120,11 @@ _LEFT_OUT: Final = object()
 class _Merger:
     """One merge, which collects the sources of added values and the refusals on its way through both values."""
 
-    def __init__(self, job: Job, body: RequestBody, origins: Mapping[str, Origin]) -> None:
+    def __init__(self, job: Job) -> None:
+        target = target_named(job.target)
         self._job = job
-        self._body = body
-        self._origins = origins
+        self._origins = target.ORIGINS
+        self._reserved = target.RESERVED.items()
         self.sources: dict[KeyPath, KeyPath] = {}
         self.refusals: list[Refusal] = []
 
@@ -145,27 +141,23 @@ class _Merger:
     def _merged(self, value: Any, extra: Any, at: _Position) -> Any:
         if isinstance(value, dict) and isinstance(extra, dict):
             return self.mapping(value, extra, at)
-        if is_object_list(value) and is_object_list(extra):
+        if _is_object_list(value) and _is_object_list(extra):
             return self._items(value, extra, at)
-        self.refusals.append(self._replaces(value, at))
+        self.refusals.append(self._touched(value, at))
         return value
 
     def _items(self, items: Sequence[Any], extra: Sequence[Any], at: _Position) -> list[Any]:
-        fields = identity_fields(str(at.path[-1]), items)
-        own = [item_identity(item, fields) for item in items]
-        merged, known = list(items), set()
+        merged = list(items)
+        # Items of `extra` do not count: one without a name must not turn named items into items by position.
+        key = next((key for key in ITEM_NAMES if all(isinstance(item.get(key), str) for item in items)), None)
         for number, item in enumerate(extra):
-            has_identity = bool(fields) and (fields == WHOLE or fields[0] in item)
-            identity = item_identity(item, fields) if has_identity else number
-            if identity in known:
-                self.refusals.append(self._repeated(at.item(number, number, item, is_new=True), fields))
-                continue
-            known.add(identity)
-            index = own.index(str(identity)) if identity in own else number if not fields else len(items)
-            if index < len(items):
-                others = {key: value for key, value in item.items() if key not in fields and fields != WHOLE}
-                merged[index] = self.mapping(items[index], others, at.item(index, number, items[index], is_new=False))
-            elif (new := self._added(item, at.item(len(merged), number, item, is_new=True))) is not _LEFT_OUT:
+            names = [own.get(key) for own in merged] if key else list(range(len(items)))
+            name = item.get(key) if key else number
+            if name is not None and name in names:
+                index = names.index(name)
+                others = {field: value for field, value in item.items() if field != key}
+                merged[index] = self.mapping(merged[index], others, at.child(index, number))
+            elif (new := self._added(item, at.child(len(merged), number))) is not _LEFT_OUT:
                 merged.append(new)
         return merged
 
@@ -182,68 +174,42 @@ class _Merger:
         elif isinstance(value, list):
             result = []
             for number, item in enumerate(value):
-                is_new = isinstance(item, dict)
-                if (part := self._added(item, at.item(len(result), number, item, is_new=is_new))) is not _LEFT_OUT:
+                if (part := self._added(item, at.child(len(result), number))) is not _LEFT_OUT:
                     result.append(part)
         return _LEFT_OUT if value and result in ({}, []) else result
 
     def _refusal(self, value: Any, at: _Position) -> Refusal | None:
-        for reserved in reached_rows(at.reserved):
-            if reserved.applies(value, self._body):
-                return self._overrides(reserved, at)
-        origin = None if is_object_list(value) else _unused_origin(value, at.origins)
-        return self._decided(at, [origin]) if origin else None
+        for reserved in all_matches(self._reserved, at.path):
+            if reserved.applies(value):
+                return self._falsifies(at, reserved.effect, reserved.source)
+        name = value.get("name") if isinstance(value, dict) and at.path[-2:-1] == ("env",) else None
+        row = runtime_variable(name) if isinstance(name, str) else None
+        return self._falsifies(at, MACHINE._replace(text=row.effect), row.source) if row else None
 
-    def _replaces(self, value: Any, at: _Position) -> Refusal:
-        origins = [origin_of(self._origins, path) for path in _leaves(value, at.path)]
-        return self._decided(at, list(dict.fromkeys(origin for origin in origins if origin)))
+    def _falsifies(self, at: _Position, effect: Effect, page: str) -> Refusal:
+        keys = (_setting(effect.key, self._job),) if effect.key else ()
+        return Refusal(effect.id, at.path, at.source, effect.text, keys, page, effect.fix)
 
-    def _decided(self, at: _Position, origins: Sequence[Origin]) -> Refusal:
-        variable = _variable_at(self._body, at.path)
-        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job, variable)))
+    def _touched(self, value: Any, at: _Position) -> Refusal:
+        if at.path in self.sources:
+            return Refusal("TPU066", at.path, at.source, "an earlier item of extra sets it", ())
+        found = (first_match(self._origins.items(), path) for path in leaf_paths(value, at.path))
+        origins = list(dict.fromkeys(origin for origin in found if origin))
+        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
         # With several origins, one rule is not the reason for the rest.
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
         reason, page = (rule.detail, rule.source) if rule else ("", "")
         return Refusal("TPU066", at.path, at.source, reason, keys, page)
 
-    def _overrides(self, reserved: Reserved, at: _Position) -> Refusal:
-        keys = (_setting(reserved.key, self._job),) if reserved.key else ()
-        id_ = "TPU068" if reserved.adds_machines else "TPU067"
-        return Refusal(id_, at.path, at.source, reserved.effect, keys, reserved.source, reserved.counterpart)
 
-    @staticmethod
-    def _repeated(at: _Position, fields: Sequence[str]) -> Refusal:
-        shown = "fields" if tuple(fields) == WHOLE else " and ".join(fields)
-        return Refusal("TPU069", at.path, at.source, shown, ())
+def _is_object_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
-def _unused_origin(value: Any, rows: Rows[Origin]) -> Origin | None:
-    """Return the origin of a field that this job's request body does not have; None if `extra` may add the field."""
-    # A list of texts, such as the arguments, has the origin of its items.
-    of_items = rows_after(rows, "0") if isinstance(value, list) else ()
-    for origin in (*reached_rows(rows), *reached_rows(of_items)):
-        is_free = origin.kind == "spec" and origin.detail.startswith(_FREE_WHEN_UNSET)
-        return None if is_free else origin
-    return None
-
-
-def _variable_at(body: RequestBody, path: KeyPath) -> str | None:
-    """Return the name of the program's variable with a field at a path; None if the field is no variable's."""
-    value: Any = body
-    for step, inner in pairwise(path):
-        value = value[step] if step in value or isinstance(step, int) else {}
-        if step == "env" and isinstance(inner, int) and inner < len(value):
-            return str(value[inner].get("name"))
-    return None
-
-
-def _deciding_keys(origin: Origin, job: Job, variable: str | None) -> tuple[KeyPath, ...]:
+def _deciding_keys(origin: Origin, job: Job) -> tuple[KeyPath, ...]:
     """Return the paths in the spec of the settings that decide a field."""
     if origin.kind == "spec":
-        # A secret of the spec is decided as a whole: `extra` cannot give it a value instead of the reference.
-        if variable and variable in {secret.variable for secret in job.secrets}:
-            return (job.settings.source(("trainer", "secrets", variable)),)
-        return (spec_path(origin, job),)
+        return (spec_path(origin.detail, job),)
     if origin.kind == "catalog":
         return (_setting("sizes", job),)
     if origin.kind == "figure":
@@ -253,13 +219,56 @@ def _deciding_keys(origin: Origin, job: Job, variable: str | None) -> tuple[KeyP
 
 def _setting(key: str, job: Job) -> KeyPath:
     """Return the path in the spec of a setting, in the layer that sets it for the job."""
-    return job.environment.sizes_path if key == "sizes" else spec_path(Origin("spec", key), job)
+    return job.environment.sizes_path if key == "sizes" else spec_path(key, job)
 
 
-def _leaves(value: Any, path: KeyPath) -> Iterator[KeyPath]:
-    """Yield the paths of the scalars in a value, or its own path if it contains none."""
-    if isinstance(value, dict | list) and value:
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(item, (*path, key))
+# Findings
+
+
+def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]) -> Iterator[Finding]:
+    """Yield a finding for each field of `extra` that was refused, with the settings that decide it in all jobs.
+
+    Of more than MAX_FINDINGS fields, the first ones are reported.
+    """
+    by_field: dict[tuple[KeyPath, Refusal], dict[str, None]] = {}
+    for job, refusals in jobs:
+        for refusal in refusals:
+            # The index in the merged list depends on the job's own items, and that in `extra` is what the reader sees.
+            same = refusal._replace(field=refusal.source, keys=())
+            keys = by_field.setdefault((extra_path(job, refusal.source), same), {})
+            keys.update(dict.fromkeys(map(dotted, refusal.keys)))
+    for (path, refusal), keys in islice(by_field.items(), MAX_FINDINGS):
+        yield _finding(project.document, path, refusal, tuple(keys))
+    if len(by_field) > MAX_FINDINGS:
+        message = f"extra has {len(by_field):,} refused fields; the first {MAX_FINDINGS} are listed"
+        location = project.document.key_location(next(iter(by_field))[0])
+        yield Finding.of("TPU010", message, location, help="delete those first, and check again")
+
+
+def _finding(document: Document, path: KeyPath, refusal: Refusal, keys: Sequence[str]) -> Finding:
+    field = dotted(_named(document, path, refusal.source))
+    deciding = listed(keys, 3, last=" and ")
+    if refusal.id == "TPU066":
+        by = f"decided by {deciding}" if keys else "fixed"
+        message = f"{field} is {by}, and extra cannot change it{refusal.reason and f': {refusal.reason}'}"
     else:
-        yield path
+        by = f", and that is decided by {deciding}" if keys else ""
+        message = f"{field} in extra would {refusal.reason}{by}"
+    hint = refusal.fix or "delete it"
+    if len(keys) == 1:
+        hint = f"delete it here, and {'list another size in' if keys[0].endswith('sizes') else 'set'} {deciding}"
+    elif keys:
+        hint = f"delete it here, and change the settings that decide it: {deciding}"
+    details = (f"see {refusal.page}",) if refusal.page else ()
+    return Finding.of(refusal.id, message, document.key_location(path), help=hint, details=details)
+
+
+def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:
+    """Return the path of a field below `extra`, with the names of items: the config has them at other positions."""
+    start, steps = len(path) - len(source), list(source)
+    for index, step in enumerate(source):
+        node = document.node(path[: start + index + 1])
+        name = node.value.get("name") if isinstance(step, int) and node and isinstance(node.value, dict) else None
+        if isinstance(name, str) and name:
+            steps[index] = name
+    return tuple(steps)

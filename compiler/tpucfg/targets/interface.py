@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.paths import KeyPath
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
+from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Project
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ COMPANIONS: Final = "companions"
 
 
 class Origin(NamedTuple):
-    """The origin of a field of the request body: `tpucfg why` prints it, and `extra` cannot change the field."""
+    """The origin of a field of the request body, for `tpucfg why` and for findings about the field."""
 
     kind: Literal["spec", "catalog", "figure", "rule"]
     """`spec`: a value of the spec; `catalog`: a column of a size's row; `figure`: a flag; `rule`: a service's rule."""
@@ -32,22 +34,41 @@ class Origin(NamedTuple):
     """For a rule: the path in the spec of the setting that it reads; empty if no setting changes the field."""
 
 
-class Reserved(NamedTuple):
-    """A field that the target does not write, because it would override or extend what the plan decided."""
+class Effect(NamedTuple):
+    """A way in which a field of `extra` would falsify what is planned and priced."""
 
+    id: str
+    """The id of the finding."""
     key: str
-    """The path in the spec of what decides, with `<env>` and `<size>` as placeholders; empty if there is none."""
-    effect: str
-    """The effect of the field, as a clause that follows `it would`."""
-    source: str = ""
+    """The path in the spec of the setting that decides instead; empty if there is none."""
+    text: str
+    """The effect, as a clause that follows `it would`."""
+    fix: str = ""
+    """The edit; by default the deletion, with the setting to use instead."""
+
+
+MACHINES: Final = Effect("TPU068", "sizes", "add machines that the plan does not count")
+MORE_CHIPS: Final = Effect("TPU068", "sizes", "ask for chips that the plan does not count")
+MACHINE: Final = Effect("TPU067", "sizes", "describe another machine than the size has")
+CAPACITY: Final = Effect("TPU067", "capacity", "get the machines in another way")
+DEADLINE: Final = Effect("TPU067", "trainer.max_run_duration", "set another time limit")
+
+
+class Reserved(NamedTuple):
+    """A field that the target does not write, and that `extra` cannot set."""
+
+    effect: Effect
+    source: str
     """The public page that states the effect."""
-    applies: Callable[[Any, RequestBody], bool] = lambda *_: True
-    """Returns True for a value that has this effect in a request body; by default all of them have it."""
-    adds_machines: bool = False
-    """True if the field asks for more machines or chips than the plan has."""
-    counterpart: str | None = None
-    """The field that stands in its place in jobs of one host, or of several; empty if none does, None if all are alike.
-    """
+    applies: Callable[[Any], bool] = lambda _: True
+    """Returns True for a value that has this effect; by default all of them have it."""
+
+
+def spec_path(setting: str, job: Job) -> KeyPath:
+    """Return the path in the spec of a setting, for the job's environment and size and in the layer that sets it."""
+    placeholders = {"<env>": job.environment.name, "<size>": job.size}
+    path = tuple(placeholders.get(step, step) for step in setting.split("."))
+    return job.settings.source(path) if path[0] in LAYERED else path
 
 
 TOKEN: Final = ("gcloud", "auth", "print-access-token")
@@ -134,14 +155,12 @@ class Target(Protocol):
     def ORIGINS(self) -> Mapping[str, Origin]:  # noqa: N802 - a constant of the module
         """The origins by path of the request body; a test asserts that every field a target can write has one.
 
-        `*` matches any one step, `x*` one that starts with x, and a final `**` any number; a key with dots is in
-        brackets. `extra` can change no field that has an origin, and add none below a `**`; the field of a setting of
-        `targets` that the spec does not set is free.
+        The paths are patterns of `tpucfg.paths`; the first one that matches decides.
         """
 
     @property
     def RESERVED(self) -> Mapping[str, Reserved]:  # noqa: N802 - a constant of the module
-        """The fields without an origin that `extra` cannot set, by path; a named item of a list may have its name."""
+        """The fields without an origin that `extra` cannot set, by pattern of their path."""
 
     def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
         """Yield the findings about values of the spec that the service refuses: sizes, regions, kinds of trainer."""

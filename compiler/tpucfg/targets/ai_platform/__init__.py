@@ -7,8 +7,7 @@ the master of one TPU worker. Each runs a Python package or containers, as the s
 """
 
 from tpucfg.targets.ai_platform.findings import spec_findings
-from tpucfg.targets.ai_platform.request import ORIGINS, request_body, submission
-from tpucfg.targets.ai_platform.reserved import RESERVED
+from tpucfg.targets.ai_platform.request import ORIGINS, RESERVED, request_body, submission
 from tpucfg.targets.ai_platform.rules import NAME, rules
 
 __all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]

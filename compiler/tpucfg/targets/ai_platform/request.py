@@ -7,7 +7,16 @@ from tpucfg.plan.job import Job
 from tpucfg.targets.ai_platform.rules import FIELDS, GUIDE, NAME
 from tpucfg.targets.common import without_empty
 from tpucfg.targets.extra import merged_request_body
-from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.interface import (
+    DEADLINE,
+    MACHINE,
+    MACHINES,
+    Command,
+    Origin,
+    RequestBody,
+    Reserved,
+    Submission,
+)
 
 MASTERS: Final[Mapping[str, str | None]] = {
     "basic": None,
@@ -37,6 +46,19 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.args.*": Origin("figure", ""),
     "trainingInput.scheduling.maxRunningTime": Origin("spec", "trainer.max_run_duration"),
 }
+
+
+RESERVED: Final[Mapping[str, Reserved]] = {
+    "trainingInput.parameterServer*": Reserved(MACHINES, GUIDE),
+    "trainingInput.evaluator*": Reserved(MACHINES, FIELDS),
+    "trainingInput.hyperparameters": Reserved(MACHINES, FIELDS),
+    "trainingInput.masterType": Reserved(MACHINE, GUIDE),
+    "trainingInput.workerType": Reserved(MACHINE, GUIDE),
+    "trainingInput.workerCount": Reserved(MACHINES, GUIDE),
+    "trainingInput.*Config.acceleratorConfig.**": Reserved(MACHINE, GUIDE),
+    "trainingInput.scheduling.maxRunningTime": Reserved(DEADLINE, FIELDS),
+}
+"""See `Target.RESERVED`."""
 
 
 def request_body(job: Job) -> RequestBody:

@@ -3,8 +3,7 @@
 `request` makes the request body, `startup` the script of a host, `rules` the findings, `submission` the commands.
 """
 
-from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, request_body
-from tpucfg.targets.cloud_tpu.reserved import RESERVED
+from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, RESERVED, request_body
 from tpucfg.targets.cloud_tpu.rules import rules, spec_findings
 from tpucfg.targets.cloud_tpu.startup import startup_script
 from tpucfg.targets.cloud_tpu.submission import submission

@@ -11,7 +11,7 @@ from tpucfg.plan.job import Job
 from tpucfg.targets.cloud_tpu.startup import startup_script
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, reservation_path, without_empty
 from tpucfg.targets.hosts.findings import NAMES
-from tpucfg.targets.interface import Origin, RequestBody
+from tpucfg.targets.interface import CAPACITY, MACHINE, MACHINES, Origin, RequestBody, Reserved
 
 NAME: Final = "cloud-tpu"
 API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
@@ -52,6 +52,18 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "spot": Origin("spec", "capacity"),
     "reservationName": Origin("spec", "capacity"),
 }
+
+
+RESERVED: Final[Mapping[str, Reserved]] = {
+    "tpu.nodeSpec.*": Reserved(MACHINES, API),
+    "tpu.nodeSpec.*.multisliceParams.**": Reserved(MACHINES, API),
+    f"{_NODE}.acceleratorConfig.**": Reserved(MACHINE, API),
+    f"{_NODE}.schedulingConfig.**": Reserved(CAPACITY, API),
+    "guaranteed.**": Reserved(CAPACITY, API),
+    "spot.**": Reserved(CAPACITY, API),
+    "reservationName": Reserved(CAPACITY, API),
+}
+"""See `Target.RESERVED`."""
 
 
 def request_body(job: Job) -> RequestBody:

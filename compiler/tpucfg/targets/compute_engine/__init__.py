@@ -7,10 +7,9 @@ host, `findings` the findings about a spec, `submission` the commands. `rules` h
 """
 
 from tpucfg.targets.compute_engine.findings import spec_findings
-from tpucfg.targets.compute_engine.origins import ORIGINS
+from tpucfg.targets.compute_engine.origins import ORIGINS, RESERVED
 from tpucfg.targets.compute_engine.paths import DOCUMENTS, KIND_PREFIX, NAME, REFERENCES, REFUSED_KINDS
 from tpucfg.targets.compute_engine.request import request_body
-from tpucfg.targets.compute_engine.reserved import RESERVED
 from tpucfg.targets.compute_engine.rules import rules
 from tpucfg.targets.compute_engine.startup import startup_script
 from tpucfg.targets.compute_engine.submission import submission

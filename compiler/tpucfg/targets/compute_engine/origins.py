@@ -6,7 +6,7 @@ from typing import Final
 from tpucfg.targets.compute_engine import pages
 from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE, POLICY, TEMPLATE
 from tpucfg.targets.hosts.findings import NAMES
-from tpucfg.targets.interface import Origin
+from tpucfg.targets.interface import CAPACITY, DEADLINE, MACHINE, MACHINES, Effect, Origin, Reserved
 
 _CAPACITY: Final = Origin("spec", "capacity")
 _DURATION: Final = Origin("spec", "trainer.max_run_duration")
@@ -96,3 +96,27 @@ def _origins() -> Iterator[tuple[str, Origin]]:
 
 ORIGINS: Final[Mapping[str, Origin]] = dict(_origins())
 """See `Target.ORIGINS`."""
+_OTHER_OBJECT: Final = Effect(
+    "TPU068",
+    "",
+    "create an object beside the slice: jobs of one host are an instance, and those of several hosts a group",
+    "delete it, or move it to overrides.<size>.targets.compute-engine.extra of the sizes with this object",
+)
+RESERVED: Final[Mapping[str, Reserved]] = {
+    # A key that the request body has is merged, and only a new one is a further object.
+    **dict.fromkeys(DOCUMENTS, Reserved(_OTHER_OBJECT, pages.GROUPS_OF_TPUS)),
+    **{
+        f"{GROUP}.{field}": Reserved(MACHINES, pages.GROUPS)
+        for field in ("versions.**", "instanceTemplate", "target*Size", "*FlexibilityPolicy", "standbyPolicy")
+    },
+    "**.scheduling.maxRunDuration.**": Reserved(DEADLINE, pages.TIME_LIMIT),
+    "**.scheduling.terminationTime": Reserved(DEADLINE, pages.TIME_LIMIT),
+    "*.deletionProtection": Reserved(DEADLINE, pages.INSTANCES),
+    "**.scheduling.**": Reserved(CAPACITY, pages.INSTANCES),
+    "**.reservationAffinity.**": Reserved(CAPACITY, pages.RESERVATIONS),
+    "*.params.requestValidForDuration.**": Reserved(CAPACITY, pages.FLEX_START_WAIT),
+    "**.guestAccelerators": Reserved(MACHINE, pages.INSTANCES),
+    "instance.sourceMachineImage": Reserved(MACHINE, pages.INSTANCES),
+    "instanceTemplate.sourceInstance*": Reserved(MACHINE, pages.TEMPLATES),
+}
+"""See `Target.RESERVED`."""

@@ -7,8 +7,7 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets o
 
 from tpucfg.targets.gke.findings import NAME, spec_findings
 from tpucfg.targets.gke.jobset import companions, request_body
-from tpucfg.targets.gke.origins import ORIGINS
-from tpucfg.targets.gke.reserved import RESERVED
+from tpucfg.targets.gke.origins import ORIGINS, RESERVED
 from tpucfg.targets.gke.rules import rules
 from tpucfg.targets.gke.secrets import COMPANION_SCHEMAS
 from tpucfg.targets.gke.submission import submission

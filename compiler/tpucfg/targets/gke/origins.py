@@ -1,8 +1,9 @@
 """The origin of every field that this target writes, for `tpucfg why` and for the locations of findings."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+from tpucfg.paths import matches
 from tpucfg.targets.gke.labels import (
     ACCELERATOR,
     CHIPS,
@@ -29,11 +30,25 @@ from tpucfg.targets.gke.labels import (
 )
 from tpucfg.targets.gke.rules import NAMES
 from tpucfg.targets.gke.secrets import PROVIDER_CLASS, SYNC
-from tpucfg.targets.interface import COMPANIONS, Origin
+from tpucfg.targets.interface import (
+    CAPACITY,
+    COMPANIONS,
+    DEADLINE,
+    MACHINE,
+    MACHINES,
+    MORE_CHIPS,
+    Effect,
+    Origin,
+    Reserved,
+)
 
 _SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
 _SECRETS: Final = "https://cloud.google.com/secret-manager/docs/sync-k8-secrets"
 _FUSE: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar"
+
+_POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
+_NODES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
+_KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
 
 _CHILD: Final = "spec.replicatedJobs.*.template.spec"
 _TEMPLATE: Final = f"{_CHILD}.template"
@@ -103,3 +118,38 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{COMPANIONS}.*.metadata.labels.*": Origin("spec", "environments.<env>.labels"),
     f"{COMPANIONS}.**": Origin("rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS),
 }
+_NODE_LABELS: Final[Mapping[str, Effect]] = {
+    **dict.fromkeys(
+        (SPOT, "cloud.google.com/gke-preemptible", FLEX_START, "cloud.google.com/gke-provisioning"), CAPACITY
+    ),
+    **dict.fromkeys(("cloud.google.com/gke-queued", "cloud.google.com/reservation-*", COMPUTE_CLASS), CAPACITY),
+    **dict.fromkeys(("*.kubernetes.io/instance-type", "cloud.google.com/gke-tpu-*"), MACHINE),
+    "cloud.google.com/machine-family": MACHINE,
+    MAX_RUN_DURATION: DEADLINE,
+}
+"""The labels of nodes by which a pod would choose others than the plan has."""
+
+
+def _is_node_label(key: Any) -> bool:
+    return any(matches(f"[{label}]", (str(key),)) for label in _NODE_LABELS)
+
+
+def _tolerates_other_nodes(toleration: Any) -> bool:
+    # A toleration without a key tolerates every taint.
+    return isinstance(toleration, dict) and (not toleration.get("key") or _is_node_label(toleration["key"]))
+
+
+RESERVED: Final[Mapping[str, Reserved]] = {
+    "spec.replicatedJobs.*": Reserved(MACHINES, JOBSET),
+    **dict.fromkeys((f"**.[{CHIPS}]", "**.[cloud-tpus.google.com/*]"), Reserved(MORE_CHIPS, TPUS)),
+    **dict.fromkeys(("**.resourceClaims", "**.claims"), Reserved(MORE_CHIPS, _POD_API)),
+    "**.activeDeadlineSeconds": Reserved(DEADLINE, _POD_API),
+    f"metadata.labels.[{MAX_EXEC_TIME}]": Reserved(DEADLINE, _KUEUE),
+    "metadata.annotations.[provreq.kueue.x-k8s.io/maxRunDurationSeconds]": Reserved(DEADLINE, _KUEUE),
+    **{f"**.nodeSelector.[{label}]": Reserved(effect, _NODES) for label, effect in _NODE_LABELS.items()},
+    "**.nodeAffinity.**.key": Reserved(CAPACITY, _NODES, _is_node_label),
+    "**.tolerations.*": Reserved(CAPACITY, _NODES, _tolerates_other_nodes),
+    f"**.annotations.[{SLICE_TOPOLOGY}]": Reserved(MACHINE, TPUS),
+    "**.nodeName": Reserved(MACHINE, _POD_API),
+}
+"""See `Target.RESERVED`."""

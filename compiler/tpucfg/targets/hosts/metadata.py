@@ -1,4 +1,4 @@
-"""The metadata of a host, of which the start-up script is one value: its limits, and keys that `extra` cannot set.
+"""The metadata of a host, of which the start-up script is one value: its limits.
 
 Source of the limits: https://cloud.google.com/compute/docs/reference/rest/v1/instances (metadata).
 """
@@ -8,31 +8,12 @@ from typing import Final
 
 from tpucfg.schemas import Problem
 from tpucfg.targets.common import service_problem
-from tpucfg.targets.interface import Reserved
 from tpucfg.yamldoc.document import KeyPath
 
 _MAX_VALUE: Final = 256 * 1024
 """Bytes of one metadata value."""
 _MAX_ALL: Final = 512 * 1024
 """Bytes of all keys and values together."""
-
-_STARTUP: Final = "https://cloud.google.com/compute/docs/instances/startup-scripts/linux"
-_SHUTDOWN: Final = "https://cloud.google.com/compute/docs/shutdownscript"
-_CONTAINERS: Final = "https://cloud.google.com/compute/docs/containers/deploying-containers"
-_USER_DATA: Final = "https://cloudinit.readthedocs.io/en/latest/reference/datasources/gce.html"
-_JAX: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py"
-
-_PROGRAM: Final = Reserved("trainer", "run a second program on every host, as root", _STARTUP)
-_END: Final = Reserved("trainer", "run a program while the host shuts down", _SHUTDOWN)
-_POSITION: Final = Reserved("sizes", "give a host another place in the slice than the service does", _JAX)
-_RESERVED: Final = {
-    "startup-script-url": _PROGRAM,
-    **dict.fromkeys(("shutdown-script", "shutdown-script-url"), _END),
-    "user-data": _PROGRAM._replace(source=_USER_DATA),
-    "gce-container-declaration": _PROGRAM._replace(source=_CONTAINERS),
-    **dict.fromkeys(("accelerator-type", "agent-*", "tpu-env", "worker-id", "worker-network-endpoints"), _POSITION),
-}
-"""Keys that would start a second program, or move the host in its slice."""
 
 
 def metadata_problems(path: KeyPath, metadata: Mapping[KeyPath, tuple[str, str]]) -> Iterator[Problem]:
@@ -51,8 +32,3 @@ def metadata_problems(path: KeyPath, metadata: Mapping[KeyPath, tuple[str, str]]
     if sum(sizes.values()) + sum(len(key) for key, _ in metadata.values()) >= _MAX_ALL:
         message = f"all metadata together must be below {_MAX_ALL:,} bytes"
         yield service_problem(path, message, "move long values to a file in the bucket, and pass its path")
-
-
-def reserved_metadata(prefix: str) -> Iterator[tuple[str, Reserved]]:
-    """Yield the reserved keys of metadata, each with the path of the metadata before it."""
-    yield from ((f"{prefix}.{key}", row) for key, row in _RESERVED.items())

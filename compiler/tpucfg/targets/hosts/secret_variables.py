@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
+from tpucfg.paths import first_match
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.patterns import matches_step
 from tpucfg.text_format import dotted
 
 
@@ -72,4 +72,4 @@ def secret_findings(
 
 
 def _reader(variable: str) -> _Reader | None:
-    return next((reader for pattern, reader in _READERS.items() if matches_step(pattern, variable)), None)
+    return first_match(_READERS.items(), (variable,))

@@ -4,8 +4,7 @@
 """
 
 from tpucfg.targets.vertex_ai.findings import spec_findings
-from tpucfg.targets.vertex_ai.request import NAME, ORIGINS, request_body, submission
-from tpucfg.targets.vertex_ai.reserved import RESERVED
+from tpucfg.targets.vertex_ai.request import NAME, ORIGINS, RESERVED, request_body, submission
 from tpucfg.targets.vertex_ai.rules import rules
 
 __all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]

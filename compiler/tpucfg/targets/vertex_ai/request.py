@@ -11,7 +11,17 @@ from typing import Any, Final
 from tpucfg.catalog import Slice
 from tpucfg.plan.job import Job
 from tpucfg.targets.common import google_account, reservation_path, without_empty
-from tpucfg.targets.interface import Command, Origin, RequestBody, Submission
+from tpucfg.targets.interface import (
+    CAPACITY,
+    DEADLINE,
+    MACHINE,
+    MACHINES,
+    Command,
+    Origin,
+    RequestBody,
+    Reserved,
+    Submission,
+)
 
 NAME: Final = "vertex-ai"
 COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
@@ -42,6 +52,16 @@ ORIGINS: Final[Mapping[str, Origin]] = {
         "rule", "the job's own folder in the environment's bucket", _SPEC, "environments.<env>.bucket"
     ),
 }
+
+
+RESERVED: Final[Mapping[str, Reserved]] = {
+    "workerPoolSpecs.*": Reserved(MACHINES, COMPUTE),
+    "workerPoolSpecs.*.machineSpec.**": Reserved(MACHINE, COMPUTE),
+    "persistentResourceId": Reserved(CAPACITY, _SPEC),
+    "scheduling.strategy": Reserved(CAPACITY, _SPEC),
+    "scheduling.timeout": Reserved(DEADLINE, _SPEC),
+}
+"""See `Target.RESERVED`."""
 
 
 def request_body(job: Job) -> RequestBody:

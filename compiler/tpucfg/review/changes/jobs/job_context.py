@@ -8,6 +8,7 @@ from tpucfg.changes.command_lines import FLAG
 from tpucfg.changes.config_diff import ENVIRONMENT, SIZE
 from tpucfg.changes.facts import ABSENT, Change, Scope
 from tpucfg.changes.tree_diff import ORDER
+from tpucfg.paths import KeyPath, first_match, indexed
 from tpucfg.plan import Job
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.plan.naming import account_id
@@ -17,9 +18,6 @@ from tpucfg.spec.project import Training
 from tpucfg.targets import Origin, target_named
 from tpucfg.targets.extra import Merged, merged_request_body
 from tpucfg.targets.interface import COMPANIONS
-from tpucfg.targets.list_items import indexed
-from tpucfg.targets.patterns import origin_of
-from tpucfg.yamldoc.document import KeyPath
 
 _DERIVED: Final = ("catalog", "rule")
 """Origins of fields that follow from the size, the names and the target, whose changes have statements of their own."""
@@ -120,11 +118,11 @@ def _is_explained(origin: Origin) -> bool:
 @lru_cache(maxsize=8192)
 def _origin(path: KeyPath, target: str) -> Origin | None:
     """Return the origin of a field; that of the command line or script for a flag, a word or a line in it."""
-    origins = target_named(target).ORIGINS
-    if origin := origin_of(origins, path) or origin_of(origins, (*path, 0)):  # a list counts as one value
+    origins = target_named(target).ORIGINS.items()
+    if origin := first_match(origins, path) or first_match(origins, (*path, 0)):  # a list counts as one value
         return origin
     for end in range(len(path) - 1, 0, -1):
-        if origin := origin_of(origins, path[:end]):
+        if origin := first_match(origins, path[:end]):
             # Flags and variables of a generated script are the program's own, its other lines are the target's.
             is_own = origin.kind == "rule" and str(path[-1]).startswith((FLAG, ORDER))
             return Origin("figure", "") if is_own else origin
