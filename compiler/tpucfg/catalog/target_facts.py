@@ -84,7 +84,7 @@ class TargetFacts(NamedTuple):
     deletion_permissions: tuple[str, ...] = ()
     """The permissions with which a job deletes its own slice; empty if the service ends the slice itself."""
     one_host_deletion_permissions: tuple[str, ...] = ()
-    """Those for a slice of one host, if it is deleted by another request."""
+    """The permissions for a slice of one host, if another request deletes it."""
     one_host_resource: NamedResource | None = None
     """The resource of a slice of one host; None if no condition can limit its deletion to the environment's own."""
     oldest_jax: OldestJax | None = None

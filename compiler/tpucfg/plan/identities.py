@@ -37,7 +37,7 @@ class Identity(NamedTuple):
 
 
 def identities(project: Project, environment: Environment) -> tuple[Identity, ...]:
-    """Return the identities of an environment's jobs without repeats, the one that the environment itself names first.
+    """Return the identities of an environment's jobs without repeats; the environment's own is the first.
 
     The order decides the names of the stack's resources: an account that one size adds leaves the others unchanged.
     """

@@ -96,7 +96,7 @@ def kubernetes_account(project: Project, environment: Environment, size: str = "
 
 
 def deletion_role_id(*, name: str, environment: str) -> str:
-    """Return the id of the custom role with which an environment's jobs delete their own slices.
+    """Return the id of the custom role by which an environment's jobs delete their own slices.
 
     Letters, digits, underscores and periods are allowed, up to 64: https://cloud.google.com/iam/reference/rest/v1/projects.roles/create.
     """

@@ -125,31 +125,21 @@ class ErrorContext(NamedTuple):
     def misplaced_in_override(self) -> str:
         """The edit for a key of an override that is no setting of training.steps, and belongs to another section."""
         # The schema takes any name there: which ones are valid depends on training.steps.
-        if self.ids != SPEC or self.path[:1] != ("overrides",) or "additionalProperties" not in self.schema_steps[-2:]:
-            return ""
-        return self.advice(self.path[:2], str(self.path[2]), self.error.instance) if len(self.path) == 3 else ""  # noqa: PLR2004 - overrides, size, key
+        of_any_name = "additionalProperties" in list(self.error.absolute_schema_path)[-2:]
+        match self.path:
+            case ("overrides", _, str(key)) if of_any_name:
+                return self.advice(self.path[:2], key, self.error.instance)
+        return ""
 
-    @property
-    def schema_steps(self) -> list[Any]:
-        """The steps to the violated keyword of the schema."""
-        return list(self.error.absolute_schema_path)
-
-    def example(self) -> str:
-        """Return a help line with a valid value, `for example: batch_size: 1024`, or an empty text."""
-        return self._example_line(self.path[-1:])
-
-    def example_key(self) -> str:
-        """Return a help line with a valid key, or an empty text."""
-        return self._example_line(())
+    def example(self, *, key: bool = False) -> str:
+        """Return a help line with a valid value, `for example: batch_size: 1024`, or with a valid key, or no text."""
+        example = _first_example(self._annotations(), () if key else self.path[-1:])
+        return f"for example: {example}" if example else ""
 
     def example_of(self, key: str) -> str:
         """Return a member of the object with an example of its value; the bare key if the schema has no example."""
         member = resolve_references(self.schema, self.error.schema.get("properties", {}).get(key, {}))
         return _first_example(member, (key,)) or f"{key}:"
-
-    def _example_line(self, key: KeyPath) -> str:
-        example = _first_example(self._annotations(), key)
-        return f"for example: {example}" if example else ""
 
     def _annotations(self) -> Mapping[str, Any]:
         """Return the schema of the value; annotations beside a reference override the referenced schema."""

@@ -35,8 +35,10 @@ def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[Ke
 def _problems(context: ErrorContext) -> Iterator[Problem]:
     if "propertyNames" in context.error.absolute_schema_path:
         yield _bad_key(context)
-    elif context.misplaced_in_override:
-        yield _misplaced_in_override(context)
+    elif hint := context.misplaced_in_override:
+        subject, key = dotted(context.path[:-1]), quote_key(str(context.path[-1]))
+        message = f"{subject} has no {context.ids.noun} {key}"
+        yield Problem(context.ids.unknown, message, context.path, hint, at_key=True)
     else:
         yield from _EXPLAINERS.get(str(context.error.validator), _out_of_bounds)(context)
 
@@ -52,7 +54,7 @@ def _bad_key(context: ErrorContext) -> Problem:
     if context.pattern_message:
         near = corrected(key, partial(matches_pattern, context.error.validator_value), key=True)
     message = f"{format_value(key)} cannot be a {context.ids.noun} of {context.subject}: {reason}"
-    hint = did_you_mean(near) or context.example_key()
+    hint = did_you_mean(near) or context.example(key=True)
     return Problem(context.ids.value, message, (*context.path, key), hint, at_key=True)
 
 
@@ -91,13 +93,6 @@ def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
     if section := section_of_key(key, context.schema, context.path):
         return f"{name} belongs {section}: move it there, or delete it"
     return f"delete {name}"
-
-
-def _misplaced_in_override(context: ErrorContext) -> Problem:
-    """Return the problem of a key of an override that belongs to another section, with its place."""
-    subject, key = dotted(context.path[:-1]), quote_key(str(context.path[-1]))
-    message, hint = f"{subject} has no {context.ids.noun} {key}", context.misplaced_in_override
-    return Problem(context.ids.unknown, message, context.path, hint, at_key=True)
 
 
 def _mapping_instead_of_value(context: ErrorContext) -> Problem | None:
@@ -304,48 +299,34 @@ def _pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
     yield Problem(context.ids.value, message, context.path, hint, details=tuple(details))
 
 
-_BOUND_MESSAGES: Final = {
-    "minimum": "{subject} is {value}; the minimum is {bound}",
-    "exclusiveMinimum": "{subject} is {value}; it must be above {bound}",
-    "maximum": "{subject} is {value}; the maximum is {bound}",
-    "minLength": "{subject} is an empty string",
-    "maxLength": "{subject} has more than {bound} characters",
-    "minItems": "{subject} is an empty list",
-    "maxItems": "{subject} has more than {bound} entries",
-    "minProperties": "{subject} is empty",
-    "maxProperties": "{subject} has more than {bound} keys",
-    "uniqueItems": "{subject} repeats an entry",
+_BOUNDS: Final = {
+    "minimum": ("{subject} is {value}; the minimum is {bound}", "write {bound} or more"),
+    "exclusiveMinimum": ("{subject} is {value}; it must be above {bound}", "write a number above {bound}"),
+    "maximum": ("{subject} is {value}; the maximum is {bound}", "write {bound} or less"),
+    "minLength": ("{subject} is an empty string", "write a text, or leave the key out"),
+    "maxLength": ("{subject} has more than {bound} characters", "leave out {excess} characters"),
+    "minItems": ("{subject} is an empty list", "add an entry, or leave the key out"),
+    "maxItems": ("{subject} has more than {bound} entries", "leave out {excess} entries"),
+    "minProperties": ("{subject} is empty", "add a key, or leave this out"),
+    "maxProperties": ("{subject} has more than {bound} keys", "leave out {excess} keys"),
+    "uniqueItems": ("{subject} repeats an entry", "delete the repeated entry"),
 }
-_BOUND_HINTS: Final = {
-    "minimum": "write {bound} or more",
-    "exclusiveMinimum": "write a number above {bound}",
-    "maximum": "write {bound} or less",
-    "minLength": "write a text, or leave the key out",
-    "minItems": "add an entry, or leave the key out",
-    "minProperties": "add a key, or leave this out",
-    "uniqueItems": "delete the repeated entry",
-}
-"""The edits for values whose schema has no example."""
+"""By keyword: the message, and the edit for a value whose schema has no example."""
+_ANOTHER_KEYWORD: Final = ("{subject} is {value}, which is not allowed here", "write {bound}")
 
 
 def _out_of_bounds(context: ErrorContext) -> Iterator[Problem]:
     """Yield the problem of a value beyond a bound, or that violates any other keyword."""
-    template = _BOUND_MESSAGES.get(str(context.error.validator), "{subject} is {value}, which is not allowed here")
-    bound = _format_bound(context.error.validator_value)
-    message = template.format(subject=context.subject, value=context.value_text, bound=bound)
-    yield Problem(context.ids.value, message, context.path, context.example() or _bound_hint(context))
-
-
-def _bound_hint(context: ErrorContext) -> str:
-    bound, value, keyword = context.error.validator_value, context.error.instance, str(context.error.validator)
-    if keyword.startswith("max") and isinstance(value, str | list | dict):
-        unit = {"maxLength": "characters", "maxItems": "entries"}.get(keyword, "keys")
-        return f"leave out {len(value) - bound:,} {unit}"
-    return _BOUND_HINTS.get(keyword, "write {bound}").format(bound=_format_bound(bound))
-
-
-def _format_bound(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    value, bound = context.error.instance, context.error.validator_value
+    message, hint = _BOUNDS.get(str(context.error.validator), _ANOTHER_KEYWORD)
+    has_length = isinstance(value, str | list | dict) and isinstance(bound, int)
+    texts = {
+        "subject": context.subject,
+        "value": context.value_text,
+        "bound": f"{bound:,}" if isinstance(bound, int) else str(bound),
+        "excess": f"{len(value) - bound:,}" if has_length else "",
+    }
+    yield Problem(context.ids.value, message.format(**texts), context.path, context.example() or hint.format(**texts))
 
 
 _EXPLAINERS: Final[Mapping[str, Callable[[ErrorContext], Iterator[Problem]]]] = {

@@ -1,7 +1,7 @@
 """Credentials written into a spec: findings that ask for a reference to Secret Manager, and texts without the values.
 
-A value counts as a credential by the name of its key, as `secret_names` has it, or by the form of a known token, as
-`redaction` has it: https://cloud.google.com/secret-manager keeps such values, and `trainer.secrets` refers to them.
+The name of its key shows that a value is a credential (`secret_names`), or the value has the form of a known token
+(`redaction`). https://cloud.google.com/secret-manager keeps such values, and `trainer.secrets` refers to them.
 """
 
 import re

@@ -143,7 +143,7 @@ def _is_of_dispute(document: Document, path: KeyPath) -> bool:
 
 
 def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
-    """Yield the parts of all layers of a job; of the first, which can only set, those that remove an entry."""
+    """Yield the parts of all layers of a job. The first layer can only set, so only its removals of entries count."""
     lower = Layered({}, ())
     for layer in layers_of(document.data, environment, size):
         # `overrides.<size>.args` has no key `trainer` of its own in the document.

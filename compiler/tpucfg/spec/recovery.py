@@ -1,4 +1,4 @@
-"""Replace the broken sections of a spec, so that a mistake in one section does not hide those in another.
+"""Replace the broken sections of a spec, so that a mistake in one section hides no mistake in another.
 
 A section with an error is replaced by a stand-in that breaks no rule. A rule that compares sections declares which ones
 it reads, and is skipped if one of them is broken, because the stand-in could be the cause of its finding.
@@ -70,7 +70,7 @@ def _mapping(original: Node, stand_in: Node, children: Mapping[str, Node]) -> No
 
 
 def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
-    """Yield the sections with an error, missing sections, and those whose name an unknown key probably misspells."""
+    """Yield the sections with an error, missing sections, and sections whose name an unknown key probably misspells."""
     present = dict(_entries(root))
     sections = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
     for finding in known_errors:

@@ -106,7 +106,7 @@ def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> It
 
 
 def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
-    """Yield what the table refuses, and what it leaves open where nothing else of the same layer is refused."""
+    """Yield refusals of the table, and its doubts where it refuses nothing else of the same layer."""
     refused, refused_paths = _refused(choices), _refused_paths(choices)
     open_ = [choice for choice in choices if choice.row.level == "warning" and choice.path not in refused_paths]
     for group in _grouped(refused, lambda choice: choice.row):
@@ -134,7 +134,7 @@ def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequenc
 
 
 def _duration_edit(capacity: KeyPath) -> str:
-    """Return the edit that limits a run, in the layer of the capacity at a path, so that it limits no other run."""
+    """Return the edit that limits a run in the layer of its capacity, so that no other run is limited."""
     return f"{dotted((*capacity[:-1], 'trainer', 'max_run_duration'))} to 12h"
 
 
@@ -150,7 +150,7 @@ def _refused(choices: Sequence[_Choice]) -> list[_Choice]:
 
 
 def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
-    """Return the layers whose capacity is refused for some size: other findings there would be about one mistake."""
+    """Return the layers whose capacity is refused for some size; another finding there would repeat the mistake."""
     return {choice.path for choice in _refused(choices)}
 
 
@@ -162,7 +162,7 @@ def _refusal(project: Project, choices: Sequence[_Choice], group: Sequence[_Choi
 
 
 def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> KeyPath:
-    """Return the path to set another capacity at, which leaves the capacity of other sizes and environments alone."""
+    """Return the path at which another capacity changes no other size and no other environment."""
     first, environment = group[0], group[0].environment
     same_layer = [choice for choice in choices if choice.path == first.path]
     own = [choice for choice in same_layer if choice.environment.name == environment.name]

@@ -62,7 +62,7 @@ def _missing_in_region(
 ) -> Iterator[Finding]:
     """Yield an error for slices without a zone in the environment's region.
 
-    It is at the region if that offers none of them, else at the first missing rung.
+    The error is at the region if it offers none of them, else at the first missing rung.
     """
     region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
     missing = [slice_ for slice_ in slices if not slice_.zones_in(region)]
@@ -127,7 +127,7 @@ def _regions_with_all(ladder: list[Slice]) -> list[str]:
 def _unofficial_in_region(
     project: Project, catalog: Catalog, environment: Environment, slices: list[Slice]
 ) -> Iterator[Finding]:
-    """Yield a warning for each list, other than Google's current one, that the zones in the region are known from."""
+    """Yield a warning for each list that names the zones in the region, unless it is Google's current one."""
     offered = [(slice_, zones[0]) for slice_ in slices if (zones := slice_.zones_in(environment.region))]
     for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
         of_list, zones = zip(*group, strict=True)

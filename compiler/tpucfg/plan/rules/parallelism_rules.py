@@ -217,7 +217,7 @@ def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
 
 
 def _uneven_accumulation(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
-    """Return the finding for a batch that stays, or whose accumulation the spec sets for this rung."""
+    """Return the finding for a rung whose batch stays, or whose accumulation the spec sets."""
     overridden = "grad_accum" in rung.overridden
     place: KeyPath = ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
     return _uneven(project, _rung_division(project, rung), place, _accumulation_help(project, tuned_on, rung))

@@ -84,7 +84,7 @@ def _repeated_compiler_flags(project: Project, settings: Settings) -> Iterator[F
 
 
 def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
-    """Yield an error for each mount of something else than a bucket."""
+    """Yield an error for each mount whose source is no bucket."""
     for mount in settings.trainer.mounts:
         if not mount.source.startswith(BUCKETS):
             path = settings.source(("trainer", "mounts", mount.path))
