@@ -106,7 +106,7 @@ def test_readers_of_fits_do_not_import_what_compiles(tmp_path: Path) -> None:
         imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml"))
         modules = {name for name in (tmp_path / "modules").read_text().split() if name.startswith("tpucfg.fit.")}
         assert "tpucfg.fit.rung_fit" in modules
-        assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_texts"}
+        assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_findings"}
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"])
