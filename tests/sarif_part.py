@@ -30,7 +30,7 @@ _RULE: Final = _closed(
     "id shortDescription help defaultConfiguration",
     id={"type": "string", "pattern": "^TPU[0-9]{3}$"},
     shortDescription=_MESSAGE,
-    help=_MESSAGE,
+    help=_closed("text markdown", text=_TEXT, markdown=_TEXT),  # 3.12, multiformatMessageString
     defaultConfiguration=_closed("level", level=_LEVEL),
 )
 _RESULT: Final = _closed(

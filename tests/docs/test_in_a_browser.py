@@ -14,7 +14,7 @@ import loopback
 
 pytestmark = pytest.mark.xdist_group("site")
 
-PAGES = ("index", "first-steps", "arithmetic", "targets/gke", "reference/spec", "findings/TPU021")
+PAGES = ("index", "first-steps", "arithmetic", "targets/gke", "reference/spec", "findings/sizes-and-regions")
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -7,7 +7,7 @@ import check_site
 import pytest
 
 from spec_factory import ROOT
-from tpucfg.findings import RULES
+from tpucfg.findings.sections import sections
 
 pytestmark = [pytest.mark.documents, pytest.mark.xdist_group("site")]
 
@@ -22,20 +22,27 @@ def test_every_link_resolves(built: Path) -> None:
 
 
 def test_every_document_is_a_page(built: Path) -> None:
-    """Every document in docs/ is a page of the site, and each finding has one."""
+    """Every document in docs/ is a page of the site."""
     pages = {path.relative_to(built).with_suffix(".md").as_posix() for path in built.rglob("*.html")}
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
 
     assert documents <= pages
-    assert {f"findings/{id_}.md" for id_ in RULES} <= pages
 
 
-def test_every_guide_is_in_the_nav() -> None:
-    """Every document is in the nav, except the findings' pages, which their index lists."""
+def test_each_finding_has_its_anchor(built: Path) -> None:
+    """The address of a finding is one of the site."""
+    for id_, section in sections().items():
+        page, _, anchor = section.address.removeprefix("docs/").partition("#")
+
+        assert anchor == id_.lower()
+        assert f'id="{anchor}"' in (built / page).with_suffix(".html").read_text(encoding="utf-8")
+
+
+def test_every_document_is_in_the_nav() -> None:
+    """A reader finds every document in the navigation."""
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    guides = {name for name in documents if not name.startswith("findings/TPU")}
 
-    assert {*check_site.nav_pages()} == guides
+    assert {*check_site.nav_pages()} == documents
 
 
 def test_a_session_is_marked_with_its_commands(built: Path) -> None:

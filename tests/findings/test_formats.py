@@ -12,6 +12,7 @@ from sarif_part import WRITTEN
 from tpucfg import __version__
 from tpucfg.findings import Finding, Location
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
+from tpucfg.findings.sections import sections
 
 SOURCE = "version: 1\nname: MNIST\nsizes: [v3-8, v3-32]\nenvironments:\n  dev:\n    region: us-central1\n"
 SIZE = Finding.of(
@@ -253,13 +254,19 @@ def test_sarif_has_rules_and_results() -> None:
             {
                 "id": "TPU021",
                 "shortDescription": {"text": "a size that the region does not offer"},
-                "help": {"text": "tpucfg explain TPU021"},
+                "help": {
+                    "text": "tpucfg explain TPU021 (docs/findings/sizes-and-regions.md#tpu021)",
+                    "markdown": sections()["TPU021"].text,
+                },
                 "defaultConfiguration": {"level": "error"},
             },
             {
                 "id": "TPU042",
                 "shortDescription": {"text": "few steps left"},
-                "help": {"text": "tpucfg explain TPU042"},
+                "help": {
+                    "text": "tpucfg explain TPU042 (docs/findings/figures.md#tpu042)",
+                    "markdown": sections()["TPU042"].text,
+                },
                 "defaultConfiguration": {"level": "warning"},
             },
         ],

@@ -1,4 +1,4 @@
-"""Every finding has a page, and `tpucfg explain` prints it."""
+"""Every finding has a section in the documents, and `tpucfg explain` prints it."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from tpucfg.cli.app import run
 from tpucfg.findings import RULES
+from tpucfg.findings.sections import sections
 from tpucfg.plan.rules.scaling_warnings import LARGE_BATCH_GROWTH, MAX_WARMUP_SHARE, MIN_STEPS
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
@@ -15,44 +16,46 @@ from tpucfg.yamldoc.reader import MAX_FILE_BYTES
 
 WITHOUT_EXAMPLE = {"TPU079", "TPU115"}
 """No spec, config or stack can cause them: only a changed template, or another machine."""
+PAGES = [path for path in finding_pages.PAGES.glob("*.md") if path.name != finding_pages.INDEX]
 
 
 def text_of(id_: str) -> str:
-    """Return the page in the repository."""
-    return (finding_pages.PAGES / f"{id_}.md").read_text()
+    """Return the section of a finding, with its words separated by single spaces."""
+    return " ".join(sections()[id_].text.split())
 
 
-def test_pages_and_rules_have_equal_ids() -> None:
-    """The pages and the rules have the same ids."""
-    assert {path.stem for path in finding_pages.PAGES.iterdir()} == {*RULES, "index"}
+def test_each_rule_has_one_section_and_a_page_is_sorted() -> None:
+    """Every rule has exactly one section, and a page lists its findings in ascending order."""
+    ids = [re.findall(r"^## (TPU\d+)", path.read_text(), re.MULTILINE) for path in PAGES]
+
+    assert sorted(id_ for page in ids for id_ in page) == sorted(RULES) == sorted(sections())
+    assert ids == [sorted(page) for page in ids]
 
 
 def test_generated_parts_of_the_pages_are_current() -> None:
-    """Titles, levels, examples and the index are what `python tools/finding_pages.py` writes."""
+    """Headings, levels, examples and the index are what `python tools/finding_pages.py` writes."""
     assert [path.name for path, _ in finding_pages.differing()] == []
 
 
 @pytest.mark.parametrize("id_", RULES)
-def test_a_page_has_its_sections(id_: str) -> None:
-    """A page has a level, an example with real output, the edit and, for an allowable finding, when to allow it."""
-    text = text_of(id_)
-    assert "<!-- level -->" in text
+def test_a_section_has_its_parts(id_: str) -> None:
+    """A section has real output of its finding and, if that can be allowed, when to allow it."""
+    text = sections()[id_].text
     assert (f"[{id_}]: " in text) == (id_ not in WITHOUT_EXAMPLE)
-    assert ("<!-- example: " in text) == (id_ not in WITHOUT_EXAMPLE)
-    assert "\n## What to do\n" in text
-    assert ("\n## When to allow it\n" in text) == RULES[id_].allowable
-    assert not re.search(r"<!-- (level|example|fix)[^\n]*-->\n(?:(?!<!-- end -->).)*<!-- (?!end)", text, re.DOTALL)
+    assert ("\n**Allow it** " in text) == RULES[id_].allowable
+    assert len(text.splitlines()) <= 45
 
 
-@pytest.mark.parametrize("id_", RULES)
-def test_links_resolve(id_: str) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_links_resolve(page: Path) -> None:
     """A link inside the documentation refers to an existing file and heading."""
-    for target, _, heading in re.findall(r"\]\((?!https?:)([^)#]+)(#([^)]+))?\)", text_of(id_)):
-        page = (finding_pages.PAGES / target).resolve()
-        assert page.is_file(), target
-        headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-        slugs = {re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in headings}
-        assert not heading or heading in slugs
+    for target, _, heading in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]+))?\)", page.read_text()):
+        text = (finding_pages.PAGES / (target or page.name)).resolve().read_text()
+        slugs = {
+            re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+            for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+        }
+        assert not heading or heading in {*slugs, *re.findall(r'<a id="(\w+)">', text)}
 
 
 def test_numbers_in_the_pages_match_the_code() -> None:
@@ -81,29 +84,38 @@ def test_an_example_shows_only_findings_of_its_id() -> None:
     ]
 
 
-def test_a_stale_page_is_detected_and_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--check` exits with 1 and writes nothing; without it, the page is refreshed."""
+def test_a_new_section_and_a_stale_one_are_generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--check` exits with 1 and writes nothing; without it, the parts of a new section are filled in."""
     pages = tmp_path / "docs" / "findings"
     pages.mkdir(parents=True)
     for path in finding_pages.PAGES.iterdir():
         (pages / path.name).write_text(path.read_text())
     monkeypatch.setattr(finding_pages, "PAGES", pages)
     monkeypatch.setattr(finding_pages, "ROOT", tmp_path)
-    stale = (pages / "TPU040.md").read_text().replace("1000", "1001")
-    (pages / "TPU040.md").write_text(stale)
+    page, text = pages / "figures.md", (finding_pages.PAGES / "figures.md").read_text()
+    stale = re.sub(r"## TPU042.*\n\n.*\n", "## TPU042\n", text)
+    stale = re.sub(r"(<!-- example: TPU042\S+ -->\n)```.*?```\n", r"\1", stale, count=1, flags=re.DOTALL)
+    stale = stale.replace("1000", "1001")
+    page.write_text(stale)
+
     assert finding_pages.main(["--check"]) == 1
-    assert (pages / "TPU040.md").read_text() == stale
+    assert page.read_text() == stale != text
     assert finding_pages.main([]) == 0
-    assert (pages / "TPU040.md").read_text() == text_of("TPU040")
+    assert page.read_text() == text
     assert finding_pages.main(["--check"]) == 0
 
 
 @pytest.mark.parametrize("spelling", ["TPU021", "tpu021", "21", "021"])
-def test_explain_prints_the_page(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`explain` accepts several forms of an id, and prints the page without the script's marks."""
+def test_explain_prints_the_section(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain` accepts several forms of an id, and prints the section without marks and without links to pages."""
     assert run(["explain", spelling]) == 0
     printed = capsys.readouterr()
-    assert printed.out == re.sub(r"<!-- .* -->\n", "", text_of("TPU021"))
+    first, *_, last = printed.out.splitlines()
+    assert first == "# TPU021: a size that the region does not offer"
+    assert last == "months."
+    assert "error[TPU021]: v3-32 is not offered" in printed.out
+    assert "<!--" not in printed.out
+    assert ".md" not in printed.out
     assert printed.err == ""
 
 

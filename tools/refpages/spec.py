@@ -29,7 +29,7 @@ _PLACEHOLDERS: Final = """\
 
 In `trainer.args`, `trainer.env`, `trainer.mounts`, `trainer.image`, `trainer.worker_image` and `trainer.package`, in
 every layer, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or unclosed
-placeholder is [TPU009](../findings/TPU009.md).
+placeholder is [TPU009](../findings/keys.md#tpu009).
 
 | placeholder | replaced by |
 |---|---|

@@ -7,7 +7,7 @@ import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.findings import RULES, Rule
-from tpucfg.package_data import data_folder
+from tpucfg.findings.sections import sections
 from tpucfg.text_format import printable
 
 _PREFIX: Final = "TPU"
@@ -26,20 +26,14 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Show a finding's page: what it means, an example, how to fix it, and when to allow it.
+    """Show a finding's section of the documents: its meaning, an example, the fix, and when to allow it.
 
     Example: tpucfg explain TPU021
     """
     if id is None:
         print("\n".join(_rule_list()))
     else:
-        sys.stdout.write(page(_find_rule(id)))
-
-
-def page(rule: Rule) -> str:
-    """Return a finding's page without the marks of the script that fills in its examples."""
-    text = (data_folder("docs/findings") / f"{rule.id}.md").read_text(encoding="utf-8")
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("<!-- "))
+        sys.stdout.write(sections()[_find_rule(id).id].text)
 
 
 def _find_rule(text: str) -> Rule:

@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     """One mistake, with everything that a reader needs to fix it."""
 
     id: str
-    """The rule's id, `TPU021`; its page is docs/findings/TPU021.md."""
+    """The rule's id, `TPU021`; its section is in a page of docs/findings."""
     level: Level
     """An error stops a command; a warning or a note does not."""
     message: str

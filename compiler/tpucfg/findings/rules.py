@@ -1,4 +1,4 @@
-"""The table of rules by id. The page of a rule is docs/findings/<id>.md; a test compares titles and levels."""
+"""The table of rules by id. Each rule has a section in a page of docs/findings; a test compares titles and levels."""
 
 from typing import Final, Literal, NamedTuple
 

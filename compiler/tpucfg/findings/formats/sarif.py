@@ -7,6 +7,7 @@ from urllib.parse import quote
 from tpucfg import __version__
 from tpucfg.findings.finding import Finding, Location
 from tpucfg.findings.rules import RULES
+from tpucfg.findings.sections import sections
 from tpucfg.text_format import json_text
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -29,11 +30,11 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 
 
 def _rule(id_: str) -> dict[str, Any]:
-    rule = RULES[id_]
+    rule, section = RULES[id_], sections()[id_]
     return {
         "id": id_,
         "shortDescription": {"text": rule.title},
-        "help": {"text": f"tpucfg explain {id_}"},
+        "help": {"text": f"tpucfg explain {id_} ({section.address})", "markdown": section.text},
         "defaultConfiguration": {"level": rule.level},
     }
 
