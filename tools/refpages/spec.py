@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -23,6 +23,9 @@ Values are literal: nothing is evaluated, and environment variables are not subs
 `capacity`, `trainer` and `targets` are layered: they can also be set in an environment, in a size's override, and in a
 size's override within an environment. [Settings by environment and size](../layers.md) describes how they merge; their
 keys are listed here once.
+
+Each entry has a description, in italics the type and the further requirements, and an example of the key, without the
+keys above it.
 """
 _PLACEHOLDERS: Final = """\
 ## Placeholders
@@ -65,33 +68,20 @@ def _sections(all_keys: Sequence[Key]) -> Iterator[str]:
 def _entry(key: Key) -> Iterator[str]:
     section = len(key.path) == 1 and key.schema.get("type") == "object"
     yield f"{'##' if section else '###'} `{key.dotted}`\n\n"
-    yield f"{prose(key.schema['description'])}\n\n"
-    for name, text in _facts(key):
-        yield f"- **{name}**: {text}\n"
-    yield f"\n```yaml\n{_example(key)}```\n\n"
+    yield f"{prose(key.schema['description'])} {' '.join(_facts(key))} Example: `{example(key)}`\n\n"
 
 
-def _facts(key: Key) -> Iterator[tuple[str, str]]:
-    yield "Type", type_of(key.schema)
-    if key.required:
-        yield "Required", "yes"
+def _facts(key: Key) -> Iterator[str]:
+    """Yield the type with its requirements, and the default, as sentences."""
+    requirements = [type_of(key.schema), *(["required"] if key.required else []), *form_of(key.schema)]
+    yield f"*{prose('; '.join(requirements))}.*"
     if "default" in key.schema:
-        yield "Default", f"`{_text(key.schema['default'])}`"
-    if clauses := "; ".join(form_of(key.schema)):
-        yield "Takes", prose(clauses)
+        yield f"Default: `{_text(key.schema['default'])}`."
 
 
-def _example(key: Key) -> str:
-    """Return the schema's first example, at its position in a spec."""
-    *above, last = key.instances
-    value: Any = key.schema["examples"][0]
-    lines = [f"{'  ' * depth}{step}:" for depth, step in enumerate(above)]
-    inside = "  " * len(above)
-    if isinstance(value, dict):
-        lines += [f"{inside}{last}:", *(f"{inside}  {name}: {_text(below)}" for name, below in value.items())]
-    else:
-        lines.append(f"{inside}{last}: {_text(value)}")
-    return "".join(f"{line}\n" for line in lines)
+def example(key: Key) -> str:
+    """Return the key with the schema's first example, in one line of YAML."""
+    return f"{key.instances[-1]}: {_text(key.schema['examples'][0])}"
 
 
 def _text(value: object) -> str:
