@@ -8,7 +8,7 @@ from tpucfg.package_data import data_folder
 
 _FOLDER: Final = "docs/findings"
 # Compiled on first use: few commands read the pages.
-_SECTION: Final = r"^## (TPU\d{3}): (.+) <a id=.*\n((?:(?!## ).*\n)*)"
+_SECTION: Final = r"^## (TPU[0-9]{3}): (.+) <a id=.*\n((?:(?!## ).*\n)*)"
 _MARK: Final = r"^<!-- .*\n"
 _LOCAL_LINK: Final = r"\[([^\]]*)\](?:\((?!https?:)[^)]*\))"
 
