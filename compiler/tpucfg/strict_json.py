@@ -50,15 +50,23 @@ def parse_strict_json(text: str, parse_int: Callable[[str], float]) -> Any:
         json.JSONDecodeError: The text is not JSON.
     """
     try:
-        return json.loads(
-            text,
-            parse_int=parse_int,
-            parse_float=finite_float,
-            parse_constant=finite_float,
-            object_pairs_hook=_object_with_unique_keys,
-        )
+        return strict_decoder(parse_int).decode(text)
     except RecursionError:
         raise AmbiguousJsonError("the JSON is nested too deeply") from None
+
+
+def strict_decoder(parse_int: Callable[[str], float]) -> json.JSONDecoder:
+    """Return a decoder that refuses ambiguous JSON, and raises RecursionError where it is nested too deeply.
+
+    Args:
+        parse_int: The reader of a number without a fraction.
+    """
+    return json.JSONDecoder(
+        parse_int=parse_int,
+        parse_float=finite_float,
+        parse_constant=finite_float,
+        object_pairs_hook=_object_with_unique_keys,
+    )
 
 
 def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

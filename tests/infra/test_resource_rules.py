@@ -122,14 +122,6 @@ def test_final_deletions_matter_in_production(tmp_path: Path, environment: str) 
     assert finding_levels(tmp_path, bucket, environment=environment) == expected
 
 
-def test_secret_value_is_judged_and_not_printed(tmp_path: Path) -> None:
-    """A value that the program wraps as a secret breaks a rule, but the message does not contain it."""
-    bucket = Resource(BUCKET, "data", {**GOOD, "location": "asia-east1"}, secrets=("location",))
-    project = project_of(tmp_path, "dev")
-    (finding,) = resource_findings(EnvironmentResources(project.environments["dev"], (bucket,), {}), project)
-    assert finding.message.startswith("storage.Bucket data is in [secret], but")
-
-
 def test_grant_on_a_bucket_names_the_bucket(tmp_path: Path) -> None:
     """A grant on a bucket has to name the bucket instead of a project."""
     type_ = "gcp:storage/bucketIAMMember:BucketIAMMember"

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.infra.pulumi_project import pulumi_project
-from tpucfg.infra.stack_config import effective_config, stack_config
+from tpucfg.infra.pulumi_project import effective_config, pulumi_project, stack_config
 from tpucfg.yamldoc.reader import read_text
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import specs
 
-from tpucfg.infra.mock_runner import run_under_mocks
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_program import run_under_mocks
 from tpucfg.spec.parse import load_project
 from tpucfg.spec.project import Project
 

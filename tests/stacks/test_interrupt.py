@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from tpucfg.infra.mock_runner import run_under_mocks
+from tpucfg.infra.stack_program import run_under_mocks
 from tpucfg.spec.parse import load_project
 
 # A shell starts its background jobs, and what they start, with interrupts ignored.

@@ -1,16 +1,20 @@
 """The command `tpucfg infra`."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection
+from tpucfg.cli.load_spec import print_findings, print_result
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection, usage_errors
 from tpucfg.findings import Finding, errors
+from tpucfg.infra.resource_file import Declared, ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.plan import Selection
+from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.project import Project
 from tpucfg.text_format import json_text, printable
 
@@ -25,45 +29,68 @@ def infra(
 ) -> None:
     """Show the resources of each environment, by running the stack program without cloud, engine or credentials.
 
+    The JSON has a program that fails as data, and is what tpucfg review --resources takes.
+
     Example: tpucfg infra --env prod
     """
+    from tpucfg.infra.program_process import log_lines
     from tpucfg.infra.resource_rules import resource_findings
 
     require_choice(format, tuple(_FORMATS), "--format")
-    # The program would report an error of the spec too, but with the path as it is from the program's folder.
-    project, compiled = load_compiled(spec, Catalog(), selection(env, None), quiet=True)
-    names = tuple(dict.fromkeys(job.environment.name for job in compiled.jobs))
-    environments = _declared_resources(spec, project, names)
-    findings = [finding for resources in environments for finding in resource_findings(resources, project)]
-    for line in _FORMATS[format](environments, findings):
+    project, names = _load(spec, selection(env, None), takes_errors=format == "json")
+    results = _declared_resources(spec, project, names)
+    declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
+    findings = [finding for resources in declared for finding in resource_findings(resources, project)]
+    for line in _FORMATS[format](spec, results, findings):
         print(line)
     print_findings(
         [finding for finding in findings if finding.level != "note"], {project.document.file: project.document.text}
     )
+    failures = [f"{name}: {result.reason}" for name, result in results.items() if isinstance(result, ProgramFailure)]
+    if failures:
+        raise CommandExit(ERRORS, "\n".join(log_lines("\n".join(failures))))
     if errors(findings):
         raise CommandExit(ERRORS)
 
 
-def _declared_resources(spec: Path, project: Project, names: tuple[str, ...]) -> list[EnvironmentResources]:
-    """Return the resources of the environments, or exit with the first failure."""
-    from tpucfg.infra.isolation.isolated_runner import ProgramRequest, run_isolated
-    from tpucfg.infra.isolation.program_output import log_lines
+def _load(spec: Path, chosen: Selection, *, takes_errors: bool) -> tuple[Project, tuple[str, ...]]:
+    """Return the spec and the selected environments.
+
+    Args:
+        spec: The spec's file.
+        chosen: The selected environments.
+        takes_errors: Go on with a spec that has errors: each program fails because of those of its own environment.
+
+    Raises:
+        CommandExit: The spec cannot be used.
+    """
+    with usage_errors():
+        compiled = compile_spec_file(spec, Catalog(), chosen)
+    project = compiled.project
+    if project is None or (errors(compiled.findings) and not takes_errors):
+        # The program would report an error of the spec too, but with the path as it is from the program's folder.
+        print_result(spec, compiled.findings, compiled.source)
+        raise CommandExit(ERRORS)
+    return project, tuple(
+        name for name in project.environments if name in chosen.environments or not chosen.environments
+    )
+
+
+def _declared_resources(spec: Path, project: Project, names: tuple[str, ...]) -> Mapping[str, Declared]:
+    """Return what the program declares for the environments."""
+    from tpucfg.infra.program_process import ProgramRequest, run_programs
     from tpucfg.infra.stack_program import PackagesMissingError
     from tpucfg.install_source import INSTALL_INFRA
 
     try:
-        (results,) = run_isolated([ProgramRequest(spec, project, names)])
+        (results,) = run_programs([ProgramRequest(spec, project, names)])
     except PackagesMissingError as error:
         raise CommandExit(ERRORS, str(error), INSTALL_INFRA) from None
-    declared = []
-    for name, result in results.items():
-        if not isinstance(result, EnvironmentResources):
-            raise CommandExit(ERRORS, "\n".join(log_lines(f"{name}: {result.reason}")))
-        declared.append(result)
-    return declared
+    return results
 
 
-def _text(environments: Sequence[EnvironmentResources], _: Sequence[Finding]) -> Iterator[str]:
+def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> Iterator[str]:
+    environments = (result for result in results.values() if isinstance(result, EnvironmentResources))
     for number, resources in enumerate(environments):
         environment = resources.environment
         yield from ([""] if number else [])
@@ -72,7 +99,7 @@ def _text(environments: Sequence[EnvironmentResources], _: Sequence[Finding]) ->
             options = {"protected": resource.protect, "retained": resource.retain}
             marks = [mark for mark, is_set in options.items() if is_set]
             yield printable(f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else ""))
-            yield from _value_lines(resource.shown_inputs)
+            yield from _value_lines(resource.inputs)
             yield from _option_lines(resource)
         yield "  outputs"
         yield from _value_lines(resources.outputs)
@@ -102,27 +129,13 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _json(environments: Sequence[EnvironmentResources], findings: Sequence[Finding]) -> Iterator[str]:
-    document = {
-        "environments": [
-            {
-                "name": resources.environment.name,
-                "resources": [_resource_data(resource) for resource in resources.resources],
-                "outputs": dict(sorted(resources.outputs.items())),
-            }
-            for resources in environments
-        ],
-        "findings": [finding.data("id", "level", "message", "help", "location") for finding in findings],
-    }
-    yield json_text(document).rstrip("\n")
+def _json(spec: Path, results: Mapping[str, Declared], findings: Sequence[Finding]) -> Iterator[str]:
+    from tpucfg.infra.resource_file import document_data
+
+    yield json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)).rstrip("\n")
 
 
-def _resource_data(resource: Resource) -> dict[str, Any]:
-    sorted_inputs = json.loads(json.dumps(resource.shown_inputs, sort_keys=True))
-    return resource._asdict() | {"inputs": sorted_inputs}
-
-
-_FORMATS: Final[Mapping[str, Callable[[Sequence[EnvironmentResources], Sequence[Finding]], Iterator[str]]]] = {
+_FORMATS: Final[Mapping[str, Callable[[Path, Mapping[str, Declared], Sequence[Finding]], Iterator[str]]]] = {
     "text": _text,
     "json": _json,
 }

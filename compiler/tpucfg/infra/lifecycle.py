@@ -7,7 +7,7 @@ satisfy.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.infra.input_values import number
+from tpucfg.infra.resources import number
 from tpucfg.text_format import listed
 
 DELETE: Final = "Delete"

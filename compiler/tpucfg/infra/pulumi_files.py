@@ -5,8 +5,17 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.infra.pulumi_project import PulumiProject, problem_of, project_of, read_project_file
-from tpucfg.infra.stack_config import ConfigValue, declared_key, declared_values, is_empty, stack_config
+from tpucfg.infra.pulumi_project import (
+    ConfigValue,
+    PulumiProject,
+    declared_key,
+    declared_values,
+    is_empty,
+    problem_of,
+    project_of,
+    read_project_file,
+    stack_config,
+)
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_file
 

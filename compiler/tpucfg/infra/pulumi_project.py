@@ -1,11 +1,14 @@
-"""The Pulumi project beside a spec: the file that the engine reads, its settings, and the folders that it names."""
+"""The Pulumi project beside a spec: its file, the folders that it names, and the config of its stacks."""
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import errors
 from tpucfg.fs import is_file
+from tpucfg.text_format import printable
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_file
 
@@ -16,6 +19,10 @@ findProjectInDir in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/w
 `Exts` in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/encoding/marshal.go.
 """
 _MAIN: Final = "__main__.py"
+_ENCRYPTED: Final = "secure"
+"""The only key of an encrypted value: `{secure: …}`."""
+_QUOTED_NAME: Final = re.compile(r'\["([^"\\]*)"\]')
+"""A config key of a project file that is a path of one step: the engine reads `["a"]` as `a`."""
 
 
 class PulumiProject(NamedTuple):
@@ -92,3 +99,109 @@ def _code_paths(settings: Mapping[str, Any]) -> Iterator[Any]:
         source = package.get("source") if isinstance(package, dict) else package
         if isinstance(source, str) and source.startswith((".", "/")):
             yield source
+
+
+# The config of a stack, as the engine passes it to the program: the stack file's, over the defaults of the project.
+
+
+class ConfigValue(NamedTuple):
+    """A value of a stack's config."""
+
+    text: str
+    """As the engine passes it: lists and mappings as JSON. Of an encrypted value, the encrypted text."""
+    is_encrypted: bool = False
+    """True if the value or a part of it is encrypted; decrypting it would need the stack's key."""
+
+
+def effective_config(pulumi: PulumiProject, stack: str) -> dict[str, str]:
+    """Return the config of a stack as the engine passes it: full keys, lists as JSON, without encrypted values."""
+    config = stack_config(pulumi, read_file(pulumi.stack_file(stack)))
+    return {key: value.text for key, value in config.items() if not value.is_encrypted}
+
+
+def stack_config(pulumi: PulumiProject, stack_file: Document) -> dict[str, ConfigValue]:
+    """Return the config of a stack by full key.
+
+    A value of the project file applies only where the stack file has none: mergeConfig in
+    https://github.com/pulumi/pulumi/blob/master/pkg/workspace/config.go.
+    """
+    config = {full_key(key, pulumi.name): _config_value(value) for key, value in config_of(stack_file).items()}
+    for key, value in sorted(declared_values(pulumi.settings).items()):
+        target = declared_key(key, pulumi.name)
+        if target is not None:
+            config.setdefault(target, _config_value(value))
+    return config
+
+
+def config_of(document: Document) -> Mapping[str, Any]:
+    """Return the `config` of a stack file."""
+    config = document.data.get("config") if isinstance(document.data, dict) else None
+    return config if isinstance(config, dict) else {}
+
+
+def is_empty(document: Document) -> bool:
+    """Return True for a file without content, as `pulumi stack init` may leave it, with or without comments."""
+    has_content = any(line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines())
+    # A file that cannot be read has no text either.
+    return document.root is None and not has_content and all(finding.id == "TPU002" for finding in document.findings)
+
+
+def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a project file sets for all stacks, by key as written there.
+
+    A mapping declares a type, with a `default` or a `value`; anything else is the value itself.
+    """
+    config = settings.get("config")
+    values = {}
+    for key, declared in config.items() if isinstance(config, dict) else ():
+        value = declared
+        if isinstance(declared, dict):
+            value = next((declared[name] for name in ("default", "value") if declared.get(name) is not None), None)
+        if value is not None:
+            values[key] = value
+    return values
+
+
+def declared_key(key: str, namespace: str) -> str | None:
+    """Return the full key that a key of a project file sets; None if it is the path of a part of a value."""
+    owner, _, name = full_key(key, namespace).partition(":")
+    quoted = _QUOTED_NAME.fullmatch(name)
+    if quoted:
+        return f"{owner}:{quoted[1]}"
+    return None if any(character in name for character in '.["') else f"{owner}:{name}"
+
+
+def full_key(key: str, namespace: str) -> str:
+    """Return a config key with its namespace, which is the project's name if the key has none.
+
+    `a:config:b` is a former spelling of `a:b`: ParseKey in
+    https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/config/key.go.
+    """
+    parts = key.split(":")
+    if len(parts) == 3 and parts[1] == "config":  # noqa: PLR2004 - namespace, config, name
+        return f"{parts[0]}:{parts[2]}"
+    return key if len(parts) > 1 else f"{namespace}:{key}"
+
+
+def other_spec(spec: Path, stack: str) -> str:
+    """Return the spec in a stack's own config, as written there, if it differs from `spec`; otherwise empty."""
+    pulumi = pulumi_project(spec.parent)
+    configured = effective_config(pulumi, stack).get(f"{pulumi.name}:spec") if pulumi else None
+    # A path with a NUL character raises ValueError when it is resolved.
+    if pulumi is None or not configured or "\0" in configured:
+        return ""
+    return "" if (pulumi.folder / configured).resolve() == spec.resolve() else printable(configured)
+
+
+def _config_value(value: Any) -> ConfigValue:
+    if value is None:  # the engine passes an empty text
+        return ConfigValue("")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return ConfigValue(text, _has_encrypted_part(value))
+
+
+def _has_encrypted_part(value: Any) -> bool:
+    if isinstance(value, dict):
+        is_encrypted = set(value) == {_ENCRYPTED} and isinstance(value[_ENCRYPTED], str)
+        return is_encrypted or any(map(_has_encrypted_part, value.values()))
+    return isinstance(value, list) and any(map(_has_encrypted_part, value))

@@ -1,11 +1,18 @@
-"""Monitor under Pulumi's mocks that records what a program declares. Importing this module imports Pulumi."""
+"""Monitor under Pulumi's mocks that records what a program declares. Importing this module imports Pulumi.
 
-from typing import Any, Final
+Mocks receive a resource's inputs, but none of its options: these are in the request that the library sends to the
+engine. https://www.pulumi.com/docs/iac/concepts/resources/options/.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from pulumi.runtime import mocks, rpc
 
-from tpucfg.infra.request_options import Ancestors, request_options
-from tpucfg.infra.resources import Resource, Unseen
+from tpucfg.infra.resources import Resource, Unseen, urn_name
+from tpucfg.redaction import SECRET
 from tpucfg.spec.project import Environment
 
 _KNOWN_CALLS: Final = ("gcp:organizations/getProject:getProject",)
@@ -15,6 +22,56 @@ _OWN_PREFIX: Final = "pulumi:"
 _STACK_TYPE: Final = "pulumi:pulumi:Stack"
 _DYNAMIC_PREFIX: Final = "pulumi-python:dynamic"
 _GOOGLE_PACKAGE: Final = "gcp"
+_EXPLAINING_HOOK: Final = ("on_error", "on-refusal")
+"""The hook of the bundled program, which explains an error after it has happened."""
+_NO_OPTIONS: Final = frozenset(
+    (
+        "acceptResources",
+        "acceptSecrets",
+        "acceptsByteString",
+        "aliasSpecs",
+        "aliasURNs",
+        "custom",
+        "customTimeouts",
+        "deleteBeforeReplaceDefined",
+        "dependencies",
+        "name",
+        "object",
+        "packageRef",
+        "parent",
+        "parentStackTraceHandle",
+        "pluginChecksums",
+        "propertyDependencies",
+        "protect",
+        "providers",
+        "remote",
+        "retainOnDelete",
+        "snippetId",
+        "sourcePosition",
+        "stackTrace",
+        "supportsPartialValues",
+        "supportsResultReporting",
+        "transforms",
+        "type",
+    )
+)
+"""Fields of a request that do not change what an update does, or that are recorded apart. All others are options."""
+_PUBLIC_INPUTS: Final = ("role", "member", "members")
+"""Who may do what is no secret: inputs by which a resource is a grant."""
+
+
+class Ancestors(NamedTuple):
+    """The parents of a resource."""
+
+    types: str = ""
+    """Their types from the outermost, as they stand in the resource's URN; empty below the stack itself."""
+    aliases: tuple[Mapping[str, str], ...] = ()
+    """Their aliases, which the engine applies to all resources below."""
+
+    def below(self, request: Any) -> "Ancestors":
+        """Return the ancestors of the children of a resource."""
+        types = f"{self.types}${request.type}" if self.types else request.type
+        return Ancestors(types, (*self.aliases, *_aliases(request)))
 
 
 class GoogleMocks(mocks.Mocks):
@@ -103,25 +160,30 @@ class RecordingMonitor(mocks.MockMonitor):
 
 def _resource(request: Any, ancestors: Ancestors) -> Resource:
     inputs, secrets = _plain_inputs(rpc.deserialize_properties(request.object))
-    options = request_options(request, ancestors, default_version=_default_version(request.type))
     return Resource(
         request.type,
         request.name,
         inputs,
         protect=bool(request.protect),
         retain=bool(request.retainOnDelete),
-        options=options,
+        options=_options(request, ancestors),
         secrets=secrets,
     )
 
 
-def _plain_inputs(inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the inputs without marks of secrets, and the names of those that have one."""
-    plain, secrets = {}, []
+# Inputs
+
+
+def _plain_inputs(inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the inputs with a mark for those that are or contain a secret, and a digest of each of these."""
+    plain, secrets = {}, {}
+    is_grant = _PUBLIC_INPUTS[0] in inputs and any(key in inputs for key in _PUBLIC_INPUTS[1:])
     for name, value in inputs.items():
         plain[name], is_secret = _unwrap(value)
-        secrets += [name] * is_secret
-    return plain, tuple(sorted(secrets))
+        if is_secret and (not is_grant or name == "condition"):
+            # The program has no credentials here: what it can wrap stands in its source.
+            plain[name], secrets[name] = SECRET, _digest(json.dumps(plain[name], sort_keys=True, default=str))
+    return plain, secrets
 
 
 def _unwrap(value: Any) -> tuple[Any, bool]:
@@ -135,6 +197,76 @@ def _unwrap(value: Any) -> tuple[Any, bool]:
         pairs = [_unwrap(item) for item in value]
         return [item for item, _ in pairs], any(secret for _, secret in pairs)
     return int(value) if isinstance(value, float) and value.is_integer() else value, False
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+# Options
+
+
+def _options(request: Any, ancestors: Ancestors) -> dict[str, Any]:
+    """Return the options that differ from their default, as plain data, in the order of their names."""
+    options = {}
+    for field in request.DESCRIPTOR.fields:
+        name = _camel_case(field.name)
+        if name not in _NO_OPTIONS:
+            options[name] = _READERS.get(name, _plain)(getattr(request, field.name))
+    if not request.deleteBeforeReplaceDefined:
+        del options["deleteBeforeReplace"]
+    if options["version"] == _default_version(request.type):
+        del options["version"]
+    options |= {"parent": ancestors.types, "parentAliases": [*ancestors.aliases], "aliases": _aliases(request)}
+    return {name: value for name, value in sorted(options.items()) if value not in (None, "", [], {})}
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.title() for part in others)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a field: texts and booleans as they are, lists sorted, and a digest of any message."""
+    if isinstance(value, str | bool | int | float):
+        return value
+    if hasattr(value, "items"):
+        return dict(sorted(value.items()))
+    if hasattr(value, "ListFields"):
+        # Its text may be a secret.
+        return _digest(str(value)) if value.ListFields() else ""
+    return sorted(map(_plain, value))
+
+
+def _aliases(request: Any) -> list[Mapping[str, str]]:
+    return sorted((fields for alias in request.aliases if (fields := _alias(alias))), key=str)
+
+
+def _alias(alias: Any) -> Mapping[str, str]:
+    """Return an alias as the part of a URN that it names; empty for another type only, as providers rename types."""
+    if alias.urn:
+        return {"urn": alias.urn}
+    spec = alias.spec
+    fields = {"name": spec.name, "parent": spec.parentUrn, "stack": spec.stack, "project": spec.project}
+    changed = {key: value for key, value in fields.items() if value}
+    if spec.noParent:
+        changed["parent"] = ""
+    return changed | ({"type": spec.type} if changed and spec.type else {})
+
+
+def _hooks(binding: Any) -> list[str]:
+    """Return the hooks as `stage: name`."""
+    stages = ((field.name, [*value]) for field, value in binding.ListFields())
+    return [f"{stage}: {name}" for stage, names in stages for name in names if (stage, name) != _EXPLAINING_HOOK]
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "deletedWith": urn_name,
+    "hooks": _hooks,
+    "provider": urn_name,
+    "replaceWith": lambda urns: sorted(map(urn_name, urns)),
+}
+"""Functions that read an option whose field does not have its value as it is."""
 
 
 def _default_version(type_: str) -> str:

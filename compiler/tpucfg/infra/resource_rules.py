@@ -1,10 +1,9 @@
 """The table of rules about an environment's resources, used by `tpucfg infra`, reviews and the tests of stacks/."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from tpucfg.findings import Finding, collect
-from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.rules import access, data_loss, location
 from tpucfg.infra.rules.common import ResourceRule
 from tpucfg.spec.project import Project
@@ -33,13 +32,6 @@ def resource_findings(declared: EnvironmentResources, project: Project) -> tuple
         finding.allowed_by(project.allow)
         for rule in RULES
         for resource in declared.resources
-        for finding in _shown(rule(resource, declared.environment, key), resource)
+        for finding in rule(resource, declared.environment, key)
     )
     return collect(findings)
-
-
-def _shown(findings: Iterator[Finding], resource: Resource) -> Iterator[Finding]:
-    """Yield the findings without the values that the program wraps as secrets, by which rules judge it."""
-    if not resource.hidden_inputs:
-        return findings
-    return (finding._replace(message=resource.hide_secrets(finding.message)) for finding in findings)

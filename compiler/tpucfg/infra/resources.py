@@ -1,17 +1,16 @@
 """The resources of an environment as plain values, without Pulumi."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.redaction import SECRET
 from tpucfg.spec.project import Environment
 
-_GRANT_KEYS: Final = ("role", "member", "members")
-"""Inputs of a grant. No resource of another kind has both a role and a member."""
-_CONDITION: Final = "condition"
 PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
 """The mocks' placeholder of a project's number, which only Google knows."""
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.0*)?")
+_BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 
 
 # A NamedTuple and not a dataclass: the worker sends `_asdict()` as JSON, and resources sort by type and name.
@@ -30,8 +29,8 @@ class Resource(NamedTuple):
     """Pulumi leaves the resource behind when the stack no longer declares it."""
     options: Mapping[str, Any] = {}
     """Other options that differ from their default, as plain data: `ignoreChanges`, `importId`, `provider`."""
-    secrets: tuple[str, ...] = ()
-    """The inputs that the program wraps as secrets. `inputs` has their values, which rules judge and nothing prints."""
+    secrets: Mapping[str, str] = {}
+    """A digest of each input that the program wraps as a secret: `inputs` has only a mark of it."""
 
     @property
     def parent(self) -> str:
@@ -39,44 +38,20 @@ class Resource(NamedTuple):
         return str(self.options.get("parent", ""))
 
     @property
-    def is_grant(self) -> bool:
-        """True for a resource that grants a role to members."""
-        role, *members = _GRANT_KEYS
-        return role in self.inputs and any(key in self.inputs for key in members)
-
-    @property
-    def hidden_inputs(self) -> frozenset[str]:
-        """The inputs whose values must not be printed: who may do what is no secret."""
-        return frozenset(key for key in self.secrets if not self.is_grant or key == _CONDITION)
-
-    @property
-    def shown_inputs(self) -> dict[str, Any]:
-        """The inputs as they may be printed."""
-        hidden = self.hidden_inputs
-        return {key: SECRET if key in hidden else value for key, value in self.inputs.items()}
-
-    def hide_secrets(self, text: str) -> str:
-        """Return a text about the resource with a mark for each word of it that is a hidden value."""
-        hidden_texts = {*_texts([self.inputs.get(key) for key in self.hidden_inputs])}
-        # The longest first, as one can contain another.
-        for hidden in sorted(hidden_texts, key=len, reverse=True):
-            text = re.sub(rf"(?<!\w){re.escape(hidden)}(?!\w)", SECRET, text)
-        return text
-
-    @property
     def kind(self) -> str:
         """The short form of the type: `storage.Bucket`."""
         package, _, name = self.type.rpartition(":")
         return f"{package.removeprefix('gcp:').partition('/')[0]}.{name}"
 
+    @property
+    def label(self) -> str:
+        """The resource as a message names it."""
+        return f"{self.kind} {self.name}"
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts and the numbers in a value, as texts."""
-    if isinstance(value, str | int | float) and value and not isinstance(value, bool):
-        yield str(value)
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
+
+def urn_name(urn: str) -> str:
+    """Return the logical name in a URN, or in a reference to a provider, which has an id after it."""
+    return (*urn.split("::", 4), "", "", "", "")[3]
 
 
 def sort_resources(resources: Iterable[Resource]) -> tuple[Resource, ...]:
@@ -88,7 +63,7 @@ class Unseen(NamedTuple):
     """A feature of Pulumi whose effect on resources is not known without an engine."""
 
     kind: str
-    """A key of the table in `review/changes/program/unseen_changes.py`."""
+    """`call`, `component`, `dynamic`, `parameters`, `read` or `transform`."""
     name: str = ""
     """The resource that it is applied to, or its own name."""
 
@@ -105,3 +80,32 @@ class EnvironmentResources(NamedTuple):
     """The providers that the program configures itself, sorted like the resources."""
     unseen: tuple[Unseen, ...] = ()
     """Features that the program uses and only an engine with its plugins can carry out, sorted."""
+
+
+# Inputs, read as the provider reads them: it accepts texts in place of numbers and booleans.
+
+
+def input_at(inputs: Mapping[str, Any], path: Iterable[str]) -> Any:
+    """Return the value at a path; None if there is none, and the mark of a secret or unknown value on the way."""
+    value: Any = inputs
+    for key in path:
+        # The provider's schema has lists of one item where Pulumi has objects.
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(value, str):
+            return value
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def boolean(value: Any) -> bool | None:
+    """Return a boolean; None if the value is none."""
+    if isinstance(value, bool):
+        return value
+    return _BOOLEANS.get(str(value).casefold()) if isinstance(value, int | str) else None
+
+
+def number(value: Any) -> Any:
+    """Return a whole number if the value is one, also as a text; any other value as it is."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return int(value.partition(".")[0])
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -9,13 +9,15 @@ from typing import Any, Final
 from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, Finding, Location, collect, errors
 from tpucfg.fs import is_file, sorted_glob
-from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, pulumi_project
-from tpucfg.infra.stack_config import (
+from tpucfg.infra.pulumi_project import (
+    PROJECT_FILES,
     ConfigValue,
+    PulumiProject,
     config_of,
     declared_key,
     declared_values,
     is_empty,
+    pulumi_project,
     stack_config,
 )
 from tpucfg.schemas import RuleIds

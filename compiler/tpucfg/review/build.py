@@ -26,7 +26,7 @@ from tpucfg.review.changes.resources.preview_gaps import complete_preview
 from tpucfg.review.changes.resources.program_diff import program_changes, redacted_resources
 from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
 from tpucfg.review.preview.reader import Preview
-from tpucfg.review.program_runs import ProgramRuns, run_programs
+from tpucfg.review.program_runs import ProgramRuns, ResourceFiles, declared_resources
 from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
 
@@ -36,6 +36,10 @@ class GivenFiles(NamedTuple):
     previews: Mapping[str, Preview] = {}
     fits: RunFits | None = None
     """None if no job compiled the rungs."""
+    resources: ResourceFiles | None = None
+    """What the stack programs of base and head declare, of all specs; None to run them."""
+    runs_programs: bool = True
+    """False to run nothing: without `resources`, the resources are not known."""
 
 
 def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
@@ -67,7 +71,9 @@ def build_review(before: CompiledRevision, after: CompiledRevision, given: Given
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
     # Before any program runs, which could change what the results are compared with.
     fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.fits)
-    runs = ProgramRuns({}, {}) if after.is_broken else run_programs(before, after)
+    runs = ProgramRuns({}, {})
+    if not after.is_broken:
+        runs = declared_resources(before, after, given.resources, runs_programs=given.runs_programs)
     return join_review(before, after, runs, given.previews, fits)
 
 

@@ -1,25 +1,27 @@
 """Runs of the stack programs of both revisions, and what changes in the programs themselves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, group_by_environment
-from tpucfg.infra.isolation.isolated_runner import ProgramRequest, run_isolated
-from tpucfg.infra.isolation.worker_results import ProgramFailure
-from tpucfg.infra.program_source import read_uses
+from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
 from tpucfg.infra.pulumi_files import read_pulumi_files
+from tpucfg.infra.pulumi_project import other_spec, pulumi_project
+from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.infra.stack_config import other_spec
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
 from tpucfg.review.changes.program.provider_changes import provider_statements
-from tpucfg.review.changes.program.source_changes import source_statements
 from tpucfg.review.changes.program.stack_changes import StackSetup, stack_statements
 from tpucfg.review.changes.program.unseen_changes import unseen_statements
 from tpucfg.review.review import Problem
 
 Declared = EnvironmentResources | Problem
 """The resources that a stack program declares for an environment, or the reason why they are unknown."""
+_NOT_RUN: Final = ProgramFailure(
+    "not known: no stack program was run, as the head is a revision, which anybody could have written; give "
+    "--run-program to run it here, or --resources with what tpucfg infra wrote elsewhere"
+)
 
 
 class ProgramRuns(NamedTuple):
@@ -36,20 +38,40 @@ class ProgramRuns(NamedTuple):
     """The titles of the revisions without a program of their own, for which the bundled one was run."""
 
 
-def run_programs(before: CompiledRevision, after: CompiledRevision) -> ProgramRuns:
-    """Run the stack programs of both revisions for the environments of head.
+ResourceFiles = tuple[ResourceFile, ResourceFile]
+"""The resources of base and head, as `tpucfg infra` wrote them elsewhere."""
 
-    They run for those with a preview too: one that failed shows only the first error, and one that is of something else
-    is found by comparing it with the programs.
+
+def declared_resources(
+    before: CompiledRevision, after: CompiledRevision, files: ResourceFiles | None, *, runs_programs: bool
+) -> ProgramRuns:
+    """Return what the stack programs of both revisions declare for the environments of head.
+
+    They matter for environments with a preview too: one that failed shows only the first error, and one that is of
+    something else is found by comparing it with the programs.
+
+    Args:
+        before: the base.
+        after: the head.
+        files: the resources; None to run the programs here.
+        runs_programs: False to run nothing, so that the resources are not known without files.
     """
-    # Before any program runs: where the system does not prevent it, a program could change these files.
+    # Before any program runs, which could change these files.
     statements, bundled = _program_changes(before, after)
     names = [*after.environments]
     revisions = [revision for revision in (before, after) if revision.project]
+    requests = [_program_request(revision, names) for revision in revisions]
+    has_stack = any(pulumi_project(revision.snapshot.spec.parent) for revision in revisions)
     try:
-        results = run_isolated([_program_request(revision, names) for revision in revisions])
+        if files:
+            chosen = [file for file, revision in zip(files, (before, after), strict=True) if revision.project]
+            results = [*map(_read, chosen, revisions, requests)]
+        elif runs_programs:
+            results = [*run_programs(requests)]
+        else:
+            results = [dict.fromkeys(request.names if has_stack else (), _NOT_RUN) for request in requests]
     except PackagesMissingError as error:
-        return ProgramRuns({}, {}, str(error), statements, bundled)
+        return ProgramRuns({}, {}, str(error) if has_stack else "", statements, bundled)
     declared = {
         revision.snapshot: {name: _declared(revision, result) for name, result in by_name.items()}
         for revision, by_name in zip(revisions, results, strict=True)
@@ -62,6 +84,13 @@ def _program_request(revision: CompiledRevision, names: Sequence[str]) -> Progra
     assert revision.project is not None  # noqa: S101 - revisions without a project are filtered out
     own_names = tuple(name for name in names if name in revision.project.environments)
     return ProgramRequest(revision.snapshot.spec, revision.project, own_names)
+
+
+def _read(file: ResourceFile, revision: CompiledRevision, request: ProgramRequest) -> ProgramResults:
+    """Return what a file has about the spec of a revision, which is named by its path in the repository."""
+    snapshot = revision.snapshot
+    path = snapshot.renamed_from or snapshot.repository_path
+    return file.declared(path, [request.project.environments[name] for name in request.names])
 
 
 def _declared(revision: CompiledRevision, result: EnvironmentResources | ProgramFailure) -> Declared:
@@ -97,12 +126,11 @@ def _program_changes(
     names = after.environments
     new = _stack_setup(after, names)
     if not before.snapshot.exists:
-        return tuple(source_statements((), read_uses(new.program))), ()
+        return (), ()
     old = _stack_setup(before, names)
     programs = ((before, old), (after, new))
     bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
-    statements = (*stack_statements(old, new), *source_statements(read_uses(old.program), read_uses(new.program)))
-    return statements, bundled
+    return tuple(stack_statements(old, new)), bundled
 
 
 def _stack_setup(revision: CompiledRevision, names: Collection[str]) -> StackSetup:

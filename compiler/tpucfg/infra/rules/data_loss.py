@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from tpucfg.findings import Finding, Location
-from tpucfg.infra.input_values import boolean, input_at, number
 from tpucfg.infra.lifecycle import DELETE, JOBS_PREFIX, describe_reach, lifecycle_rules
-from tpucfg.infra.resources import Resource
+from tpucfg.infra.resources import Resource, boolean, input_at, number
 from tpucfg.infra.rules.common import BUCKET, PRODUCTION, label
 from tpucfg.spec.project import Environment
 

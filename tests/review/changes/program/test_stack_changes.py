@@ -149,8 +149,8 @@ def test_new_project_reports_only_unusual_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ({}, {"stacks/a.py": ("file", "1")}, "NONE stack program changed in stacks/a.py"),
-        ({"stacks/a.py": ("file", "1")}, {}, "NONE stack program changed in stacks/a.py"),
+        ({}, {"stacks/a.py": ("file", "1")}, "UNKNOWN stack program changed in stacks/a.py"),
+        ({"stacks/a.py": ("file", "1")}, {}, "UNKNOWN stack program changed in stacks/a.py"),
         ({"stacks/a.py": ("file", "1")}, {"stacks/a.py": ("file", "1")}, ""),
         ({}, {"stacks/a.pyc": ("file", "1")}, "DESTRUCTIVE compiled code in the stack program changed: stacks/a.pyc"),
         ({}, {"stacks/Pulumi.yaml": ("file", "1")}, "DESTRUCTIVE another project file changed: stacks/Pulumi.yaml"),
@@ -201,7 +201,7 @@ def test_files_of_a_plugin(tmp_path: Path) -> None:
     before = settings(tmp_path / "a", {"plugins": {"providers": [{"name": "gcp", "path": "./bin"}]}}, {})
     after = before._replace(files=(FileVersion("bin/gcp", "file", "1"), FileVersion("binary", "file", "1")))
     located: list[LocatedStatement] = [*stack_statements(before, after)]
-    assert [item.statement.risk for item in located] == [Risk.DESTRUCTIVE, Risk.NONE]
+    assert [item.statement.risk for item in located] == [Risk.DESTRUCTIVE, Risk.UNKNOWN]
     assert "besides the program changed: bin/gcp" in located[0].plain
 
 

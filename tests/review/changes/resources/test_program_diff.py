@@ -11,8 +11,8 @@ from preview_scenarios import SCENARIOS, Scenario
 
 from recorded_previews import read
 from spec_factory import ROOT
-from tpucfg.infra.mock_runner import run_under_mocks
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_program import run_under_mocks
 from tpucfg.review.changes.resources.immutable_inputs import IMMUTABLE_INPUTS
 from tpucfg.review.changes.resources.preview_gaps import complete_preview
 from tpucfg.review.changes.resources.program_diff import program_changes

@@ -260,14 +260,3 @@ def test_permissions_that_take_over_accounts_come_first() -> None:
     before, after = (Resource(ROLE, "r", {"permissions": listed}) for listed in ([], permissions))
     ((_, text),) = sentences(Step(before, after, "update"))
     assert text.startswith("gives everyone who has the role iam.serviceAccounts.actAs, a.b0")
-
-
-def test_secret_values_are_judged_and_not_printed() -> None:
-    """A value that the program wraps as a secret decides, but no sentence contains it."""
-    hidden = bucket(lifecycleRules=delete_rule(matchesPrefixes=["payroll/"]), logging={"logBucket": "audit-2"})
-    hidden = hidden._replace(secrets=("lifecycleRules", "logging"))
-    texts = [text for _, text in sentences(Step(bucket(), hidden, "update"))]
-    assert texts == [
-        "logs access to another bucket, [secret] (logging)",
-        "deletes objects below [secret] at once (lifecycleRules)",
-    ]

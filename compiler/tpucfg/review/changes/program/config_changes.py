@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra.stack_config import ConfigValue
+from tpucfg.infra.pulumi_project import ConfigValue
 from tpucfg.infra.stack_files import KEYS, PULUMI_NAMESPACE
 from tpucfg.review.changes.program.setting_values import shown_value
 

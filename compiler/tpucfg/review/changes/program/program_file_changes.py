@@ -78,7 +78,7 @@ _PACKAGES: Final = _Role(
     "{0} changed: Pulumi may run the program with other packages than this review did", Risk.UNKNOWN
 )
 _PROGRAM: Final = _Role(
-    "stack program changed in {0}: this review knows only the resources that it declares under mocks"
+    "stack program changed in {0}: this review knows only the resources that it declares under mocks", Risk.UNKNOWN
 )
 _SILENT: Final = _Role("")
 

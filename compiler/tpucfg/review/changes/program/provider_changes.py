@@ -30,10 +30,10 @@ def _input_statements(before: Resource | None, after: Resource) -> Iterator[Stat
         new: Mapping[str, Any] = getattr(after, source)
         for key in sorted({*old, *new}):
             is_default = key in _LOCATION_INPUTS if source == "inputs" else key not in _CODE_OPTIONS
-            if old.get(key) == new.get(key) or is_default:
+            if is_default or (old.get(key) == new.get(key) and _digest(before, key) == _digest(after, key)):
                 continue
             if key in new:
-                text = "[secret]" if key in after.secrets else format_value(new[key], quoted=False, max_length=200)
+                text = format_value(new[key], quoted=False, max_length=200)
                 template = (
                     f"{{0}} of the provider {{2}} ({{3}}) is {'now ' * bool(before)}{{1}}: updates act through it"
                 )
@@ -41,6 +41,10 @@ def _input_statements(before: Resource | None, after: Resource) -> Iterator[Stat
             else:
                 template = "{0} of the provider {1} ({2}) removed: updates act without it"
                 yield Statement(template, (key, after.name, package), Risk.DESTRUCTIVE)
+
+
+def _digest(provider: Resource | None, key: str) -> str:
+    return provider.secrets.get(key, "") if provider else ""
 
 
 def _use_statements(before: EnvironmentResources, after: EnvironmentResources) -> Iterator[Statement]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra.input_values import input_at
 from tpucfg.infra.lifecycle import (
     ABORT_UPLOAD,
     DELETE,
@@ -14,6 +13,7 @@ from tpucfg.infra.lifecycle import (
     describe_reach,
     lifecycle_rules,
 )
+from tpucfg.infra.resources import input_at
 from tpucfg.infra.rules.data_loss import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.guards import (

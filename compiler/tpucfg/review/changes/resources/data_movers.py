@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra.input_values import boolean, input_at
+from tpucfg.infra.resources import boolean, input_at
 from tpucfg.review.changes.resources.resource_change import UNKNOWN, Step
 
 _TRANSFER: Final = "gcp:storage/transferJob:TransferJob"

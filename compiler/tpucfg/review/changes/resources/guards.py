@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra.input_values import boolean, input_at
+from tpucfg.infra.resources import boolean, input_at
 from tpucfg.redaction import SECRET
 from tpucfg.review.changes.resources.resource_change import UNKNOWN
 
@@ -85,7 +85,10 @@ def weakened_guards(
         strengths = guard.strength(old), guard.strength(new)
         key = guard.path[0]
         if strengths[1] is None:
-            yield Statement("sets {} to a value that is not known here", (".".join(guard.path),), Risk.UNKNOWN)
+            # A preview has values that only the update knows; a secret hides what its author knows.
+            risk = max(Risk.UNKNOWN, guard.risk) if new == SECRET else Risk.UNKNOWN
+            text = "sets {} to a value that is not known here"
+            yield Statement(text, (".".join(guard.path),), risk)
         elif strengths[0] is None or strengths[1] < strengths[0]:
             values = (key, *(guard.show(value) for value in (old, new)))
             yield Statement(f"{guard.weakened} ({{0}})", values, guard.risk)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.statements import Risk, Statement
+from tpucfg.infra.grants import grants_of
 from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.resources.resource_change import STATEFUL_TYPES
 from tpucfg.text_format import format_value, listed
@@ -98,7 +99,7 @@ def _retention_statements(before: Resource | None, after: Resource | None) -> It
         effect += ": its data would be deleted ({})" if has_data else " ({})"
         yield Statement(effect, (_RETAIN,), Risk.DESTRUCTIVE if has_data else Risk.CAUTION)
     grant = after or before
-    if grant is None or not grant.is_grant:
+    if grant is None or not grants_of(grant):
         return
     if after is None and grant.retain:
         yield Statement("stays in the cloud ({}): the access remains", (_RETAIN,), Risk.ACCESS)

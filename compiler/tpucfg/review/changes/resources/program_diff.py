@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tpucfg.changes.facts import Change
-from tpucfg.infra.request_options import urn_name
-from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.resources import EnvironmentResources, Resource, urn_name
 from tpucfg.redaction import redact, redact_value
 from tpucfg.review.changes.resources.immutable_inputs import forces_replacement
 from tpucfg.review.changes.resources.resource_change import Op, ResourceChange, Step
@@ -33,7 +32,7 @@ def program_changes(base: EnvironmentResources | None, head: EnvironmentResource
 def redacted_resources(declared: EnvironmentResources) -> tuple[Resource, ...]:
     """Return the resources without personal data and secrets, for a head that has no base to compare with."""
     return tuple(
-        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.shown_inputs)))
+        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs)))
         for resource in declared.resources
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from tpucfg.changes.facts import ABSENT, Change, redact_change
+from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.resources import Resource
@@ -31,7 +31,9 @@ def input_changes(before: Resource | None, after: Resource | None) -> Iterable[C
     """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
     old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
     if before is not None and after is not None:
-        return value_changes(old, new)
+        other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
+        secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
+        return (*value_changes(old, new), *secrets)
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
 
 
@@ -47,7 +49,7 @@ def _change(
 ) -> ResourceChange:
     resource = step.after or step.before
     assert resource is not None  # noqa: S101 - every step has at least one resource
-    inputs = tuple(_without_secrets(change, step) for change in input_changes(step.before, step.after))
+    inputs = tuple(input_changes(step.before, step.after))
     return ResourceChange(
         environment=environment,
         op=step.op,
@@ -63,27 +65,8 @@ def _change(
             widening._replace(what=redact(widening.what), who=redact(widening.who), on=redact(widening.on))
             for widening in widened
         ),
-        statements=tuple(
-            _shown(statement, step) for statement in (*statements, *option_statements(step.before, step.after))
-        ),
+        statements=(*statements, *option_statements(step.before, step.after)),
     )
-
-
-def _without_secrets(change: Change, step: Step) -> Change:
-    """Return the change with a mark for each value that the program of its revision wraps as a secret."""
-    key, (before, after) = change.path[0], (step.before, step.after)
-    return change._replace(
-        before=SECRET if before and key in before.hidden_inputs and change.before is not ABSENT else change.before,
-        after=SECRET if after and key in after.hidden_inputs and change.after is not ABSENT else change.after,
-    )
-
-
-def _shown(statement: Statement, step: Step) -> Statement:
-    """Return the statement without texts that the program of either revision wraps as secrets."""
-    resources = [resource for resource in (step.before, step.after) if resource and resource.hidden_inputs]
-    for resource in resources:
-        statement = statement._replace(values=tuple(map(resource.hide_secrets, statement.values)))
-    return statement
 
 
 def _protection(step: Step) -> Literal["", "lifted", "added"]:

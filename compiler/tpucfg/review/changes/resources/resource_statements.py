@@ -38,9 +38,7 @@ def _statements(step: Step, predecessor: Resource | None) -> Iterator[Statement]
                 yield _LOST_OPTION._replace(values=(name,))
         step = step._replace(before=predecessor)
     for rule in _RULES:
-        for statement in rule(step):
-            values = map(predecessor.hide_secrets, statement.values) if predecessor else statement.values
-            yield statement._replace(values=tuple(values))
+        yield from rule(step)
 
 
 def _predecessors(steps: Sequence[Step]) -> Mapping[int, Resource]:
