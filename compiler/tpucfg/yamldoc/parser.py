@@ -83,41 +83,25 @@ class NodeBuilder:
         self.anchors: dict[str, Node] = {}
         self.value_count = 0
 
-    def document(self, events: Iterator[Any]) -> Node:
-        """Return the root of the stream's only document.
+    def documents(self, events: Iterator[Any], *, several: bool) -> tuple[Node, ...]:
+        """Return the roots of the stream's documents: exactly one or, if it may have several, all without empty ones.
 
         Raises:
             ParseAborted: The text is empty, exceeds a limit, or contains a construct after which it cannot be parsed.
         """
-        root: Node | None = None
+        roots: list[Node] = []
         for event in events:
             if type(event) is DocumentStartEvent:
-                if root is not None:
+                if roots and not several:
                     message = "a second YAML document starts here; a file has only one"
                     raise self._abort("TPU011", message, event, "delete it, or move it to its own file")
-                root = self._value(next(events), events, 0)
-        if root is None or _is_empty(root):
-            raise self._empty()
-        return root
-
-    def documents(self, events: Iterator[Any]) -> tuple[Node, ...]:
-        """Return the roots of the stream's documents, without empty ones.
-
-        Raises:
-            ParseAborted: No document has a value, or the text cannot be parsed as in `document`.
-        """
-        roots = []
-        for event in events:
-            if type(event) is DocumentStartEvent:
                 self.anchors.clear()  # https://yaml.org/spec/1.2.2/#91-documents: no alias refers to another document
                 roots.append(self._value(next(events), events, 0))
-        if not (filled := tuple(root for root in roots if not _is_empty(root))):
-            raise self._empty()
+        # An empty document is null without a text: `null` itself is a value.
+        if not (filled := tuple(root for root in roots if root.value is not None or root.text)):
+            hint = "make a new project with: tpucfg init"
+            raise ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
         return filled
-
-    def _empty(self) -> ParseAborted:
-        hint = "make a new project with: tpucfg init"
-        return ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         event_type = type(event)
@@ -258,10 +242,6 @@ class NodeBuilder:
 
     def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
         return Finding.of(id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options)
-
-
-def _is_empty(root: Node) -> bool:
-    return root.value is None and not root.text
 
 
 # Plain scalars.

@@ -71,8 +71,7 @@ def read_text(text: str, name: str, *, several: bool = False) -> Document:
     source = _json_as_yaml(text) if text.lstrip().startswith("{") else text
     builder = NodeBuilder(name)
     try:
-        events = parse_events(source)
-        root, *further = builder.documents(events) if several else (builder.document(events),)
+        root, *further = builder.documents(parse_events(source), several=several)
     except ParseAborted as aborted:
         return Document(name, text, None, (*builder.findings, aborted.finding))
     except yaml.MarkedYAMLError as error:
