@@ -9,8 +9,7 @@ from spec_factory import project, spec
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import FitFile
 from tpucfg.fit.fit_findings import fit_command
-from tpucfg.fit.fit_gate import fit_problems
-from tpucfg.fit.known_fits import KnownFits, known_fit_findings, known_text, unknown_fits_text
+from tpucfg.fit.known_fits import KnownFits, fit_problems, known_fit_findings, known_text, unknown_fits_text
 from tpucfg.fit.levers import Levers
 from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles
 from tpucfg.fit.result import FitKey, Memory

@@ -20,14 +20,13 @@ from hypothesis import strategies as st
 from spec_factory import ROOT, spec
 from tpucfg import results
 from tpucfg.results import ExampleRecord
-from tpucfg.results.record import Record, record_line
+from tpucfg.results.record import MAX_LINE_LENGTH, Record, record_line, record_problems
 from tpucfg.results.record_file import (
     MAX_FILE_BYTES,
     RecordFileError,
     append_record,
     parse_records,
 )
-from tpucfg.results.record_parser import MAX_LINE_LENGTH, record_problems
 
 EXAMPLE = ExampleRecord("mnist", "v2-8")
 RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "143f2d0788729193", "a1")

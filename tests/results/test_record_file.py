@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from spec_factory import ids
 from tpucfg import results
 from tpucfg.results import ExampleRecord
+from tpucfg.results.record import MAX_FINDINGS_PER_LINE, MAX_LINE_LENGTH
 from tpucfg.results.record_file import MAX_BAD_LINES, MAX_FILE_BYTES, parse_records
-from tpucfg.results.record_parser import MAX_FINDINGS_PER_LINE, MAX_LINE_LENGTH
 from tpucfg.schemas import is_valid
 
 EXAMPLE = ExampleRecord("mnist", "v2-8")

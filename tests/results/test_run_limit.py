@@ -122,7 +122,7 @@ def test_extra_cannot_set_a_limit() -> None:
     """The deadline is decided by the spec, so that what `submit` prints cannot be contradicted."""
     extra = {"vertex-ai": {"extra": {"scheduling": {"timeout": "60s"}}}}
     refused = compiled(spec(targets=extra))
-    assert "TPU066" in [finding.id for finding in refused.findings]
+    assert "TPU067" in [finding.id for finding in refused.findings]
     assert all(run_limit(job_, body).hours is None for job_, body in refused.request_bodies)
 
 

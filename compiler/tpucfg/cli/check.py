@@ -156,7 +156,7 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
     if compiled.project is None or known is None:
         return (), {}
     from tpucfg.fit.known_fits import known_fit_findings
-    from tpucfg.results.bound_check import records_beyond_bound
+    from tpucfg.results.fit_notes import records_beyond_bound
     from tpucfg.results.ladder_status import ladder_statuses
 
     findings = list(known_fit_findings(compiled.project, known))

@@ -163,8 +163,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     Raises:
         CommandExit: The record is invalid or cannot be written.
     """
+    from tpucfg.results.record import record_problems
     from tpucfg.results.record_file import RecordFileError, append_record
-    from tpucfg.results.record_parser import record_problems
 
     if problems := record_problems(record):
         options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
@@ -201,6 +201,6 @@ def _beyond_bound(project: Project, status: "LadderStatus", size: str) -> Iterab
     """Return the warning about a record that is faster than the compiled step can be."""
     if status.fits is None:
         return ()
-    from tpucfg.results.bound_check import records_beyond_bound
+    from tpucfg.results.fit_notes import records_beyond_bound
 
     return records_beyond_bound(project, status, {size})

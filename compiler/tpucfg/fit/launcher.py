@@ -17,8 +17,7 @@ from tpucfg.fit.result import Compiler, FitKey, FitResult
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.fit.schedule import Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
 from tpucfg.fit.topology import NoTopology, Topology, topology
-from tpucfg.fit.worker_environment import compiler_variables, worker_environment
-from tpucfg.fit.worker_process import Launch
+from tpucfg.fit.worker_process import Launch, compiler_variables, worker_environment
 from tpucfg.plan.job import Job
 from tpucfg.spec.project import Project
 

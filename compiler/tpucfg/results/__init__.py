@@ -1,9 +1,8 @@
 """Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
-from tpucfg.results.record import THROUGHPUT, Record, Results
+from tpucfg.results.record import THROUGHPUT, ExampleRecord, Record, Results
 from tpucfg.results.record_file import latest_records, read_records
-from tpucfg.results.record_parser import ExampleRecord
 
 __all__ = [
     "THROUGHPUT",

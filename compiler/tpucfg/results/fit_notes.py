@@ -1,12 +1,18 @@
-"""Notes about the fits of a ladder, as lines of text below its table."""
+"""The fits of a ladder beside its records: notes below its table, and records that are faster than the TPU can be."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from fractions import Fraction
 
+from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.known_fits import KnownFits, unknown_fits_text
-from tpucfg.results.bound_check import records_beyond_bound
+from tpucfg.fit.roofline import Bound, lower_bound
+from tpucfg.fit.wording import bound_text, step_time
+from tpucfg.number_format import format_rate
+from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.results.record import THROUGHPUT
 from tpucfg.spec.project import Project
 
 
@@ -22,3 +28,48 @@ def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterat
         yield unknown
     if any(fit.result and not fit.is_trusted for fit in fits.rungs.values()):
         yield f"HBM is as committed in results/{NAME}"
+
+
+def records_beyond_bound(
+    project: Project, status: LadderStatus, sizes: Container[str] | None = None
+) -> Iterator[Finding]:
+    """Yield a warning for each record that is faster than the TPU can be, with `allow` of the spec applied.
+
+    Args:
+        project: The spec.
+        status: The ladder of one environment.
+        sizes: The rungs to compare; all by default.
+    """
+    for evaluation in status.evaluations:
+        if (sizes is None or evaluation.size in sizes) and evaluation.size not in status.outdated:
+            finding = _beyond_bound(status, evaluation)
+            if finding:
+                yield finding.allowed_by(project.allow)
+
+
+def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding | None:
+    """Return the finding about one record; None without a record of the current job, or without a bound for it."""
+    bound, batch_size = _bound(status, evaluation), status.rung(evaluation.size).batch_size
+    if not (evaluation.record and evaluation.throughput and bound):
+        return None
+    step_seconds = batch_size / evaluation.throughput
+    if step_seconds >= bound.seconds:
+        return None
+    measured, most = format_rate(evaluation.throughput), format_rate(Fraction(batch_size) / bound.seconds)
+    return Finding.of(
+        "TPU108",
+        f"the record of {evaluation.size} is faster than the TPU can be: {measured} examples/s is a step of "
+        f"{step_time(step_seconds)}, and the least is {bound_text(bound)}",
+        evaluation.record.location or Location(status.results.file),
+        help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
+        "trainer.fit.step is the step that ran; if both are right, allow TPU108 with your reason",
+        details=(
+            f"in the least time, a batch of {batch_size:,} is {most} examples/s",
+            "or the bound is wrong: it divides the work that the compiled step was counted to do by the catalog's peak",
+        ),
+    )
+
+
+def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Bound | None:
+    fit = status.fit(evaluation.size)
+    return lower_bound(fit.current, evaluation.slice) if fit and fit.current else None

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.results.record import Record, Results
+from tpucfg.results.record import ExampleRecord, Record, Results
 from tpucfg.results.record_file import FOLDER, read_records, record_path
-from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 

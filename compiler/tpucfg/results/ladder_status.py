@@ -11,17 +11,15 @@ from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.render.config import job_hash
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.record import Record, Results
+from tpucfg.results.record import ExampleRecord, Record, Results
 from tpucfg.results.record_file import latest_records, read_records
-from tpucfg.results.record_parser import ExampleRecord
 from tpucfg.spec.project import Environment, Gate, Project
 from tpucfg.spec.settings import CapacityKind
 from tpucfg.targets.extra import merged_request_body
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
-    from tpucfg.fit.fit_gate import FitProblem
-    from tpucfg.fit.known_fits import KnownFits
+    from tpucfg.fit.known_fits import FitProblem, KnownFits
     from tpucfg.fit.rung_fit import RungFit
 
 
@@ -161,6 +159,6 @@ def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Envi
     """Return the reasons why `gate.fit` lets rungs not start, by size; none for a gate without it."""
     if gate is None or not gate.fit or fits is None:
         return {}
-    from tpucfg.fit.fit_gate import fit_problems
+    from tpucfg.fit.known_fits import fit_problems
 
     return fit_problems(fits, environment.name, environment.sizes)

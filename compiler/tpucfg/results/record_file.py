@@ -20,8 +20,7 @@ from typing import BinaryIO, Final
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import output_lock, staged_files
-from tpucfg.results.record import Record, Results, record_line
-from tpucfg.results.record_parser import ExampleRecord, parse_record
+from tpucfg.results.record import ExampleRecord, Record, Results, parse_record, record_line
 from tpucfg.text_format import split_lines
 
 FOLDER: Final = "results"
