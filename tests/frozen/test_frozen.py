@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from frozen.compare import case_differences, overlaps, unlisted
+from frozen.compare import RISKS, case_differences, overlaps, unlisted
 from frozen.freeze import observe, read
 from frozen.observe import Case, observations
 
@@ -31,7 +31,7 @@ def test_checks_and_configs_are_as_frozen(group: str) -> None:
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("group", ["review"])
+@pytest.mark.parametrize("group", ["review", "attacks"])
 def test_reviews_are_as_severe_as_frozen(group: str) -> None:
     """Each recorded review has a statement of the same risk for every frozen one, unless gone.yaml lists it."""
     assert unlisted(group, read(group), dict(observe(group, "*", jobs=1))) == []
@@ -87,3 +87,9 @@ def test_a_refused_review_is_a_difference() -> None:
 def test_scopes_overlap(scope: str, other: str, *, expected: bool) -> None:
     """Scopes overlap if they have an environment and a size in common, and one without names has all of them."""
     assert overlaps(scope, other, {"dev", "dev-2", "prod"}) is expected
+
+
+def test_frozen_statements_have_known_risks() -> None:
+    """The risks in the frozen data are those that are compared."""
+    cases = [case for group in ("review", "attacks") for case in read(group).values()]
+    assert {risk for case in cases for risk, _, _ in case.get("statements", ())} == {*RISKS}
