@@ -3,7 +3,9 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -20,31 +22,46 @@ from badspecs import (
     run_check,
 )
 from tpucfg.findings import RULES, Finding
+from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_text
 
-CASES = list(cases())
-EVERY_CASE = pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
-WITHOUT_CASE = {
+CASES: Final = list(cases())
+WITHOUT_CASE: Final = {
     "TPU079": "only a broken template could cause it",
 }
-FILES = [file for folder in CASES if (file := file_of(folder)).is_file() and has_one_file(folder)]
-EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
 
 
-@EVERY_CASE
-def test_the_output_is_exact(folder: Path) -> None:
-    """The output equals expected.txt to the byte, stderr is empty, and the status is 1 for an error."""
-    status, out, err = run_check(file_of(folder))
-    path = folder / "expected.txt"
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_case(folder: Path) -> None:
+    """The case has its exact output and one mistake, which its help, `allow` or a fixed file resolves."""
+    file = file_of(folder)
+    assert_output_is_exact(file)
+    assert_one_mistake_is_one_finding(folder)
+    if not has_one_file(folder):
+        assert "help: " in (folder / "expected.txt").read_text()
+        return
+    document = read_case(file) if file.is_file() else None
+    findings = findings_of(document, file) if document else ()
+    if document:
+        assert_locations_are_in_the_text(file, findings)
+        assert_findings_are_readable(findings)
+        if not file.name.startswith("config."):
+            assert_allowed_findings_become_notes(file, document, findings)
+    assert_findings_can_be_fixed(file, document, findings)
+
+
+def assert_output_is_exact(file: Path) -> None:
+    """Require that the output equals expected.txt to the byte, stderr is empty, and the status is 1 for an error."""
+    status, out, err = run_check(file)
+    path = file.parent / "expected.txt"
     expected = path.read_text() if path.exists() else ""
-    assert out == expected, f"review the difference; if it is right: cd {folder} && tpucfg check > expected.txt"
+    assert out == expected, f"review the difference; if it is right: cd {path.parent} && tpucfg check > expected.txt"
     assert err == ""
     assert status == (1 if ": error[" in out else 0)
 
 
-@EVERY_CASE
-def test_one_mistake_is_one_finding(folder: Path) -> None:
-    """A case named for an id has that one finding, besides notes; a case named `several` has several."""
+def assert_one_mistake_is_one_finding(folder: Path) -> None:
+    """Require the one finding that the case is named for, besides notes; a case named `several` has several."""
     findings = re.findall(
         r"^\S+: (error|warning|note)\[(TPU\d{3})\]: ", (folder / "expected.txt").read_text(), re.MULTILINE
     )
@@ -53,6 +70,75 @@ def test_one_mistake_is_one_finding(folder: Path) -> None:
         assert len(serious) > 1
     else:
         assert serious == [folder.name.partition("-")[0]]
+
+
+def assert_locations_are_in_the_text(file: Path, findings: Sequence[Finding]) -> None:
+    """Require that every location is a range of the file, and findings are sorted by location."""
+    rows = file.read_bytes().decode(errors="replace").removeprefix("\ufeff").splitlines() or [""]
+    assert [finding.location for finding in findings] == sorted(finding.location for finding in findings)
+    related = [location for finding in findings for location, _ in finding.related]
+    for location in [*(finding.location for finding in findings), *related]:
+        assert location.file == file.name
+        assert 1 <= location.line <= location.end_line <= len(rows) + 1
+        assert 1 <= location.column <= len(rows[location.line - 1]) + 1
+        assert (location.line, location.column) <= (location.end_line, location.end_column)
+
+
+def assert_findings_are_readable(findings: Sequence[Finding]) -> None:
+    """Require help for errors and warnings, and texts that are short, printable and without regular expressions."""
+    for finding in findings:
+        assert finding.help or finding.level == "note"
+        for text in (finding.message, finding.help, *finding.details):
+            assert text.isprintable()
+            assert not re.search(r"\[a-z|\{\d+,\d*\}|\\Z|\(\?", text)
+            assert len(text) < 400
+
+
+def assert_allowed_findings_become_notes(file: Path, document: Document, findings: Sequence[Finding]) -> None:
+    """Require that an allowable finding becomes a note if the spec gives a reason."""
+    for id_ in {finding.id for finding in findings if RULES[finding.id].allowable and finding.level != "note"}:
+        data = {**document.data, "allow": {**document.data.get("allow", {}), id_: "it is meant"}}
+        after = findings_of(read_text(json.dumps(data), file.name), file)
+        assert {other.level for other in after if other.id == id_} == {"note"}
+
+
+def assert_findings_can_be_fixed(file: Path, document: Document | None, findings: Sequence[Finding]) -> None:
+    """Require that help or `allow` resolves each finding, or a `fixed.*` the case."""
+    fixed_by_help = [document is not None and help_resolves(file, document, finding) for finding in findings]
+    fixed = next(file.parent.glob("fixed.*"), None)
+    if fixed is None:
+        for finding, is_fixed in zip(findings, fixed_by_help, strict=True):
+            assert is_fixed or RULES[finding.id].allowable, finding.help
+        return
+    after = findings_of(read_case(fixed, file.name), file)
+    text = (file.parent / "expected.txt").read_text()
+    before = set(re.findall(r"(?:error|warning)\[(TPU\d{3})\]", text))
+    assert [
+        finding
+        for finding in after
+        if finding.level == "error" or (finding.level == "warning" and finding.id in before)
+    ] == []
+
+
+def help_resolves(file: Path, document: Document, finding: Finding) -> bool:
+    """Return False if the help of a finding is no edit; the edit, applied literally, has to remove the finding."""
+    text = apply_help(document, finding)
+    if text is None:
+        return False
+    before = findings_of(document, file)
+    after = findings_of(read_text(text, file.name, several=has_several_documents(file.name)), file)
+    assert occurrences(after)[identity(finding)] < occurrences(before)[identity(finding)], finding.help
+    return True
+
+
+def identity(finding: Finding) -> tuple[str, str]:
+    """Return what two equal findings have in common, wherever they are located."""
+    return finding.id, finding.message
+
+
+def occurrences(findings: Sequence[Finding]) -> Counter[tuple[str, str]]:
+    """Count how often each finding occurs."""
+    return Counter(map(identity, findings))
 
 
 def test_every_rule_about_specs_has_a_case() -> None:
@@ -66,104 +152,6 @@ def test_the_corpus_is_large() -> None:
     """The number of cases does not shrink by accident."""
     assert len(CASES) >= 250
     assert len(list(BAD.glob("*/expected.txt"))) == len(CASES)
-
-
-@EVERY_FILE
-def test_locations_are_in_the_text(file: Path) -> None:
-    """Every location is a range of the file, and findings are sorted by location."""
-    findings = findings_of(read_case(file), file)
-    rows = file.read_bytes().decode(errors="replace").removeprefix("\ufeff").splitlines() or [""]
-    assert [finding.location for finding in findings] == sorted(finding.location for finding in findings)
-    related = [location for finding in findings for location, _ in finding.related]
-    for location in [*(finding.location for finding in findings), *related]:
-        assert location.file == file.name
-        assert 1 <= location.line <= location.end_line <= len(rows) + 1
-        assert 1 <= location.column <= len(rows[location.line - 1]) + 1
-        assert (location.line, location.column) <= (location.end_line, location.end_column)
-
-
-@EVERY_FILE
-def test_every_error_and_warning_has_help(file: Path) -> None:
-    """Errors and warnings have a help line, and all texts are short, printable and without regular expressions."""
-    for finding in findings_of(read_case(file), file):
-        if finding.level != "note":
-            assert finding.help
-        for text in (finding.message, finding.help, *finding.details):
-            assert text.isprintable()
-            assert not re.search(r"\[a-z|\{\d+,\d*\}|\\Z|\(\?", text)
-            assert len(text) < 400
-
-
-FIXABLE = [
-    pytest.param(file, number, id=f"{file.parent.name}-{number}")
-    for file in FILES
-    for number, finding in enumerate(findings_of(read_case(file), file))
-    if apply_help(read_case(file), finding) is not None
-]
-
-
-@pytest.mark.parametrize(("file", "number"), FIXABLE)
-def test_the_help_resolves_the_finding(file: Path, number: int) -> None:
-    """The edit of the help, applied literally, removes the finding."""
-    document = read_case(file)
-    before = findings_of(document, file)
-    text = apply_help(document, before[number])
-    assert text is not None
-    after = findings_of(read_text(text, file.name, several=has_several_documents(file.name)), file)
-    assert occurrences(after)[identity(before[number])] < occurrences(before)[identity(before[number])]
-
-
-def identity(finding: Finding) -> tuple[str, str]:
-    """Return what two equal findings have in common, wherever they are located."""
-    return finding.id, finding.message
-
-
-def occurrences(findings: tuple[Finding, ...]) -> Counter[tuple[str, str]]:
-    """Count how often each finding occurs."""
-    return Counter(map(identity, findings))
-
-
-@EVERY_CASE
-def test_every_case_can_be_fixed(folder: Path) -> None:
-    """A case is fixed by its help, by `allow`, or by a `fixed.*` without errors and without the ids of the case."""
-    fixed = next(folder.glob("fixed.*"), None)
-    if not has_one_file(folder):
-        assert "help: " in (folder / "expected.txt").read_text()
-        return
-    if fixed is None:
-        file = file_of(folder)
-        fixed_by_help = {param.values[1] for param in FIXABLE if param.values[0] == file}
-        findings = findings_of(read_case(file), file) if file.is_file() else ()
-        for number, finding in enumerate(findings):
-            assert number in fixed_by_help or RULES[finding.id].allowable, finding.help
-        return
-    document = read_case(fixed, file_of(folder).name)
-    after = findings_of(document, file_of(folder))
-    before = set(re.findall(r"(?:error|warning)\[(TPU\d{3})\]", (folder / "expected.txt").read_text()))
-    remaining = [
-        finding
-        for finding in after
-        if finding.level == "error" or (finding.level == "warning" and finding.id in before)
-    ]
-    assert remaining == []
-
-
-ALLOWABLE = [
-    pytest.param(file, finding, id=f"{file.parent.name}-{finding.id}")
-    for file in FILES
-    if not file.name.startswith("config.")
-    for finding in findings_of(read_case(file), file)
-    if RULES[finding.id].allowable and finding.level != "note"
-]
-
-
-@pytest.mark.parametrize(("file", "finding"), ALLOWABLE)
-def test_an_allowed_finding_becomes_a_note(file: Path, finding: Finding) -> None:
-    """An allowable finding is a note if the spec gives a reason."""
-    document = read_case(file)
-    data = {**document.data, "allow": {**document.data.get("allow", {}), finding.id: "it is meant"}}
-    after = findings_of(read_text(json.dumps(data), file.name), file)
-    assert {other.level for other in after if other.id == finding.id} == {"note"}
 
 
 def test_a_file_of_two_megabytes_is_refused(tmp_path: Path) -> None:
