@@ -1,8 +1,9 @@
 """docs/reference/commands.md: every command with its options, from its help."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from typer.main import get_command
 
@@ -23,14 +24,37 @@ _STATUSES: Final = """\
 | status | meaning |
 |---|---|
 """
+_SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run")
+"""Options that most commands have; each is described once."""
+_SELECTION_TITLE: Final = "Selection"
+Option: TypeAlias = tuple[str, str]
+"""An option with its argument, and its help."""
 
 
 def page() -> str:
     """Return the page's text."""
     contexts = _contexts()
+    options = {name: [*_options(context)] for name, context in contexts.items()}
+    selection = _selection(options.values())
     parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(contexts), "\n", _STATUSES, *_statuses(), "\n"]
-    commands = (line for name, context in contexts.items() for line in _command(name, context))
+    parts += [f"## {_SELECTION_TITLE}\n\n", *map(_option, selection), "\n"]
+    commands = (line for name in contexts for line in _command(name, contexts[name], options[name], selection))
     return "".join([*parts, *commands]).rstrip("\n") + "\n"
+
+
+def _options(context: Any) -> Iterator[Option]:
+    for parameter in context.command.params:
+        if record := parameter.get_help_record(context):
+            yield record[0], prose(record[1])
+
+
+def _selection(of_commands: Iterable[Sequence[Option]]) -> list[Option]:
+    """Return the most frequent description of each option of the selection."""
+    counts = Counter(option for options in of_commands for option in options)
+    return [
+        max((option for option in counts if option[0].split()[0] == name), key=counts.__getitem__)
+        for name in _SELECTION
+    ]
 
 
 def _contexts() -> dict[str, Any]:
@@ -51,17 +75,26 @@ def _statuses() -> Iterator[str]:
     yield from (f"| {status} | {meaning} |\n" for status, meaning in exit_codes.MEANINGS.items())
 
 
-def _command(name: str, context: Any) -> Iterator[str]:
+def _command(name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]) -> Iterator[str]:
     yield f"## tpucfg {name}\n\n"
+    usage = context.command.get_usage(context).removeprefix("Usage: ")
     for paragraph in _paragraphs(context):
         example = paragraph.removeprefix("Example: ")
-        yield f"{paragraph}\n\n" if example == paragraph else f"```text\n$ {example}\n```\n\n"
-    yield f"```text\n{context.command.get_usage(context).removeprefix('Usage: ')}\n```\n\n"
-    rows = [parameter.get_help_record(context) for parameter in context.command.params]
-    if rows := [row for row in rows if row]:
-        yield from (f"- `{option}`: {prose(text)}\n" for option, text in rows)
-        yield "\n"
-    yield f"Exit status: {', '.join(map(str, _statuses_of(name)))}.\n\n"
+        if example == paragraph:
+            yield f"{paragraph}\n\n"
+        else:
+            usage += f"\n$ {example}"
+    yield f"```text\n{usage}\n```\n\n"
+    yield from (_option(option) for option in options if option not in selection)
+    if common := [f"`{option.split()[0]}`" for option, text in options if (option, text) in selection]:
+        yield f"- [{_SELECTION_TITLE}](#{_SELECTION_TITLE.lower()}): {', '.join(common)}\n"
+    yield "\n" if options else ""
+    if exit_codes.DIFFERENT in _statuses_of(name):
+        yield f"Exit status {exit_codes.DIFFERENT}: there are differences, and an option asks for this status.\n\n"
+
+
+def _option(option: Option) -> str:
+    return f"- `{option[0]}`: {option[1]}\n"
 
 
 def _paragraphs(context: Any) -> list[str]:
