@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
+from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec.layers import (
     LAYERED,
     Layered,
@@ -22,8 +23,6 @@ from tpucfg.yamldoc import Document, KeyPath
 
 PROGRAMS: Final = (("image",), ("package", "module"))
 """The keys of the two kinds of trainer: a container, or a Python package and its module. One kind is needed."""
-_ENTRIES: Final = tuple(("trainer", key) for key in ("args", "env", "secrets", "mounts", "xla_flags"))
-"""The mappings whose keys a team names itself, so that a removal of an absent one is probably misspelled."""
 _EXAMPLES: Final = {
     "image": "us-docker.pkg.dev/my-project/train/mnist:1.0",
     "package": "gs://my-bucket/trainer-0.1.tar.gz",
@@ -118,7 +117,7 @@ def _check_effects(document: Document) -> Iterator[Finding]:
             known = parts.get(part.path, part)
             parts[part.path] = part._replace(effect=part.effect or known.effect)
     idle = {path: part for path, part in parts.items() if not part.effect and not _is_of_dispute(document, path)}
-    misspelled = {path for path, part in idle.items() if part.removes and part.setting[:-1] in _ENTRIES}
+    misspelled = {path for path, part in idle.items() if part.removes and _is_entry(part.setting)}
     for path in misspelled:
         yield _removal_of_nothing(document, parts[path])
     for path in _largest(set(idle) - misspelled, set(parts)):
@@ -148,8 +147,17 @@ def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
     for layer in layers_of(document.data, environment, size):
         # `overrides.<size>.args` has no key `trainer` of its own in the document.
         parts = (part for part in _changes(document, lower, layer, ()) if document.node(part.path))
-        yield from (part for part in parts if layer.path or (part.removes and part.setting[:-1] in _ENTRIES))
+        yield from (part for part in parts if layer.path or (part.removes and _is_entry(part.setting)))
         lower = merge(lower, layer)
+
+
+def _is_entry(setting: KeyPath) -> bool:
+    """Return True for a key that a team names itself: if a layer removes an absent one, it is probably misspelled."""
+    schema = load_schema("tpucfg")
+    match setting:
+        case ("trainer", str(key), _):
+            return "propertyNames" in resolve_references(schema, schema["$defs"]["trainer"]["properties"][key])
+    return False
 
 
 def _changes(document: Document, lower: Layered | None, upper: Layered, setting: KeyPath) -> Iterator[_Part]:

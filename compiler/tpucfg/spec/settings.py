@@ -157,20 +157,19 @@ def _capacity(value: Any) -> Capacity:
 
 def _trainer(document: Document, layers: Layered) -> Trainer:
     value = layers.value["trainer"]
-    texts = {key: value.get(key) for key in ("image", "worker_image", "package", "module", "runtime", "python")}
     args = layers.find("trainer", "args")
     duration = value.get("max_run_duration")
-    return Trainer(
-        **texts,
-        args=_args(document, args.children() if args else {}),
-        env=tuple(_items(value, "env")),
-        secrets=tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
-        mounts=tuple(Mount(path, source) for path, source in _items(value, "mounts")),
-        xla_flags={generation: tuple(flags) for generation, flags in _items(value, "xla_flags")},
-        restarts=value.get("restarts"),
-        max_run_duration=Duration.read(duration) if duration else None,
-        fit=_fit_step(value.get("fit")),
-    )
+    # Fields that are not among these have the value in the spec.
+    built = {
+        "args": _args(document, args.children() if args else {}),
+        "env": tuple(_items(value, "env")),
+        "secrets": tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
+        "mounts": tuple(Mount(path, source) for path, source in _items(value, "mounts")),
+        "xla_flags": {generation: tuple(flags) for generation, flags in _items(value, "xla_flags")},
+        "max_run_duration": Duration.read(duration) if duration else None,
+        "fit": _fit_step(value.get("fit")),
+    }
+    return Trainer(**{key: value.get(key) for key in Trainer._fields} | built)
 
 
 def _fit_step(value: Mapping[str, Any] | None) -> FitStep | None:
