@@ -8,8 +8,7 @@ from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.plan import Job
-from tpucfg.plan.rules.host_settings import NO_LOSS
-from tpucfg.plan.rules.target_settings import OWN_FIELDS
+from tpucfg.plan.rules.unused_settings import NO_LOSS, OWN_FIELDS
 from tpucfg.spec.settings import Capacity, Secret
 from tpucfg.text_format import dotted
 

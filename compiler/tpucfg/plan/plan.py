@@ -8,12 +8,12 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.capacity_rules import capacity_findings
-from tpucfg.plan.rules.host_settings import host_setting_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
+from tpucfg.plan.rules.unused_settings import host_setting_findings
 from tpucfg.plan.rung import Rung, make_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
 from tpucfg.spec import Project

@@ -7,7 +7,7 @@ import pytest
 
 from autofix import apply_help
 from spec_factory import ROOT, compiled, spec
-from tpucfg.plan.rules.target_settings import LEFT_BEHIND
+from tpucfg.plan.rules.unused_settings import LEFT_BEHIND
 from tpucfg.yamldoc.reader import read_text
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "schema/tpucfg.schema.json").read_text(encoding="utf-8"))["$defs"]
