@@ -22,7 +22,7 @@ from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.common import long_account_id
+from tpucfg.targets.spec_rules import long_account_id
 from tpucfg.yamldoc.reader import read_file
 
 PROGRAM: Final = Path(__file__).resolve().parent
@@ -145,7 +145,7 @@ def _soft_delete_days(environment: Environment) -> int:
 def _checked_jobs(project: Project, environment: Environment, *, creates_account: bool) -> list[Job]:
     """Check only the stack's own environment: another team's error must not block this one's update."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
-    account_findings = long_account_id(project, environment, environment.target) if creates_account else ()
+    account_findings = long_account_id(project, environment) if creates_account else ()
     # Without duplicates: on some targets, compiling reports the account's id too.
     problems = dict.fromkeys(errors([*compiled.findings, *account_findings]))
     _raise_errors(list(problems), {project.document.file: project.document.text})

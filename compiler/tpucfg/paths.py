@@ -101,6 +101,23 @@ def values_at(data: Any, pattern: str) -> Iterator[tuple[KeyPath, Any]]:
     return _walk(data, pattern_steps(pattern), ())
 
 
+def fields_at(data: Any, pattern: str) -> Iterator[tuple[KeyPath, Any, dict[str, Any]]]:
+    """Yield the path and the value of each field that a pattern matches, and its mapping; None for a missing value.
+
+    Steps without a star lead through missing mappings too, as if they were empty.
+    """
+    *steps, key = pattern_steps(pattern)
+    parents: list[tuple[KeyPath, Any]] = [((), data)]
+    for step in steps:
+        if step == "*":
+            parents = [((*path, inner), value) for path, parent in parents for inner, value in children(parent)]
+        else:
+            parents = [((*path, step), parent.get(step, {})) for path, parent in parents if isinstance(parent, dict)]
+    for path, parent in parents:
+        if isinstance(parent, dict):
+            yield (*path, key), parent.get(key), parent
+
+
 def _walk(data: Any, steps: tuple[str, ...], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     if not steps:
         yield path, data

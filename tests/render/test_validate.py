@@ -102,12 +102,6 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
     [
         ({"workerPoolSpec": []}, ("workerPoolSpec",), "TPU070", Document.key_location),
         ({"scheduling": {"maxWaitDuration": 5}}, ("scheduling", "maxWaitDuration"), "TPU072", Document.value_location),
-        (
-            {"workerPoolSpecs": [{"diskSpec": {"bootDiskSizeGb": 1}}]},
-            ("workerPoolSpecs", 0, "diskSpec", "bootDiskSizeGb"),
-            "TPU074",
-            Document.value_location,
-        ),
         # The item is the third of the config, after two of the spec, and the first of `extra`.
         (
             {"workerPoolSpecs": [{"containerSpec": {"env": [{"name": "C", "value": 5}]}}]},

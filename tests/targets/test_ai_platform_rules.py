@@ -62,12 +62,6 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
         '"parameterServerCount"',
     ),
     ("parameter servers as text", custom(parameterServerCount="2"), "parameterServerCount", '"parameterServerCount"'),
-    (
-        "a type of parameter server",
-        custom(parameterServerType="standard"),
-        "parameterServerType",
-        '"parameterServerType"',
-    ),
     ("32 cores", custom(workerConfig={"acceleratorConfig": {"count": 32}}), "count", "32"),
     ("no count", custom(workerConfig={"acceleratorConfig": {"count": None}}), "count", '"acceleratorConfig"'),
     ("a pod", custom(workerConfig={"acceleratorConfig": {"type": "TPU_V3_POD"}}), "type", '"TPU_V3_POD"'),
@@ -94,31 +88,6 @@ FOREIGN: list[tuple[str, dict[str, Any], str, str]] = [
     ("another tier", {"trainingInput": {"scaleTier": "BASIC_GPU"}}, "scaleTier", '"BASIC_GPU"'),
     ("no tier", {"trainingInput": {"region": "us-central1"}}, "scaleTier", '"trainingInput"'),
     ("machines of the basic tier", custom(scaleTier="BASIC_TPU"), "masterType", '"n1-highcpu-16"'),
-    ("both image and runtime", custom(**MASTER_IMAGE, runtimeVersion="2.2"), "runtimeVersion", '"2.2"'),
-    ("no version for a container", custom(masterConfig={"imageUri": "gcr.io/p/i"}), "tpuTfVersion", '"workerConfig"'),
-    ("a version without a container", custom(workerConfig={"tpuTfVersion": "2.2"}), "tpuTfVersion", '"2.2"'),
-    (
-        "a version of the master",
-        custom(**merged(MASTER_IMAGE, {"masterConfig": {"tpuTfVersion": "2.1"}})),
-        "tpuTfVersion",
-        '"2.1"',
-    ),
-    (
-        "two kinds of args",
-        custom(**merged(MASTER_IMAGE, {"workerConfig": {"containerArgs": ["--x"]}}), args=["--y"]),
-        "containerArgs",
-        "[",
-    ),
-    (
-        "a command without a container",
-        custom(masterConfig={"containerCommand": ["sh"]}),
-        "containerCommand",
-        "[",
-    ),
-    ("a priority too high", custom(scheduling={"priority": 1001}), "priority", "1001"),
-    ("a wait too short", custom(scheduling={"maxWaitTime": "1799.5s"}), "maxWaitTime", '"1799.5s"'),
-    ("too many packages", custom(packageUris=["gs://b/p"] * 101), "packageUris", "["),
-    ("an id with a dash", {"jobId": "mnist-1", **custom()}, "jobId", '"mnist-1"'),
 ]
 
 

@@ -72,7 +72,7 @@ def test_the_lines_for_secrets_are_a_program() -> None:
     """The lines compile, read each secret by its full name, and the commands grant the job's own account."""
     secrets = {"HF_TOKEN": "hf", "WANDB_API_KEY": "projects/other-project/secrets/wandb/versions/3"}
     finding = refusal(trainer__secrets=secrets)
-    program = [line for line in finding.details if not line.startswith(("gcloud", "the variables"))]
+    program = [line for line in finding.details if not line.startswith(("gcloud", "see "))]
     compile("\n".join(program), "trainer.py", "exec")
     assert missing_words(
         finding,

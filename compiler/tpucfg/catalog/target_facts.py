@@ -72,6 +72,8 @@ class TargetFacts(NamedTuple):
     """True if `service_account` is a Kubernetes account, which acts as the Google account of the stack."""
     has_tenant_project: bool = False
     """True if the TPUs are in a project of the service, whose agent needs a role on the environment's project."""
+    machine_choice: Literal["none", "machine", "machine and topology"] = "none"
+    """The overrides by which a spec chooses among the machines of a size; the others the service chooses itself."""
     trainer_keys: tuple[str, ...] = ()
     """The keys of `trainer` that no other target reads."""
     environment_keys: tuple[str, ...] = ()
@@ -100,6 +102,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         first_ladder=FirstLadder("us-central1", ("v2-8", "v2-32", "v2-128")),
         # https://cloud.google.com/vertex-ai/docs/training/use-reservations
         reservation_has_zone=True,
+        machine_choice="machine",
         host_settings=("service_account",),
     ),
     "cloud-tpu": TargetFacts(
@@ -117,6 +120,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         apis=(*_COMMON_APIS, TPU_API, "compute.googleapis.com", "logging.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
         one_slice_refusal=_ONE_SLICE_OF_A_GROUP,
+        machine_choice="machine",
         host_settings=_HOST_SETTINGS,
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
@@ -137,6 +141,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         apis=(*_COMMON_APIS, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
         first_ladder=FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16", "v5litepod-64")),
         one_slice_refusal=None,
+        machine_choice="machine and topology",
         runs_pods=True,
         environment_keys=("kube_context",),
     ),

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.run_command import access_token, output_of
 from tpucfg.targets import Command, RequestBody
-from tpucfg.targets.creations import Creation, Creations, Operation
+from tpucfg.targets.interface import Creation, Creations, Operation
 from tpucfg.text_format import listed
 
 _OK: Final = range(200, 300)

@@ -13,7 +13,7 @@ from tpucfg.cli.run_command import run_command
 from tpucfg.render.config import Config
 from tpucfg.targets import Command, Submission
 from tpucfg.targets.companions import json_value
-from tpucfg.targets.creations import Creations
+from tpucfg.targets.interface import Creations
 
 
 def start_job(submission: Submission, config: Config, render_command: Sequence[str]) -> None:

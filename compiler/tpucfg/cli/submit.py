@@ -13,7 +13,6 @@ from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.config import job_hash
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec.project import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
@@ -64,7 +63,7 @@ def submit(
         if number:
             print()
         body = bodies[job.name]
-        _print(job, submission, _start_text(job, body, submission, spec, target), _terms(job, body, project, fits))
+        _print(job, submission, _start_text(job, submission, spec, target), _terms(job, body, project, fits))
     if refused:
         raise CommandExit(ERRORS)
 
@@ -142,12 +141,21 @@ def _capacity(job: Job) -> str:
     return f"reservation {job.capacity.reservation}" if job.capacity.reservation else job.capacity.kind
 
 
-def _start_text(job: Job, body: RequestBody, submission: Submission, spec: Path, target: str | None) -> str:
-    """Return what to paste into bash to start a job."""
+def _start_text(job: Job, submission: Submission, spec: Path, target: str | None) -> str:
+    """Return what to paste into bash to start a job; of several objects, below it the command of each, in order."""
+    from shlex import join
+
     command = _render_command(job, submission, spec, target)
     if isinstance(submission.start, Command):
         return submission.start.bash(command)
-    return submission.start.bash(command, job_hash(job, body))
+    lines = [
+        join(["tpucfg", "submit", *command[2:], "--execute"]),
+        "# which does this, and deletes what it made on failure:",
+    ]
+    for step in submission.start.steps:
+        document = [*command, "--format", "json", "--document", step.document]
+        lines.append(comment(f"#   {step.create.bash(document)}"))
+    return "\n".join(lines)
 
 
 def _print(job: Job, submission: Submission, start: str, terms: Sequence[str]) -> None:

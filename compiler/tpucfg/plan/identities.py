@@ -125,8 +125,6 @@ def _quoted(text: str) -> str:
 
 # Secrets on a service that has no variables from Secret Manager: the program reads them itself.
 
-WITHOUT_SECRETS: Final = frozenset(("vertex-ai", "ai-platform"))
-"""The targets whose variables cannot refer to a secret: https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar."""
 _READER: Final = "roles/secretmanager.secretAccessor"
 
 

@@ -19,9 +19,10 @@ from tpucfg.render.validate import request_body_findings
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Project
-from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets import RequestBody
 from tpucfg.targets.companions import json_value
 from tpucfg.targets.extra import Merged, merged_request_body, refused_extra
+from tpucfg.targets.spec_rules import target_findings
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file
 
@@ -152,9 +153,8 @@ def compile_project(
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
-        target = target_named(environment.target)
         slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
-        yield from target.spec_findings(project, environment, slices)
+        yield from target_findings(project, environment, slices)
 
 
 def _request_body_findings(

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from tpucfg.findings import Finding
 from tpucfg.targets.companions import documents_of
-from tpucfg.targets.compute_engine.paths import KIND_PREFIX
-from tpucfg.targets.gke.secrets import COMPANION_SCHEMAS
+from tpucfg.targets.compute_engine import KIND_PREFIX
+from tpucfg.targets.gke import COMPANION_SCHEMAS
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.document import Document, KeyPath
 

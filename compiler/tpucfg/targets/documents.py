@@ -7,7 +7,7 @@ document of a file is a message that the API takes as it is.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -79,7 +79,7 @@ def objects_of(value: Any) -> RequestBody:
 
 
 def merge_documents(document: Document, target: Any) -> tuple[Document, list[Finding]]:
-    """Return a file's documents as one that has the target's key of each, and the findings about their kinds and order.
+    """Return a file's documents as one that has the target's key of each, and the findings about their kinds.
 
     A file that has the keys already, as a JSON file has, is returned as it is.
     """
@@ -93,7 +93,6 @@ def merge_documents(document: Document, target: Any) -> tuple[Document, list[Fin
         kind = part.data.get("kind") if isinstance(part.data, dict) else None
         key = kinds.get(kind) if isinstance(kind, str) else None
         if part.root is not None and key is not None and key not in nodes:
-            findings += [problem.finding_in(part) for problem in _misplaced(key, nodes, target)]
             nodes[key] = part.root
         else:
             findings.append(_unknown(part.data, target, repeated=key in nodes).finding_in(part))
@@ -106,15 +105,6 @@ def merge_documents(document: Document, target: Any) -> tuple[Document, list[Fin
 def _is_request_body(value: Any) -> bool:
     """Return True for a mapping of objects by key; an object has a name and, except by mistake, a kind."""
     return isinstance(value, dict) and not value.keys() & {"kind", "name"}
-
-
-def _misplaced(key: str, earlier: Collection[str], target: Any) -> Iterator[Problem]:
-    """Yield an error for an object that an earlier document refers to, as each is created before the next one."""
-    references: Mapping[str, Sequence[str]] = getattr(target, "REFERENCES", {})
-    for other in earlier:
-        if key in references.get(other, ()):
-            message = f"the {key} is after the {other}, which refers to it, and documents are created in their order"
-            yield Problem("TPU074", message, ("kind",), f"move this document above that of the {other}")
 
 
 def _unknown(value: Any, target: Any, *, repeated: bool) -> Problem:
@@ -133,8 +123,6 @@ def _unknown(value: Any, target: Any, *, repeated: bool) -> Problem:
         return Problem("TPU071", message, (), f"add kind: {listed(kinds, last=' or ')}")
     if repeated:
         return Problem("TPU074", f"two documents have the kind {format_value(kind)}", ("kind",), "delete one of them")
-    if refusal := getattr(target, "REFUSED_KINDS", {}).get(kind if isinstance(kind, str) else ""):
-        return Problem("TPU074", refusal, ("kind",), "delete this document")
     # Without the prefix, which would make any two kinds similar.
     near = nearest(str(kind).rpartition(_SEPARATOR)[2], document_keys(target))
     message = f"a document has the kind {format_value(kind)}; a config takes {listed(kinds)}"

@@ -1,7 +1,7 @@
 """The interface of a target: a module with the names of `Target`, about one service."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -10,9 +10,6 @@ from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Project
-
-if TYPE_CHECKING:
-    from tpucfg.targets.creations import Creations
 
 RequestBody = dict[str, Any]
 """The body of a request to the target's API: plain data, in the order in which it is written."""
@@ -114,10 +111,55 @@ class Command(NamedTuple):
         return f"{join(config)} | {line}" if self.reads_config and config else line
 
 
+class Operation(NamedTuple):
+    """The state of a creation or a deletion."""
+
+    url: str = ""
+    """The address at which its end can be waited for; empty if an answer is no operation."""
+    is_done: bool = False
+    error: str = ""
+    """The reason of a failure; empty if there is none."""
+
+
+class Creation(NamedTuple):
+    """The creation of one object. Each command but `delete` prints the answer, then a line with the HTTP status."""
+
+    document: str
+    """The key of the object in the request body."""
+    name: str
+    find: Command
+    """Prints the existing object of the name."""
+    create: Command
+    """Posts the document."""
+    undo: Command
+    """Deletes the object."""
+    delete: Command
+    """Deletes the object, as a command to copy."""
+    content: str = ""
+    """A text that an existing object of the name contains only if it is equal; empty if none is reused."""
+
+
+class Creations(NamedTuple):
+    """The creation of all objects of a job, in order."""
+
+    steps: tuple[Creation, ...]
+    wait: Callable[[str], Command]
+    """Returns the command that waits for the end of an operation, by its URL, and prints the operation."""
+    operation: Callable[[Mapping[str, Any]], Operation]
+    """Reads an operation, or the error of a refused request, from an answer."""
+    max_waits: int
+    """The waits for an object that another one refers to."""
+
+    @property
+    def program(self) -> str:
+        """The program that the commands run."""
+        return self.steps[0].create.program
+
+
 class Submission(NamedTuple):
     """The commands that start, watch and delete a job."""
 
-    start: "Command | Creations"
+    start: Command | Creations
     watch: Command
     delete: Command
     notes: tuple[str, ...] = ()
@@ -143,8 +185,7 @@ class Target(Protocol):
     A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
     created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
     `tpucfg.targets.companions`. A target whose request body is several objects has `DOCUMENTS`, their keys in the order
-    of creation, and `KIND_PREFIX`, the start of their kinds; it may have `REFERENCES`, the keys of the objects that one
-    refers to, and `REFUSED_KINDS`, a message by kind: see `tpucfg.targets.documents`.
+    of creation, and `KIND_PREFIX`, the start of their kinds: see `tpucfg.targets.documents`.
     """
 
     @property

@@ -5,9 +5,10 @@ from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
-from tpucfg.plan.identities import WITHOUT_SECRETS, secret_lines
+from tpucfg.plan.identities import secret_lines
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import workload_account
+from tpucfg.plan.rules.target_limits import TARGETS_WITHOUT_SECRETS
 from tpucfg.spec import Environment, Project, Secret
 from tpucfg.spec.credentials import Credential, credential_finding, credentials_in
 from tpucfg.text_format import dotted, format_value, listed
@@ -82,7 +83,7 @@ def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each credential in the variables and flags of every layer."""
     for credential in credentials_in(project.document):
         environments = project.users_of(credential.layer)
-        without = [environment for environment in environments if environment.target in WITHOUT_SECRETS]
+        without = [environment for environment in environments if environment.target in TARGETS_WITHOUT_SECRETS]
         if not without or project.broken & _DECIDING:
             yield credential_finding(project.document, credential, credential.help)
             continue

@@ -1,22 +1,24 @@
-"""The request body of a job, and the commands that submit it."""
+"""The request body of a job: a Job of the API ml.v1, in one of its published forms."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.ai_platform.rules import FIELDS, GUIDE, NAME
 from tpucfg.targets.common import without_empty
-from tpucfg.targets.extra import merged_request_body
 from tpucfg.targets.interface import (
     DEADLINE,
     MACHINE,
     MACHINES,
-    Command,
     Origin,
     RequestBody,
     Reserved,
-    Submission,
 )
+
+NAME: Final = "ai-platform"
+GUIDE: Final = "https://cloud.google.com/ai-platform/training/docs/using-tpus"
+"""TPU machines, regions, runtimes and containers."""
+FIELDS: Final = "https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs"
+"""The request body; its page states which fields depend on each other."""
 
 MASTERS: Final[Mapping[str, str | None]] = {
     "basic": None,
@@ -92,59 +94,15 @@ def _package(job: Job) -> dict[str, Any]:
     return {
         "runtimeVersion": job.runtime,
         "pythonVersion": job.python,
-        "packageUris": [job.package] if _is_uploaded(job.package) else None,
+        "packageUris": [job.package] if is_uploaded(job.package) else None,
         "pythonModule": job.module,
     }
 
 
-def _is_uploaded(package: str | None) -> bool:
+def is_uploaded(package: str | None) -> bool:
     """Return True if the package is in Cloud Storage; gcloud builds and uploads a local folder."""
     return package is not None and package.startswith("gs://")
 
 
 def _accelerator(job: Job) -> dict[str, Any]:
     return {"type": job.slice.accelerators[NAME], "count": job.slice.cores}
-
-
-def submission(job: Job) -> Submission:
-    """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
-    # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
-    # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = merged_request_body(job).body["trainingInput"]
-    id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
-    jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
-    flags = {
-        "staging-bucket": f"gs://{job.bucket}",
-        "config": "/dev/stdin",
-        **_package_flags(job, training),
-    } | without_empty(
-        **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
-        region=training["region"],
-    )
-    start = (*jobs, "submit", "training", id_, project, *(f"--{flag}={value}" for flag, value in flags.items()))
-    return Submission(
-        start=Command((*start, *(("--", *args) if args else ())), reads_config=True),
-        watch=Command((*jobs, "stream-logs", id_, project)),
-        delete=Command((*jobs, "cancel", id_, project)),
-        notes=tuple(_notes(job)),
-    )
-
-
-def _package_flags(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:
-    if job.image:
-        return {}
-    return without_empty(
-        **{
-            "package-path": None if _is_uploaded(job.package) else job.package,
-            "packages": ",".join(training.get("packageUris", ())),
-            "module-name": training.get("pythonModule"),
-            "runtime-version": training.get("runtimeVersion"),
-            "python-version": training.get("pythonVersion"),
-        }
-    )
-
-
-def _notes(job: Job) -> Iterator[str]:
-    yield "the service accepts a job id only once: start each further run of this size with its own --run"
-    if job.package and not _is_uploaded(job.package):
-        yield f"gcloud builds {job.package} with the setup.py next to it: run this in the folder that contains both"

@@ -1,26 +1,24 @@
-"""Rules of AI Platform Training for a job with TPUs, rendered or written by hand.
+"""The rules of AI Platform Training: values of a spec, and a Job with one TPU worker of 8 cores.
 
-Google's client checks few of them: it submits the config, and the service refuses the job minutes later.
+No job runs any more, so fields that no form of a job has, such as those of evaluators, have no rules.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.paths import KeyPath
 from tpucfg.schemas import Problem
-from tpucfg.targets.common import service_problem
+from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Settings
+from tpucfg.targets.ai_platform.request import DEFAULT_MACHINE, GUIDE, MASTERS, NAME
 from tpucfg.targets.interface import RequestBody
+from tpucfg.targets.rules import Rule, rule_problems, service_problem
+from tpucfg.targets.spec_rules import distinct_settings
 from tpucfg.text_format import dotted
-from tpucfg.yamldoc.document import KeyPath
 
-NAME: Final = "ai-platform"
-GUIDE: Final = "https://cloud.google.com/ai-platform/training/docs/using-tpus"
-"""TPU machines, regions, runtimes and containers."""
-FIELDS: Final = "https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs"
-"""The request body; its page states which fields depend on each other."""
-NAMING: Final = "https://cloud.google.com/ai-platform/training/docs/managing-models-jobs"
-
+_SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 REGIONS: Final = ("us-central1", "europe-west4")
 """The regions where the service has TPUs (GUIDE)."""
 PYTHONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -32,29 +30,151 @@ PYTHONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The runtimes with TPU support (GUIDE), each with its Python versions (FIELDS, pythonVersion)."""
 
-_JOB_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
-_MAX_PACKAGES: Final = 100
-_PRIORITIES: Final = range(1001)
-_MIN_WAIT_S: Final = 1800
-_PARAMETER_SERVERS: Final = ("parameterServerCount", "parameterServerType", "parameterServerConfig")
-_CUSTOM_ONLY: Final[tuple[KeyPath, ...]] = (
-    ("masterType",),
-    ("masterConfig", "acceleratorConfig"),
-    ("workerType",),
-    ("workerCount",),
-    ("workerConfig", "acceleratorConfig"),
-    ("evaluatorType",),
-    ("evaluatorCount",),
-    ("evaluatorConfig",),
+
+def _is_custom(training: Mapping[str, Any]) -> bool:
+    return training.get("scaleTier") == "CUSTOM"
+
+
+_RULES: Final = (
+    Rule(
+        "trainingInput.scaleTier",
+        lambda tier, _: tier not in ("BASIC_TPU", "CUSTOM"),
+        "{value} has no TPU",
+        "set scaleTier to BASIC_TPU (8 cores of TPU v2), or to CUSTOM",
+        GUIDE,
+    ),
+    Rule(
+        "trainingInput.masterType",
+        lambda master, training: _is_custom(training) and not master,
+        "scaleTier CUSTOM needs the master's machine",
+        "add masterType: n1-highcpu-16",
+        GUIDE,
+    ),
+    Rule(
+        "trainingInput.masterType",
+        lambda master, training: training.get("scaleTier") == "BASIC_TPU" and master,
+        "BASIC_TPU chooses its machines itself",
+        "delete it, or set scaleTier to CUSTOM",
+        GUIDE,
+    ),
+    Rule(
+        "trainingInput.workerType",
+        lambda worker, training: _is_custom(training) and worker != "cloud_tpu",
+        "{value} is not a TPU worker",
+        "set workerType to cloud_tpu and workerCount to 1",
+        GUIDE,
+    ),
+    Rule(
+        "trainingInput.workerCount",
+        lambda count, training: training.get("workerType") == "cloud_tpu" and str(count) != "1",
+        "a TPU job has exactly one worker, not {value}",
+        "set workerCount to 1",
+        GUIDE,
+    ),
+    Rule(
+        "trainingInput.parameterServerCount",
+        lambda count, _: str(count or 0) != "0",
+        "the service refuses parameter servers in a job with a TPU",
+        "delete it, with parameterServerType",
+        GUIDE,
+        at_key=True,
+    ),
+    Rule(
+        "trainingInput.masterConfig.acceleratorConfig",
+        lambda accelerator, _: str((accelerator or {}).get("type")).startswith("TPU"),
+        "the TPU belongs to the worker, not to the master",
+        "move it to workerConfig.acceleratorConfig",
+        GUIDE,
+    ),
 )
-_UNSET: Final[tuple[object, ...]] = (None, 0, "0", "", {}, [])
-"""Values that the API treats as an omitted field."""
-
-TrainingInput = Mapping[str, Any]
-"""The request body's trainingInput."""
 
 
-def region_problem(region: str) -> Problem | None:
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield findings about the service's shutdown, and about regions, machines and trainers that it refuses."""
+    yield _shut_down(project)
+    for slice_ in slices:
+        yield from _machine_findings(project, project.settings[environment.name, slice_.size], slice_)
+    if problem := _region_problem(environment.region):
+        path: KeyPath = (*environment.path, "region")
+        fix = f"set {dotted(path)} to {' or '.join(REGIONS)}"
+        yield problem._replace(help=fix).finding_at(project.document.value_location(path))
+    for settings in distinct_settings(project, environment, slices):
+        yield from _trainer_findings(project, settings)
+        yield from _version_findings(project, settings)
+
+
+def _shut_down(project: Project) -> Finding:
+    """Return one finding for all environments, at the first line that chooses the target."""
+    document = project.document
+    using_paths = [environment.path for environment in project.environments.values() if environment.target == NAME]
+    first_path = using_paths[0] if using_paths and document.data["target"] != NAME else ()
+    return Finding.of(
+        "TPU060",
+        "Google shut down AI Platform Training on 2025-01-31: its configs can be rendered and checked, but no job runs",
+        document.value_location((*first_path, "target")),
+        help="move to vertex-ai, which replaced it: "
+        + ("set target to vertex-ai" if using_paths else "pass another --target than ai-platform"),
+        details=(f"announced at {_SHUTDOWN}",),
+    )
+
+
+def _machine_findings(project: Project, settings: Settings, slice_: Slice) -> Iterator[Finding]:
+    options, document = settings.targets.get(NAME, {}), project.document
+    machine, master = options.get("machine") or DEFAULT_MACHINE, options.get("master")
+    machine_path, master_path = (settings.source(("targets", NAME, key)) for key in ("machine", "master"))
+    if machine != DEFAULT_MACHINE and NAME in slice_.targets and slice_.generation != "v2":
+        message = f"{slice_.size} does not run with machine {machine}, which has TPU v2 only"
+        hint = f"set {dotted(machine_path)} to {DEFAULT_MACHINE}"
+        location = document.value_location(machine_path)
+        yield Finding.of("TPU026", message, location, help=hint, details=(f"see {GUIDE}",))
+    if master and MASTERS[machine] is None:
+        message = f"machine {machine} and master exclude each other: the basic tier chooses its master itself"
+        hint = f"delete {dotted(master_path)}, or set {dotted(machine_path)} to {DEFAULT_MACHINE}"
+        yield Finding.of("TPU054", message, document.key_location(master_path), help=hint)
+    elif master and _is_compute_engine(master) != (machine == DEFAULT_MACHINE):
+        kind, other = ("legacy", "legacy") if machine == DEFAULT_MACHINE else ("Compute Engine", DEFAULT_MACHINE)
+        message = f"machine {machine} and master {master} exclude each other: {master} is a {kind} machine"
+        hint = f"set {dotted(machine_path)} to {other}, or delete {dotted(master_path)} for {MASTERS[machine]}"
+        yield Finding.of("TPU054", message, document.value_location(master_path), help=hint)
+
+
+def _trainer_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer = settings.trainer
+    keys = ("image", "worker_image", "package", "python")
+    image, worker_image, package, python = (settings.source(("trainer", key)) for key in keys)
+    key_location = project.document.key_location
+    if trainer.worker_image and not trainer.image:
+        message = f"{dotted(worker_image)} needs {dotted(image)} too: the master also runs a container"
+        yield Finding.of("TPU005", message, key_location(worker_image), help="add image, the master's container")
+    if trainer.image and trainer.package:
+        message = (
+            f"{dotted(image)} and {dotted(package)} exclude each other on {NAME}: a container contains its program"
+        )
+        yield Finding.of("TPU054", message, key_location(package), help="delete package and module, or image")
+    elif trainer.image and trainer.python:
+        message = f"{dotted(image)} and {dotted(python)} exclude each other on {NAME}: a container has its own Python"
+        yield Finding.of("TPU054", message, key_location(python), help=f"delete {dotted(python)}")
+
+
+def _version_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer, document = settings.trainer, project.document
+    runtime_path, python_path = (settings.source(("trainer", key)) for key in ("runtime", "python"))
+    if trainer.runtime is None:
+        message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
+        hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(PYTHONS)}"
+        yield Finding.of("TPU005", message, document.key_location(runtime_path), help=hint)
+    elif problem := _runtime_problem(trainer.runtime):
+        yield problem.finding_at(document.value_location(runtime_path))
+    if trainer.package and not trainer.image and trainer.python is None:
+        pythons = PYTHONS.get(trainer.runtime or "", ("3.7",))
+        message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
+        yield Finding.of("TPU005", message, document.key_location(python_path), help=f'add python: "{pythons[0]}"')
+    elif trainer.runtime and trainer.python and (problem := _python_problem(trainer.runtime, trainer.python)):
+        fix = f'set {dotted(python_path)} to "{PYTHONS[trainer.runtime][0]}"'
+        yield problem._replace(help=fix).finding_at(document.value_location(python_path))
+
+
+def _region_problem(region: str) -> Problem | None:
     """Return the problem of a region where the service has no TPUs; None if it has TPUs there."""
     if region in REGIONS:
         return None
@@ -63,7 +183,7 @@ def region_problem(region: str) -> Problem | None:
     return Problem("TPU027", message, _training_path("region"), fix, details=(f"the service's list: {GUIDE}",))
 
 
-def runtime_problem(runtime: str, *path: str) -> Problem | None:
+def _runtime_problem(runtime: str, *path: str) -> Problem | None:
     """Return the problem of a runtime without TPU support; None if it has support."""
     if runtime in PYTHONS:
         return None
@@ -72,7 +192,7 @@ def runtime_problem(runtime: str, *path: str) -> Problem | None:
     return Problem("TPU052", message, _training_path(*path), fix, details=(f"the service's list: {GUIDE}",))
 
 
-def python_problem(runtime: str, python: str) -> Problem | None:
+def _python_problem(runtime: str, python: str) -> Problem | None:
     """Return the problem of a Python version that the runtime lacks; None if the runtime is unknown."""
     pythons = PYTHONS.get(runtime, (python,))
     if python in pythons:
@@ -83,94 +203,42 @@ def python_problem(runtime: str, python: str) -> Problem | None:
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """Yield the problems of a body; a valid one has one TPU worker of 8 cores, in a region and a runtime with TPUs."""
-    job_id, training = body.get("jobId"), body["trainingInput"]
-    if job_id is not None and not _JOB_ID.fullmatch(job_id):
-        fix = f"see {NAMING}"
-        yield service_problem(("jobId",), "it needs 1 to 128 letters, digits and underscores, the first a letter", fix)
-    yield from _parameter_server_problems(training)
-    yield from (
-        _custom_problems(training, catalog) if training.get("scaleTier") == "CUSTOM" else _tier_problems(training)
-    )
+    yield from rule_problems(_RULES, body)
+    training = body["trainingInput"]
+    if _is_custom(training) and training.get("workerType") == "cloud_tpu" and training.get("masterType"):
+        config = training.get("workerConfig", {}).get("acceleratorConfig")
+        yield from _accelerator_problems(training["masterType"], config, catalog)
     yield from _version_problems(training)
-    yield from _image_problems(training)
-    yield from _container_problems(training)
-    yield from _limit_problems(training)
-
-
-def _parameter_server_problems(training: TrainingInput) -> Iterator[Problem]:
-    servers = [field for field in _PARAMETER_SERVERS if training.get(field) not in _UNSET]
-    if servers:
-        message = "the service refuses parameter servers in a job with a TPU"
-        yield service_problem(_training_path(servers[0]), message, f"delete {' and '.join(servers)}", at_key=True)
-
-
-def _tier_problems(training: TrainingInput) -> Iterator[Problem]:
-    """Yield the problems of any tier but CUSTOM: only BASIC_TPU has a TPU, and it chooses every machine itself."""
-    tier = training.get("scaleTier")
-    if tier != "BASIC_TPU":
-        message = f"{tier} has no TPU" if tier else "it is missing, and the API requires it"
-        yield service_problem(
-            _training_path("scaleTier"), message, "set scaleTier to BASIC_TPU (8 cores of TPU v2), or to CUSTOM"
-        )
-        return
-    custom_only = [path for path in _CUSTOM_ONLY if _value(training, path) not in _UNSET]
-    if custom_only:
-        fix = f"delete {', '.join(dotted(path) for path in custom_only)}; or set scaleTier to CUSTOM"
-        message = "BASIC_TPU chooses its machines itself; this field is for CUSTOM only"
-        yield service_problem(_training_path(*custom_only[0]), message, fix)
-
-
-def _custom_problems(training: TrainingInput, catalog: Catalog) -> Iterator[Problem]:
-    master, worker, count = (training.get(field) for field in ("masterType", "workerType", "workerCount"))
-    if not master:
-        yield service_problem(
-            _training_path("masterType"), "scaleTier CUSTOM needs the master's machine", "add masterType: n1-highcpu-16"
-        )
-    if str(_value(training, ("masterConfig", "acceleratorConfig", "type"))).startswith("TPU"):
-        path = _training_path("masterConfig", "acceleratorConfig")
-        yield service_problem(
-            path, "the TPU belongs to the worker, not to the master", "move it to workerConfig.acceleratorConfig"
-        )
-    if worker != "cloud_tpu":
-        message = f"{worker} is not a TPU worker" if worker else "it is missing, so the job has no TPU"
-        yield service_problem(_training_path("workerType"), message, "set workerType to cloud_tpu and workerCount to 1")
-        return
-    if str(count) != "1":
-        yield service_problem(
-            _training_path("workerCount"),
-            f"a TPU job has exactly one worker{_not_value(count)}",
-            "set workerCount to 1",
-        )
-    if master:
-        yield from _accelerator_problems(master, training.get("workerConfig", {}).get("acceleratorConfig"), catalog)
 
 
 def _accelerator_problems(master: str, config: Mapping[str, Any] | None, catalog: Catalog) -> Iterator[Problem]:
     """Yield the problems of acceleratorConfig: a legacy master excludes it, a Compute Engine master requires it."""
     path = _training_path("workerConfig", "acceleratorConfig")
-    if not is_compute_engine(master):
+    if not _is_compute_engine(master):
         if config is not None:
             fix = "delete acceleratorConfig, or set masterType to n1-highcpu-16"
-            yield service_problem(path, f"{master} is a legacy machine: it has TPU v2 and no acceleratorConfig", fix)
+            yield service_problem(
+                path, f"{master} is a legacy machine: it has TPU v2 and no acceleratorConfig", fix, GUIDE
+            )
         return
     if not config:
         fix = "add acceleratorConfig: {type: TPU_V2, count: 8}"
         yield service_problem(
-            path, f"it is missing, and with the Compute Engine machine {master} it names the TPU", fix
+            path, f"it is missing, and with the Compute Engine machine {master} it names the TPU", fix, GUIDE
         )
         return
     kind, count = config.get("type"), config.get("count")
     slice_ = _slice(kind, catalog)
     if slice_ is None:
         fix = "set type to TPU_V2 or TPU_V3; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield service_problem((*path, "type"), f"{kind or 'no type'} is not a TPU of a worker", fix)
+        yield service_problem((*path, "type"), f"{kind or 'no type'} is not a TPU of a worker", fix, GUIDE)
     elif str(count) != str(slice_.cores):
-        message = f"{kind} has {slice_.cores} cores{_not_value(count)}"
+        message = f"{kind} has {slice_.cores} cores, not {count}"
         fix = f"set count to {slice_.cores}; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield service_problem((*path, "count"), message, fix)
+        yield service_problem((*path, "count"), message, fix, GUIDE)
 
 
-def is_compute_engine(machine: str) -> bool:
+def _is_compute_engine(machine: str) -> bool:
     """Return True for a machine type of Compute Engine (n1-highcpu-16), False for a legacy one (complex_model_m)."""
     return "-" in machine
 
@@ -185,83 +253,18 @@ def _slice(accelerator: str | None, catalog: Catalog) -> Slice | None:
     return None
 
 
-def _version_problems(training: TrainingInput) -> Iterator[Problem]:
+def _version_problems(training: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the problems of region, runtime and Python. Each may be missing, because it can be a flag of gcloud."""
     region, runtime, python = (training.get(field) for field in ("region", "runtimeVersion", "pythonVersion"))
     worker = training.get("workerConfig", {}).get("tpuTfVersion")
     problems = (
-        region_problem(region) if region else None,
-        runtime_problem(runtime, "runtimeVersion") if runtime else None,
-        python_problem(runtime, python) if runtime and python else None,
-        runtime_problem(worker, "workerConfig", "tpuTfVersion") if worker else None,
+        _region_problem(region) if region else None,
+        _runtime_problem(runtime, "runtimeVersion") if runtime else None,
+        _python_problem(runtime, python) if runtime and python else None,
+        _runtime_problem(worker, "workerConfig", "tpuTfVersion") if worker else None,
     )
     yield from (problem for problem in problems if problem)
 
 
-def _image_problems(training: TrainingInput) -> Iterator[Problem]:
-    master = _value(training, ("masterConfig", "imageUri"))
-    image = _value(training, ("workerConfig", "imageUri")) or master
-    if master and training.get("runtimeVersion"):
-        fix = "delete runtimeVersion; for the TPU it is workerConfig.tpuTfVersion"
-        yield service_problem(_training_path("runtimeVersion"), "it and masterConfig.imageUri exclude each other", fix)
-    for role in ("masterConfig", "evaluatorConfig"):
-        if _value(training, (role, "tpuTfVersion")):
-            yield service_problem(
-                _training_path(role, "tpuTfVersion"), "only the TPU worker has this field", "move it to workerConfig"
-            )
-    version, path = _value(training, ("workerConfig", "tpuTfVersion")), _training_path("workerConfig", "tpuTfVersion")
-    if image and not version:
-        fix = "add it: the runtime with the container's own TensorFlow"
-        yield service_problem(path, "it is missing, and a TPU worker that runs a container needs it", fix)
-    if version and not image:
-        fix = "delete it, or add masterConfig.imageUri"
-        yield service_problem(path, "it is only for a worker that runs a container", fix)
-
-
-def _container_problems(training: TrainingInput) -> Iterator[Problem]:
-    master = _value(training, ("masterConfig", "imageUri"))
-    for role in ("masterConfig", "workerConfig", "evaluatorConfig"):
-        for field in ("containerCommand", "containerArgs"):
-            if _value(training, (role, field)) in _UNSET:
-                continue
-            if training.get("args"):
-                message, fix = "it and trainingInput.args exclude each other", f"delete {field} or args"
-                yield service_problem(_training_path(role, field), message, fix)
-            elif not (_value(training, (role, "imageUri")) or master):
-                fix = f"add {role}.imageUri, or use trainingInput.args"
-                yield service_problem(
-                    _training_path(role, field), "it is for a custom container, and there is none", fix
-                )
-
-
-def _limit_problems(training: TrainingInput) -> Iterator[Problem]:
-    scheduling = training.get("scheduling", {})
-    if scheduling.get("priority", 0) not in _PRIORITIES:
-        fix = f"set priority to {_PRIORITIES[-1]}, the highest, or less"
-        yield service_problem(_training_path("scheduling", "priority"), f"it must be 0 to {_PRIORITIES[-1]}", fix)
-    wait = scheduling.get("maxWaitTime")
-    if wait and float(wait.removesuffix("s")) < _MIN_WAIT_S:
-        fix = f'set maxWaitTime to "{_MIN_WAIT_S}s", or delete it'
-        yield service_problem(
-            _training_path("scheduling", "maxWaitTime"), f"{wait} is below the minimum of {_MIN_WAIT_S}s", fix
-        )
-    packages = training.get("packageUris", ())
-    if len(packages) > _MAX_PACKAGES:
-        message = f"{len(packages)} packages, and {_MAX_PACKAGES} are allowed"
-        yield service_problem(_training_path("packageUris"), message, "combine several packages into one")
-
-
 def _training_path(*steps: str | int) -> KeyPath:
     return ("trainingInput", *steps)
-
-
-def _not_value(value: object) -> str:
-    return "" if value is None else f", not {value}"
-
-
-def _value(training: TrainingInput, path: KeyPath) -> object:
-    """Return the value at a path; None if there is none."""
-    value: Any = training
-    for step in path:
-        value = value.get(step, {})
-    return value or None

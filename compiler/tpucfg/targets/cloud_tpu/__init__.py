@@ -1,12 +1,11 @@
 """Cloud TPU VMs: the config is a queued resource, whose hosts start the trainer's container when they boot.
 
-`request` makes the request body, `startup` the script of a host, `rules` the findings, `submission` the commands.
+`request` makes the request body, `rules` the findings about a spec and a config, `commands` start and end a job.
 """
 
-from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, RESERVED, request_body
+from tpucfg.targets.cloud_tpu.commands import submission
+from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, RESERVED, request_body, startup_script
 from tpucfg.targets.cloud_tpu.rules import rules, spec_findings
-from tpucfg.targets.cloud_tpu.startup import startup_script
-from tpucfg.targets.cloud_tpu.submission import submission
 from tpucfg.targets.hosts.startup import CONTAINER
 
 __all__ = [

@@ -1,16 +1,17 @@
 """The request body of a job: a queued resource, whose hosts start the trainer's container when they boot.
 
 Sources: https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources (the request body),
-https://cloud.google.com/tpu/docs/queued-resources (tiers and states).
+https://cloud.google.com/tpu/docs/queued-resources (tiers and states),
+https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources/delete (the end of a slice).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.cloud_tpu.startup import startup_script
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, reservation_path, without_empty
-from tpucfg.targets.hosts.findings import NAMES
+from tpucfg.targets.hosts import startup
+from tpucfg.targets.hosts.rules import NAMES
 from tpucfg.targets.interface import CAPACITY, MACHINE, MACHINES, Origin, RequestBody, Reserved
 
 NAME: Final = "cloud-tpu"
@@ -112,3 +113,19 @@ def _node(job: Job) -> dict[str, Any]:
 
 def _data_disk(disk: Mapping[str, Any]) -> dict[str, str]:
     return {"sourceDisk": disk["source"], "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY"}
+
+
+def startup_script(job: Job) -> str:
+    """Return the bash script that every host runs as root at every boot."""
+    service = startup.Service(
+        # Without force, a request whose nodes exist is refused.
+        delete_url=f"{collection_url(job)}/{job.name}?force=true",
+        slice_noun="queued resource with its nodes",
+        permission="tpu.nodes.delete",
+    )
+    return startup.startup_script(job, service)
+
+
+def collection_url(job: Job) -> str:
+    """Return the URL of the queued resources in a job's zone."""
+    return f"https://tpu.googleapis.com/v2/projects/{job.environment.project}/locations/{job.zone}/queuedResources"

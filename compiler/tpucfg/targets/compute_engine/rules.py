@@ -1,33 +1,444 @@
 """The rules of Compute Engine for the objects of a slice: what it refuses although each object fits its schema.
 
-Every rule takes the whole config, as most of them compare two objects. A config written by hand may lack some objects.
+The rules take the whole config, as some of them compare two objects. A config written by hand may lack some objects.
 """
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
 
-from tpucfg.catalog import Catalog
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.paths import KeyPath, value_at, values_at
+from tpucfg.plan.naming import zone_of
+from tpucfg.plan.rules.capacity_table import FLEX_START_SECONDS
 from tpucfg.schemas import Problem
-from tpucfg.targets.common import service_problem
-from tpucfg.targets.compute_engine.group_rules import group_rules
-from tpucfg.targets.compute_engine.host_rules import host_rules
-from tpucfg.targets.compute_engine.name_rules import name_rules
-from tpucfg.targets.compute_engine.paths import DOCUMENTS, GROUP, INSTANCE
+from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.compute_engine.request import (
+    BULK,
+    BULK_GROUPS,
+    COLLECTIONS,
+    DOCUMENTS,
+    FLEX_START,
+    FLEX_START_WAIT,
+    GROUP,
+    GROUPS,
+    GROUPS_OF_TPUS,
+    HOST_IMAGES,
+    IMAGES,
+    INSTANCE,
+    INSTANCES,
+    NAME,
+    NAT,
+    POLICY,
+    RESERVATIONS,
+    SPOT,
+    TEMPLATE,
+    TEMPLATES,
+    TIME_LIMIT,
+    TPUS,
+)
+from tpucfg.targets.hosts.rules import disk_parts, disk_problems, host_findings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.text_format import listed
+from tpucfg.targets.rules import Rule, rule_problems, service_problem
+from tpucfg.text_format import dotted, format_value, listed
+
+_MAX_NAME_LENGTH: Final = 63
+"""Characters of the name of an instance or a group (hosts.rules.NAMES)."""
+_MAX_BASE_NAME_LENGTH: Final = 58
+"""Characters of the start of the names of a group's instances, to which it adds a dash and four others."""
+_FAMILIES: Final = {"ct5p-": "v5p", "ct6e-": "v6e", "tpu7x-": "tpu7x"}
+"""The generations that Compute Engine offers, by the start of their machine types (TPUS)."""
+_IMAGE: Final = re.compile(r"ubuntu-accel-[0-9]+-amd64-tpu-((?:v5e|v5p|v6e|tpu7x)(?:-(?:v5e|v5p|v6e|tpu7x))*)")
+"""The start of the name of an image or a family of Google's: the generations whose software it has (IMAGES)."""
+_ZONE: Final = re.compile(r"(?:^|/)zones/([^/]+)/machineTypes/")
+_SECONDS: Final = range(30, 120 * 24 * 60 * 60 + 1)
+"""Run durations of all capacity but flex-start: 30 seconds to 120 days (TIME_LIMIT)."""
+_LEAST_GB: Final = 20
+"""The least size of a boot disk, as in the spec: 10 GB of the image, Docker and the trainer's own image."""
+_MAX_DIGITS: Final = 9
+"""Digits of a number that a rule judges."""
+_CUBE_AXES: Final = 3
+
+
+def _integer(value: Any) -> int | None:
+    """Return a number, which may be written as a text; None for another text, and for one beyond any limit."""
+    text = str(value)
+    return int(text) if len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal() else None
+
+
+def _is_model(scheduling: Mapping[str, Any] | None, model: str) -> bool:
+    return (scheduling or {}).get("provisioningModel") == model
+
+
+def _is_no_flex_start_duration(model: Any, scheduling: Mapping[str, Any]) -> bool:
+    duration = scheduling.get("maxRunDuration")
+    seconds = _integer((duration or {}).get("seconds", 0))
+    # A duration that no instance has is found by its own rule.
+    is_valid = duration is None or seconds in _SECONDS
+    return model == "FLEX_START" and is_valid and seconds not in FLEX_START_SECONDS
+
+
+def _names_no_reservation(affinity: Any, _: Mapping[str, Any]) -> bool:
+    is_specific = (affinity or {}).get("consumeReservationType") == "SPECIFIC_RESERVATION"
+    return is_specific and not (affinity.get("key") and affinity.get("values"))
+
+
+def _needs_reservation(affinity: Any, host: Mapping[str, Any]) -> bool:
+    is_specific = (affinity or {}).get("consumeReservationType") == "SPECIFIC_RESERVATION"
+    return _is_model(host.get("scheduling"), "RESERVATION_BOUND") and not is_specific
+
+
+def _has_no_room(new_disk: Any, disk: Mapping[str, Any]) -> bool:
+    if not disk.get("boot") or new_disk is None:
+        return False
+    size = _integer(new_disk.get("diskSizeGb", disk.get("diskSizeGb", _LEAST_GB)))
+    return size is not None and size < _LEAST_GB
+
+
+_HOST_RULES: Final = (
+    Rule(
+        "scheduling.onHostMaintenance",
+        lambda value, _: value != "TERMINATE",
+        "TPU VMs cannot be moved while they run",
+        "set it to TERMINATE",
+        SPOT,
+    ),
+    Rule(
+        "scheduling.terminationTime",
+        lambda time, scheduling: time is not None and "maxRunDuration" in scheduling,
+        "it excludes maxRunDuration",
+        "delete one of the two",
+        TIME_LIMIT,
+    ),
+    Rule(
+        "scheduling.instanceTerminationAction",
+        lambda action, scheduling: action is None and scheduling.keys() & {"maxRunDuration", "terminationTime"},
+        "it is missing, and a limit of the run needs it",
+        "add instanceTerminationAction: DELETE",
+        TIME_LIMIT,
+    ),
+    Rule(
+        "scheduling.instanceTerminationAction",
+        lambda action, scheduling: action != "DELETE" and _is_model(scheduling, "RESERVATION_BOUND"),
+        "an instance of a reservation is deleted at its end",
+        "set it to DELETE",
+        BULK_GROUPS,
+    ),
+    Rule(
+        "scheduling.maxRunDuration.seconds",
+        lambda seconds, _: seconds is not None and _integer(seconds) not in _SECONDS,
+        "a duration is 30 seconds to 120 days",
+        f"set it to a number from {_SECONDS[0]} to {_SECONDS[-1]}: in a spec, max_run_duration from 30s to 120d",
+        TIME_LIMIT,
+    ),
+    Rule(
+        "scheduling.provisioningModel",
+        _is_no_flex_start_duration,
+        "flex-start takes a duration of 600 to 604800 seconds",
+        "set maxRunDuration.seconds to a number of this range",
+        FLEX_START,
+    ),
+    Rule(
+        "scheduling.automaticRestart",
+        lambda value, scheduling: value is not False and _is_model(scheduling, "SPOT"),
+        "spot instances are not restarted",
+        "set it to false",
+        SPOT,
+    ),
+    Rule(
+        "scheduling.automaticRestart",
+        lambda value, scheduling: value and _is_model(scheduling, "FLEX_START"),
+        "flex-start instances run once, and are not restarted",
+        "set it to false",
+        FLEX_START_WAIT,
+    ),
+    Rule(
+        "reservationAffinity",
+        _needs_reservation,
+        "RESERVATION_BOUND needs a reservation",
+        "add a specific reservation, or set scheduling.provisioningModel to STANDARD",
+        RESERVATIONS,
+    ),
+    Rule(
+        "reservationAffinity",
+        _names_no_reservation,
+        "it names no reservation by key and values",
+        "add key: compute.googleapis.com/reservation-name and values: [NAME]",
+        RESERVATIONS,
+    ),
+    Rule(
+        "disks.*.autoDelete",
+        lambda value, disk: not value and disk.get("boot") and "initializeParams" in disk,
+        "each host leaves its boot disk behind, which is billed until you delete it",
+        "set it to true",
+        INSTANCES,
+        "TPU121",
+    ),
+    Rule(
+        "disks.*.initializeParams",
+        _has_no_room,
+        "the boot disk has no room for Docker and the trainer's image beside the system",
+        'set its diskSizeGb to "200", the size that tpucfg renders',
+        INSTANCES,
+        "TPU121",
+    ),
+)
+"""The rules about a host, in a template and in an instance."""
+_OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    POLICY: (
+        Rule(
+            "workloadPolicy.type",
+            lambda value, _: value != "HIGH_THROUGHPUT",
+            "the hosts of a slice need the throughput between them",
+            "set it to HIGH_THROUGHPUT",
+            GROUPS_OF_TPUS,
+        ),
+        Rule(
+            "workloadPolicy.acceleratorTopology",
+            lambda topology, _: not topology,
+            "it is missing, so the hosts would form no slice",
+            "add it, such as 4x4",
+            GROUPS_OF_TPUS,
+        ),
+    ),
+    GROUP: (
+        Rule(
+            "targetSizePolicy",
+            lambda policy, group: (
+                "workloadPolicy" in group.get("resourcePolicies", {}) and (policy or {}).get("mode") != "BULK"
+            ),
+            "the hosts of a slice are created at once, in the mode BULK",
+            "set {path}.mode to BULK",
+            BULK,
+        ),
+        Rule(
+            "versions",
+            lambda versions, _: len(versions or ()) > 1,
+            "a group in the mode BULK has one version",
+            "delete all but one",
+            BULK,
+        ),
+    ),
+}
+
+
+# The findings about a spec
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield findings about secrets, zones, names, packages and disks."""
+    slices = [_on_chosen_machine(project, slice_) for slice_ in slices]
+    yield from host_findings(project, environment, slices, _max_job_name_length)
+    yield from _unreachable_packages(project, environment, slices)
+    yield from _remote_disks(project, environment, slices)
+
+
+def _on_chosen_machine(project: Project, slice_: Slice) -> Slice:
+    """Return a size on the machine that the spec chooses for it; one that does not exist is TPU026."""
+    override = project.overrides.get(slice_.size)
+    names = [machine.name for machine in slice_.machines]
+    return slice_.on_machine(override.machine) if override and override.machine in names else slice_
+
+
+def _max_job_name_length(slice_: Slice) -> int:
+    return _MAX_NAME_LENGTH if slice_.hosts == 1 else _MAX_BASE_NAME_LENGTH
+
+
+def _unreachable_packages(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield a warning for hosts without external addresses, once for each layer that takes these away."""
+    sizes: dict[KeyPath, list[str]] = {}
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        if settings.targets.get(NAME, {}).get("external_ips") is False:
+            path = settings.source(("targets", NAME, "external_ips"))
+            sizes.setdefault(path, []).append(slice_.size)
+    for path, names in sizes.items():
+        yield Finding.of(
+            "TPU064",
+            f"the hosts of {listed(names, last=' and ')} in {environment.name} have no external address, and install "
+            "Docker from Ubuntu's servers, which Private Google Access does not reach",
+            project.document.value_location(path),
+            help=f"give the subnetwork in {environment.region} a Cloud NAT, and allow TPU064, or delete "
+            f"{dotted(path)}, which gives each host an address on the internet",
+            details=(f"see {NAT}",),
+        )
+
+
+def _remote_disks(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each disk that a group would look for elsewhere: its template has only the disk's name.
+
+    The path of a disk of an instance is in the config, where `rules` compares it.
+    """
+    reported = set()
+    for slice_ in (slice_ for slice_ in slices if slice_.hosts > 1):
+        settings, zone = project.settings[environment.name, slice_.size], zone_of(environment, slice_)
+        place = (environment.project, zone)
+        for index, disk in enumerate(settings.targets.get(NAME, {}).get("data_disks") or ()):
+            parts = disk_parts(disk["source"])
+            path = (*settings.source(("targets", NAME, "data_disks")), index, "source")
+            if not parts or not zone or parts[:2] == place or (path, place) in reported:
+                continue
+            reported.add((path, place))
+            zone_path = dotted((*environment.path, "zones", slice_.size))
+            zones = [each.name for each in slice_.zones_in(environment.region)]
+            can_move = parts[0] == environment.project and parts[1] in zones
+            other_zone = f", or set {zone_path} to {parts[1]}" if can_move else ""
+            yield Finding.of(
+                "TPU074",
+                f"{dotted(path)}: the disk is in {parts[1]} of {parts[0]}, and the group of {slice_.size} in {zone} "
+                f"of {environment.project}, where it looks for a disk by its name",
+                project.document.value_location(path),
+                help=f"name a disk in {zone} of {environment.project}{other_zone}",
+                details=(f"see {TEMPLATES}",),
+            )
+
+
+# The findings about a config
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of a config's objects: missing ones, names, and those of hosts and groups."""
-    yield from _object_rules(body)
-    yield from name_rules(body)
-    yield from host_rules(body)
-    yield from group_rules(body, catalog)
+    """Yield the problems of a config's objects: missing ones, and those of hosts, policies and groups."""
+    yield from _missing_objects(body)
+    for path in ((TEMPLATE, "properties"), (INSTANCE,)):
+        if host := value_at(body, path):
+            yield from rule_problems(_HOST_RULES, host, path)
+            yield from _machine_rules(path, host)
+            yield from _disk_rules(body, path, host)
+    for key, object_rules in _OBJECT_RULES.items():
+        if key in body:
+            yield from rule_problems(object_rules, body[key], (key,))
+    if GROUP in body:
+        yield from _policy_of_group(body)
+        yield from _other_names(body)
+        yield from _size_rules(body, catalog)
+        yield from _failure_rules(body)
 
 
-def _object_rules(body: RequestBody) -> Iterator[Problem]:
+def _missing_objects(body: RequestBody) -> Iterator[Problem]:
     if GROUP not in body and INSTANCE not in body:
         fix = f"add the document of an {INSTANCE}, or of an {GROUP}"
         yield Problem("TPU071", "no document of the config creates a host", (), fix)
     if INSTANCE in body and len(body) > 1:
         others = listed([key for key in DOCUMENTS if key in body and key != INSTANCE], last=" and ")
-        yield service_problem((INSTANCE,), f"it is one more host beside {others}", "delete one of them", at_key=True)
+        problem = service_problem((INSTANCE,), f"it is one more host beside {others}", "delete one of them", GROUPS)
+        yield problem._replace(at_key=True)
+
+
+def _machine_rules(path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield an error for a machine without TPUs, and for images with the software of other generations."""
+    name = host.get("machineType", "").rpartition("/")[2]
+    generation = _generation_of(name)
+    if generation is None:
+        offered = listed([*_FAMILIES.values()], last=" and ")
+        message = f"Compute Engine offers TPUs of {offered}, and {format_value(name or 'the default')} has none of them"
+        fix = "choose a machine such as ct6e-standard-4t, or another target"
+        yield service_problem((*path, "machineType"), message, fix, TPUS)
+        return
+    for image_path, value in values_at(host, "disks.*.initializeParams.sourceImage"):
+        image = value.rpartition("/")[2]
+        match = _IMAGE.match(image)
+        if match and generation not in match[1].split("-"):
+            message = f"{image} is an image for {match[1].replace('-', ', ')}, and the machine is of {generation}"
+            fix = f"end it with {HOST_IMAGES[generation].family}"
+            yield service_problem((*path, *image_path), message, fix, IMAGES)
+
+
+def _disk_rules(body: RequestBody, path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
+    hosts = body.get(GROUP, {}).get("targetSize", 1) if path[0] == TEMPLATE else 1
+    zone = _ZONE.search(host.get("machineType", ""))
+    disks = host.get("disks", ())
+    yield from disk_problems((*path, "disks"), disks, "source", hosts=hosts, zone=zone[1] if zone else "")
+
+
+def _generation_of(machine: str) -> str | None:
+    """Return the generation of a machine type that Compute Engine offers TPUs by; None for another."""
+    return next((generation for prefix, generation in _FAMILIES.items() if machine.startswith(prefix)), None)
+
+
+def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
+    """Yield an error for a group of several hosts that uses no policy, or not that of its config."""
+    path = (GROUP, "resourcePolicies", "workloadPolicy")
+    hosts = body[GROUP]["targetSize"]
+    if value_at(body, path) is None and (POLICY in body or hosts > 1):
+        message = f"it is missing, so the {hosts} hosts would form no slice"
+        fix = f"set it to {_form(body, POLICY)}"
+        with_policy = "" if POLICY in body else f", and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
+        yield service_problem(path, message, fix + with_policy, GROUPS_OF_TPUS)
+
+
+def _other_names(body: RequestBody) -> Iterator[Problem]:
+    """Yield an error for each path in a group that names another object than that of the same config."""
+    for key, pattern in ((POLICY, "resourcePolicies.workloadPolicy"), (TEMPLATE, "versions.*.instanceTemplate")):
+        own = body.get(key, {}).get("name")
+        for path, value in values_at(body[GROUP], pattern):
+            if own and value.rpartition("/")[2] != own:
+                message = f"it names another object than the {key} of this config, {own}"
+                yield service_problem((GROUP, *path), message, "make the two names equal", GROUPS)
+
+
+def _form(body: RequestBody, key: str) -> str:
+    """Return the form of the path of an object, with its name if it is in the config."""
+    return f"projects/PROJECT/regions/REGION/{COLLECTIONS[key]}/{body.get(key, {}).get('name', 'NAME')}"
+
+
+def _size_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
+    """Yield an error for a topology that the machines do not form, or with other chips than the group's hosts have."""
+    group = body[GROUP]
+    topology = value_at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
+    machine = value_at(body, (TEMPLATE, "properties", "machineType"))
+    chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
+    if chips is None or not topology:  # a missing one is an error of the policy
+        return
+    known = _topologies_of(machine, catalog)
+    if topology not in known and not _has_cubes(topology, known):
+        near = [name for name in known if _chips_in(name) == group["targetSize"] * chips]
+        message = f"{format_value(topology, quoted=False)} is no topology of {machine}"
+        path = (POLICY, "workloadPolicy", "acceleratorTopology")
+        yield service_problem(path, message, f"set it to {listed(near or known, last=' or ')}", GROUPS_OF_TPUS)
+    elif group["targetSize"] * chips != (total := _chips_in(topology)):
+        message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
+        fix = f"set it to {total // chips}, or change the topology"
+        yield service_problem((GROUP, "targetSize"), message, fix, GROUPS_OF_TPUS)
+
+
+def _chips_in(topology: str) -> int:
+    return math.prod(map(int, topology.split("x")))
+
+
+def _has_cubes(topology: str, known: Sequence[str]) -> bool:
+    """Return True for a topology of three axes whose sides are multiples of 4: the catalog lacks some of v5p's."""
+    sides = [_integer(side) or 0 for side in topology.split("x")]
+    return len(sides) == known[0].count("x") + 1 == _CUBE_AXES and all(side and side % 4 == 0 for side in sides)
+
+
+@cache
+def _chips_of(machine: str, catalog: Catalog) -> int | None:
+    """Return the chips of a machine type; None if the catalog does not have it."""
+    generation = _generation_of(machine)
+    slices = catalog.generation(generation).slices if generation else ()
+    machines = (each for slice_ in slices for each in (*slice_.machines, *slice_.named_machines))
+    return next((each.chips for each in machines if each.name == machine), None)
+
+
+@cache
+def _topologies_of(machine: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the topologies in the catalog that hosts of a machine type form."""
+    slices = catalog.generation(_generation_of(machine) or "").slices
+    return tuple(
+        topology
+        for slice_ in slices
+        if machine in {each.name for each in (*slice_.machines, *slice_.named_machines)}
+        for topology in slice_.topologies
+    )
+
+
+def _failure_rules(body: RequestBody) -> Iterator[Problem]:
+    model = value_at(body, (TEMPLATE, "properties", "scheduling", "provisioningModel"))
+    action = body[GROUP].get("instanceLifecyclePolicy", {}).get("defaultActionOnFailure")
+    if model == "FLEX_START" and action != "DO_NOTHING":
+        path = (GROUP, "instanceLifecyclePolicy", "defaultActionOnFailure")
+        message = "a group of flex-start instances does not repair them"
+        yield service_problem(path, message, "set it to DO_NOTHING", BULK)

@@ -1,104 +1,227 @@
-"""Rules for a JobSet that fits its schema: a cluster would refuse it, or never schedule its pods."""
+"""The rules of GKE: values of a spec that a cluster refuses, and a JobSet that it refuses or never schedules.
+
+A JobSet may have fields that older releases lack: a cluster with one of those refuses the config, or drops the field.
+`request` writes only fields that v0.10.1 knows, the release that XPK installs:
+https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/core/jobset.py. Configs written by hand, and `extra`, may
+have newer ones.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from tpucfg.catalog import Catalog
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.paths import KeyPath, values_at
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
-from tpucfg.targets.common import service_problem
-from tpucfg.targets.gke.labels import ACCELERATOR, CHIPS, MAX_EXEC_TIME, TOPOLOGY
-from tpucfg.targets.gke.versions import version_problems
+from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import Mount
+from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, TOPOLOGY, can_be_placed
+from tpucfg.targets.gke.request import MAX_EXEC_TIME, NAME, NAMES, REPLICATED_JOB, SHARED_MEMORY, TPUS
 from tpucfg.targets.interface import RequestBody
-from tpucfg.text_format import format_value, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.targets.rules import service_problem
+from tpucfg.targets.spec_rules import long_job_names
+from tpucfg.text_format import dotted, format_value, listed
 
-NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go"
-"""JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
-
+_MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
+_POLICIES: Final = ("tpu7x",)
+"""The generations whose slices of several hosts have a workload policy."""
+_POLICY: Final = "https://cloud.google.com/sdk/gcloud/reference/beta/compute/resource-policies/create/workload-policy"
+_EXAMPLE: Final = "${bucket}/data"
+_PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
+_BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
+"""A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
+_FOLDER: Final = re.compile(r"[A-Za-z0-9${}_.+=@-]+(?:/[A-Za-z0-9${}_.+=@-]+)*")
+"""A folder that is one value among mount options, which commas separate."""
 _POD_SUFFIX: Final = "-abcde"
 """The suffix that Kubernetes adds to a pod's name, with five random characters."""
 _CHIPS: Final = re.compile(r"[0-9]{1,9}")
 _SECONDS: Final = re.compile(r"[0-9]{1,10}")
 _MAX_SECONDS: Final = 2**31 - 1
-"""https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time: a field of 32 bits."""
-_DNS_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_CONTAINER_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""A field of 32 bits (_EXEC_TIME)."""
+_EXEC_TIME: Final = "https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time"
 _CONTAINERS: Final = "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
-_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-"""Keys and values of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
 
 
-def pod_name(jobset: str, job: str, *, replicas: int, pods: int) -> str:
-    """Return the longest pod name of a replicated job."""
-    return f"{jobset}-{job}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}"
+class _Addition(NamedTuple):
+    """A field of a JobSet, or a value of one, that a release added."""
+
+    path: str
+    values: tuple[str, ...]
+    """The values that were added; none if the field itself was."""
+    release: str
+    gate: str
+    """The feature gate without which the release refuses it; empty if it needs none."""
+    fix: str
+    """The edit that every release accepts; `{path}` is the field's."""
 
 
-def max_name_length(job: str, pods: int, *, replicas: int) -> int:
-    """Return the maximum length of the name of a JobSet with these replicas of one job."""
-    return MAX_DNS_LABEL_LENGTH - len(pod_name("", job, replicas=replicas, pods=pods))
+_ACTION: Final = "spec.failurePolicy.rules.*.action"
+_ADDITIONS: Final = (
+    _Addition(
+        "spec.failurePolicy.restartStrategy", ("InPlaceRestart",), "v0.11.0", "InPlaceRestart", "set {path} to Recreate"
+    ),
+    _Addition(_ACTION, ("RestartJob",), "v0.12.0", "RestartJob", "set {path} to RestartJobSet"),
+    _Addition(
+        _ACTION,
+        ("RestartJobAndIgnoreMaxRestarts",),
+        "v0.12.0",
+        "RestartJob",
+        "set {path} to RestartJobSetAndIgnoreMaxRestarts",
+    ),
+    _Addition("spec.volumeClaimPolicies", (), "v0.11.0", "", "delete {path}, and mount a claim that exists"),
+)
+"""Releases: https://github.com/kubernetes-sigs/jobset/releases."""
+_GATES: Final = "https://github.com/kubernetes-sigs/jobset/blob/{release}/pkg/features/features.go"
+_RELEASE: Final = "https://github.com/kubernetes-sigs/jobset/releases/tag/{release}"
+
+
+# The findings about a spec
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield findings about placements, policies, mounts and names that a cluster refuses."""
+    yield from _unplaceable_sizes(project, environment, slices)
+    yield from _misplaced_policies(project, environment, slices)
+    yield from _impossible_mounts(project, environment, slices)
+    yield from long_job_names(project, environment, slices, _max_job_name, NAMES)
+
+
+def _max_job_name(slice_: Slice) -> int:
+    return max_name_length(slice_.hosts_per_slice, slice_.slices)
+
+
+def max_name_length(pods: int, replicas: int) -> int:
+    """Return the maximum length of a JobSet's name, after which the names of its pods continue."""
+    return MAX_DNS_LABEL_LENGTH - len(f"-{REPLICATED_JOB}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}")
+
+
+def _unplaceable_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each `topology_aware` without a queue, and for sizes that no queue places by topology."""
+    reported = set()
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        aware = settings.layers.find("targets", NAME, "topology_aware")
+        if aware is None or not aware.value or aware.path in reported:
+            continue
+        location = project.document.key_location(aware.path)
+        if not settings.targets[NAME].get("queue"):
+            reported.add(aware.path)
+            message = f"{dotted(aware.path)} needs a queue: Kueue places only the jobs of its queues"
+            hint = f"delete {dotted(aware.path)}, or name a queue in targets.gke.queue"
+            yield Finding.of("TPU005", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+        elif not can_be_placed(slice_):
+            generations = " and ".join(DOMAINS)
+            message = (
+                f"no queue places {slice_.size} by topology: only sizes of {generations} with several hosts can be "
+                "parts of a larger pool, on TPU7x in whole cubes of 4x4x4"
+            )
+            hint = (
+                f"set environments.{environment.name}.overrides.{slice_.size}.targets.gke.topology_aware to false, or "
+                f"leave {slice_.size} out"
+            )
+            yield Finding.of("TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+
+
+def _misplaced_policies(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each size that needs no workload policy, or shares that of another topology."""
+    topologies: dict[str, tuple[str, str]] = {}
+    for slice_ in slices:
+        policy = project.settings[environment.name, slice_.size].layers.find("targets", NAME, "placement_policy")
+        if policy is None or not policy.value:
+            continue
+        path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
+        size, topology = topologies.setdefault(policy.value, (slice_.size, str(_topology(project, slice_))))
+        if slice_.generation not in _POLICIES or slice_.hosts_per_slice == 1:
+            message = f"{slice_.size} has no workload policy: only slices of TPU7x with several hosts have one"
+            hint = f"set {path} to null"
+        elif topology != _topology(project, slice_):
+            own = _topology(project, slice_)
+            message = f"{policy.value} has one topology, and {size} needs {topology}, {slice_.size} needs {own}"
+            hint = f"set {path} to a policy of {own}"
+        else:
+            continue
+        location = project.document.value_location(policy.path)
+        yield Finding.of("TPU007", message, location, help=hint, details=(f"the rule: {_POLICY}",))
+
+
+def _topology(project: Project, slice_: Slice) -> str | None:
+    override = project.overrides.get(slice_.size)
+    return (override and override.topology) or slice_.topology
+
+
+def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each mount that a pod cannot have, once for all sizes that share it."""
+    paths = {}
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        for mount in settings.trainer.mounts:
+            paths[settings.source(("trainer", "mounts", mount.path))] = mount
+    for path, mount in paths.items():
+        if reason := _mount_problem(mount):
+            point = "/data" if mount.path == SHARED_MEMORY else mount.path
+            yield Finding.of(
+                "TPU007",
+                f"{mount.source} cannot be mounted at {mount.path}: {reason}",
+                project.document.key_location(path)
+                if mount.path == SHARED_MEMORY
+                else project.document.value_location(path),
+                help=f"for example: {point}: {_EXAMPLE}",
+                details=(f"the rule: {_MOUNT_OPTIONS}",),
+            )
+
+
+def _mount_problem(mount: Mount) -> str | None:
+    """Return the reason why a pod cannot have a mount, as a clause; None if it can."""
+    bucket, _, folder = mount.source.removeprefix("gs://").rstrip("/").partition("/")
+    if mount.path == SHARED_MEMORY:
+        return f"{SHARED_MEMORY} is the pod's shared memory, and Kubernetes takes each mount point once"
+    if not _BUCKET.fullmatch(bucket):
+        return f"{bucket} is not the name of a bucket" if bucket else "it names no bucket"
+    if folder and (not _FOLDER.fullmatch(folder) or {".", ".."} & {*folder.split("/")}):
+        return "its folder is one of several mount options, in which only letters, digits and any of _.+=@-/ are safe"
+    return None
+
+
+# The findings about a config
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of names, labels and releases, and of pods that do not fill the hosts of a slice."""
-    yield from version_problems(body)
-    yield from _name_rules(body)
-    yield from _label_rules(("metadata", "labels"), body["metadata"].get("labels", {}))
+    """Yield the problems of releases and time limits, and of pods that do not fill the hosts of a slice."""
+    yield from release_problems(body)
     yield from _duration_rule(body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
-    if not any(_requested_chips(container) for job in jobs for container in _pod(_job(job)).get("containers", [])):
+    if not any(
+        _requested_chips(container) for _, container in values_at(jobs, "*.template.spec.template.spec.containers.*")
+    ):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
-        yield service_problem(("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix)
+        yield service_problem(("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix, TPUS)
     for index, job in enumerate(jobs):
         path = ("spec", "replicatedJobs", index, "template", "spec")
-        yield from _job_rules(path, _job(job), catalog)
+        yield from _job_rules(path, job["template"].get("spec", {}), catalog)
 
 
-def _job(replicated: Mapping[str, Any]) -> Mapping[str, Any]:
-    job: Mapping[str, Any] = replicated["template"].get("spec", {})
-    return job
+def release_problems(body: RequestBody) -> Iterator[Problem]:
+    """Yield a warning for each field or value of a JobSet that only newer releases know."""
+    for addition in _ADDITIONS:
+        for path, value in values_at(body, addition.path):
+            if not addition.values or value in addition.values:
+                yield _release_problem(addition, path, value)
 
 
-def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    pod: Mapping[str, Any] = job.get("template", {}).get("spec", {})
-    return pod
-
-
-def _name_rules(body: RequestBody) -> Iterator[Problem]:
-    name, path = body["metadata"]["name"], ("metadata", "name")
-    if not _DNS_LABEL.fullmatch(name):
-        rule = "is not a DNS label: lower-case letters, digits and inner dashes, a letter first"
-        yield service_problem(path, f"{format_value(name, quoted=False)} {rule}", "use another name, such as mnist-1")
-    for replicated in body["spec"]["replicatedJobs"]:
-        pods = _job(replicated).get("completions", 1)
-        longest_name = pod_name(name, replicated["name"], replicas=replicated.get("replicas", 1), pods=pods)
-        if (excess := len(longest_name) - MAX_DNS_LABEL_LENGTH) > 0:
-            message = (
-                f"its pods would have names of {len(longest_name)} characters, and {MAX_DNS_LABEL_LENGTH} are allowed"
-            )
-            details = (f"the rule: {NAMES}",)
-            yield Problem("TPU030", f"the JobSet {name}: {message}", path, f"shorten it by {excess}", details=details)
-
-
-def _label_rules(path: KeyPath, labels: Mapping[str, str]) -> Iterator[Problem]:
-    for key, value in labels.items():
-        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
-            message = (
-                f"{format_value(value)} is not valid in a label: key and value begin and end with a letter or digit"
-            )
-            fix = "use only letters, digits and inner dashes, dots and underscores in both"
-            yield service_problem((*path, key), message, fix)
+def _release_problem(addition: _Addition, path: KeyPath, value: Any) -> Problem:
+    subject = f"{dotted(path)}: {format_value(value, quoted=False)}" if addition.values else dotted(path)
+    gate = f" with the feature gate {addition.gate}, which is off by default" if addition.gate else ""
+    message = f"{subject} needs JobSet {addition.release} or newer{gate}"
+    source = (_GATES if addition.gate else _RELEASE).format(release=addition.release)
+    hint = f"{addition.fix.format(path=dotted(path))}, or install that release in the cluster"
+    return Problem("TPU104", message, path, hint, at_key=not addition.values, details=(f"the source: {source}",))
 
 
 def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     pod, pod_path = _pod(job), (*path, "template", "spec")
-    if pod.get("restartPolicy") == "Always":
-        yield service_problem((*pod_path, "restartPolicy"), "the pods of a job must end", "set it to Never")
-    yield from _label_rules((*pod_path, "nodeSelector"), pod.get("nodeSelector", {}))
-    yield from _container_rules(pod_path, pod)
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
         yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
@@ -110,26 +233,9 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
         yield from _shape_rules(path, job, chips, catalog)
 
 
-def _container_rules(pod_path: KeyPath, pod: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield an error for each container without an image, and for a name that is no DNS label or used twice."""
-    names: set[str] = set()
-    for field in ("containers", "initContainers"):
-        for index, container in enumerate(pod.get(field, [])):
-            path, name = (*pod_path, field, index), container["name"]
-            if not _CONTAINER_NAME.fullmatch(name):
-                message = (
-                    f"{format_value(name, quoted=False)} is not a DNS label: lower-case letters, digits and dashes"
-                )
-                yield _container_problem((*path, "name"), message, "use another name, such as sidecar")
-            elif name in names:
-                yield _container_problem((*path, "name"), f"the pod has two containers {name}", "use another name")
-            names.add(name)
-            if not container.get("image"):
-                yield _container_problem(path, f"the container {name} has no image", "add image to it")
-
-
-def _container_problem(path: KeyPath, message: str, fix: str) -> Problem:
-    return service_problem(path, message, fix)._replace(details=(f"the rule: {_CONTAINERS}",))
+def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    pod: Mapping[str, Any] = job.get("template", {}).get("spec", {})
+    return pod
 
 
 def _variable_rules(path: KeyPath, variables: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
@@ -138,7 +244,7 @@ def _variable_rules(path: KeyPath, variables: Sequence[Mapping[str, Any]]) -> It
     for index, variable in enumerate(variables):
         if variable["name"] in names:
             message = f"the variable {variable['name']} is set twice, and the program gets only the last value"
-            yield service_problem((*path, index, "name"), message, "delete one of the two")
+            yield service_problem((*path, index, "name"), message, "delete one of the two", _CONTAINERS)
         names.add(variable["name"])
 
 
@@ -147,7 +253,7 @@ def _duration_rule(labels: Mapping[str, str]) -> Iterator[Problem]:
     seconds = labels.get(MAX_EXEC_TIME)
     if seconds is not None and not (_SECONDS.fullmatch(seconds) and 0 < int(seconds) <= _MAX_SECONDS):
         message = f"{format_value(seconds)} is not a number of seconds from 1 to {_MAX_SECONDS:,}"
-        yield service_problem(("metadata", "labels", MAX_EXEC_TIME), message, "use a shorter duration")
+        yield service_problem(("metadata", "labels", MAX_EXEC_TIME), message, "use a shorter duration", _EXEC_TIME)
 
 
 def _requested_chips(container: Mapping[str, Any]) -> int:
@@ -159,12 +265,12 @@ def _request_rules(path: KeyPath, resources: Mapping[str, Any]) -> Iterator[Prob
     limit, request = (resources.get(kind, {}).get(CHIPS) for kind in ("limits", "requests"))
     if limit is not None and not _CHIPS.fullmatch(str(limit)):
         message = f"{format_value(limit, quoted=False)} is not a whole number of chips"
-        yield service_problem((*path, "limits", CHIPS), message, "write the chips of one host: 4")
+        yield service_problem((*path, "limits", CHIPS), message, "write the chips of one host: 4", TPUS)
     elif request is not None and str(request) != str(limit):
         shown_limit = format_value(limit, quoted=False) if limit is not None else "missing"
         message = f"it is {format_value(request, quoted=False)}, and the limit is {shown_limit}: they must be equal"
         fix = f"set both to {limit if limit is not None else request}"
-        yield service_problem((*path, "requests", CHIPS), message, fix)
+        yield service_problem((*path, "requests", CHIPS), message, fix, TPUS)
 
 
 def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Catalog) -> Iterator[Problem]:
@@ -174,16 +280,16 @@ def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Cat
     shapes = _shapes(label, catalog)
     if not shapes:
         location = (*pod_path, "nodeSelector", ACCELERATOR)
-        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {_labels(catalog)}")
+        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {_labels(catalog)}", TPUS)
     elif topology not in shapes:
         location = (*pod_path, "nodeSelector", TOPOLOGY)
         fix = f"set it to one of: {listed(tuple(shapes), 16)}"
-        yield service_problem(location, f"{label} has no topology {topology}", fix)
+        yield service_problem(location, f"{label} has no topology {topology}", fix, TPUS)
     elif chips not in shapes[topology]:
         machines = " or ".join(f"{count} ({name})" for count, name in shapes[topology].items())
         message = f"the pod requests {chips} chips, and it must request all of its host's: {machines}"
         fix = f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}"
-        yield service_problem((*pod_path, "containers"), message, fix)
+        yield service_problem((*pod_path, "containers"), message, fix, TPUS)
     else:
         yield from _host_rules(path, job, prod(map(int, topology.split("x"))) // chips)
 
@@ -192,11 +298,11 @@ def _host_rules(path: KeyPath, job: Mapping[str, Any], hosts: int) -> Iterator[P
     for field in ("parallelism", "completions"):
         if (pods := job.get(field, 1)) != hosts:
             message = f"{pods} pods, and the slice has {hosts} host{'s' if hosts > 1 else ''}"
-            yield service_problem((*path, field), message, f"set parallelism and completions to {hosts}")
+            yield service_problem((*path, field), message, f"set parallelism and completions to {hosts}", TPUS)
             return
     if hosts > 1 and job.get("completionMode", "Indexed") != "Indexed":
         message = "without an index a pod cannot tell which host it is"
-        yield service_problem((*path, "completionMode"), message, "set it to Indexed")
+        yield service_problem((*path, "completionMode"), message, "set it to Indexed", TPUS)
 
 
 def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:

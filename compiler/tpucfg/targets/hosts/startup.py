@@ -6,6 +6,7 @@ https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -115,6 +116,18 @@ def startup_script(job: Job, service: Service) -> str:
 def end_folder(job: Job) -> str:
     """Return the URL of the folder with the end marks and the logs of a job's hosts."""
     return f"{job.job_dir}/.tpucfg"
+
+
+def end_notes(job: Job) -> Iterator[str]:
+    """Yield notes about the end of the slice, and about what outlives it."""
+    if duration := job.max_run_duration:
+        yield (
+            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
+            "have started; waiting for capacity does not count"
+        )
+        yield f"the end of the program's output, or of a start that fails, is kept in {end_folder(job)}/logs/"
+    else:
+        yield "the slice is charged until it is deleted, even after the program has ended"
 
 
 def _run(job: Job, service: Service) -> Run:

@@ -1,10 +1,10 @@
 """Vertex AI custom training: the config is a bare CustomJobSpec.
 
-`request` makes the request body and the commands, `findings` the findings about a spec, `rules` those about a config.
+`request` makes the request body, `rules` the findings about a spec and a config, `commands` start and end a job.
 """
 
-from tpucfg.targets.vertex_ai.findings import spec_findings
-from tpucfg.targets.vertex_ai.request import NAME, ORIGINS, RESERVED, request_body, submission
-from tpucfg.targets.vertex_ai.rules import rules
+from tpucfg.targets.vertex_ai.commands import submission
+from tpucfg.targets.vertex_ai.request import NAME, ORIGINS, RESERVED, request_body
+from tpucfg.targets.vertex_ai.rules import rules, spec_findings
 
 __all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]

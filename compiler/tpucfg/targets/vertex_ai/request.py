@@ -1,4 +1,4 @@
-"""The request body of a job, and the commands that submit it.
+"""The request body of a job: a bare CustomJobSpec.
 
 Sources: https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu (machines, topologies, one replica) and
 https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec (the request body).
@@ -16,11 +16,9 @@ from tpucfg.targets.interface import (
     DEADLINE,
     MACHINE,
     MACHINES,
-    Command,
     Origin,
     RequestBody,
     Reserved,
-    Submission,
 )
 
 NAME: Final = "vertex-ai"
@@ -131,19 +129,3 @@ def is_counted(slice_: Slice) -> bool:
 
 def _machine_type(slice_: Slice) -> str | None:
     return slice_.vertex_machine_type or (slice_.machine.name if slice_.machine else None)
-
-
-def submission(job: Job) -> Submission:
-    """Return gcloud's commands; labels are a flag, as a CustomJobSpec has none."""
-    location = (f"--project={job.environment.project}", f"--region={job.environment.region}")
-    labels = ",".join(f"{key}={value}" for key, value in job.environment.labels.items())
-    gcloud = ("gcloud", "ai", "custom-jobs")
-    start = (*gcloud, "create", *location, f"--display-name={job.name}", "--config=/dev/stdin")
-    listing = (*gcloud, "list", *location, f"--filter=displayName={job.name}", "--sort-by=~createTime", "--limit=1")
-    return Submission(
-        start=Command((*start, *((f"--labels={labels}",) if labels else ())), reads_config=True),
-        watch=Command(listing),
-        delete=Command((*gcloud, "cancel", "JOB_ID", *location)),
-        notes=("replace JOB_ID with the job's id from the list",),
-        log=Command((*gcloud, "stream-logs", "JOB_ID", *location)),
-    )

@@ -1,50 +1,124 @@
-"""The rules of Vertex AI for a CustomJobSpec: one pool, replica and program, on a TPU that it offers."""
+"""The rules of Vertex AI: mounts and packages of a spec, and one replica on a TPU that it offers in a config."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
+from tpucfg.findings import Finding
+from tpucfg.paths import KeyPath
+from tpucfg.plan.job import path_values
 from tpucfg.plan.rules.capacity_table import capacity_verdict
+from tpucfg.plan.rules.target_limits import removal_hint
 from tpucfg.schemas import Problem
-from tpucfg.spec.settings import CapacityKind
-from tpucfg.targets.common import service_problem
+from tpucfg.spec.placeholders import fill_placeholders
+from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.settings import CapacityKind, Mount, Settings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.vertex_ai.request import NAME, is_counted
+from tpucfg.targets.rules import Rule, rule_problems, service_problem
+from tpucfg.targets.spec_rules import distinct_settings
+from tpucfg.targets.vertex_ai.request import COMPUTE, NAME, is_counted
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
 
-_KINDS: Final[Mapping[str, CapacityKind]] = {"SPOT": "spot", "FLEX_START": "flex-start"}
+_FUSE: Final = "https://cloud.google.com/vertex-ai/docs/training/cloud-storage-file-system"
+_ROOT: Final = "/gcs/"
+"""The folder in which the service shows every bucket that the job's account may read (_FUSE)."""
+_JOB_DIR: Final = "${job_dir}"
+_STRATEGIES: Final[Mapping[str, CapacityKind]] = {"SPOT": "spot", "FLEX_START": "flex-start"}
 """The strategies of `scheduling` that are a kind of capacity."""
-_BOOT_DISK_GB: Final = range(100, 64_001)
+_RULES: Final = (
+    Rule(
+        "workerPoolSpecs",
+        lambda pools, _: len(pools or ()) != 1,
+        "a TPU job has exactly one pool, for any number of hosts",
+        "keep one pool",
+        COMPUTE,
+    ),
+    Rule(
+        "workerPoolSpecs.*.replicaCount",
+        lambda count, _: str(1 if count is None else count) != "1",
+        "{value} replicas; a TPU job has exactly one for any number of hosts",
+        "set {path} to 1",
+        COMPUTE,
+    ),
+)
+
+
+def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield findings about packages and mounts that Vertex AI refuses."""
+    for settings in distinct_settings(project, environment, slices):
+        yield from _package_findings(project, settings)
+    for slice_ in slices:
+        for mount in project.settings[environment.name, slice_.size].trainer.mounts:
+            yield from _mount_elsewhere(project, environment, slice_, mount)
+
+
+def _package_findings(project: Project, settings: Settings) -> Iterator[Finding]:
+    trainer, path = settings.trainer, settings.source(("trainer", "package"))
+    if trainer.package and not trainer.image:
+        hint = "add image: us-docker.pkg.dev/vertex-ai/training/tf-tpu.2-15.cp310:latest, or another executor image"
+        message = f"a package needs an executor image on {NAME}, which runs the package in it"
+        yield Finding.of("TPU051", message, project.document.key_location(path), help=hint)
+    if trainer.package and not trainer.package.startswith(("gs://", "${bucket}", "${job_dir}")):
+        hint = f"build it with: python -m build --sdist, copy it to the bucket, and set {dotted(path)} to ${{bucket}}/…"
+        message = f"{dotted(path)} is the local folder {trainer.package}; {NAME} reads packages from Cloud Storage"
+        yield Finding.of("TPU051", message, project.document.value_location(path), help=hint)
+
+
+def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, mount: Mount) -> Iterator[Finding]:
+    """Yield an error for a mount whose folder is not the one where the service shows the bucket."""
+    settings = project.settings[environment.name, slice_.size]
+    if _JOB_DIR in mount.source:
+        yield _mounted_job_dir(project, environment, settings, mount)
+        return
+    values = _KnownPlaceholders(path_values(project, environment, slice_.size))
+    source = fill_placeholders(mount.source, values).rstrip("/")
+    folder = _ROOT + source.removeprefix("gs://")
+    if mount.path == folder:
+        return
+    path = settings.source(("trainer", "mounts", mount.path))
+    move = removal_hint(project, environment, path, "mounts", mount.path)
+    own_path: KeyPath = path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
+    yield Finding.of(
+        "TPU059",
+        f"{NAME} cannot mount {mount.source} at {mount.path}: every bucket is below {_ROOT}, and this one at {folder}",
+        project.document.key_location(path),
+        help=f"{move}, and add to {dotted(own_path)}: {folder}: {mount.source}",
+        details=(f"see {_FUSE}",),
+    )
+
+
+def _mounted_job_dir(project: Project, environment: Environment, settings: Settings, mount: Mount) -> Finding:
+    """Return an error for a mount of the job's own folder: its path below the root is another one for each run."""
+    path = settings.source(("trainer", "mounts", mount.path))
+    return Finding.of(
+        "TPU059",
+        f"{NAME} cannot mount {mount.source} at {mount.path}: below {_ROOT}, its folder changes with the size and run",
+        project.document.key_location(path),
+        help=f"{removal_hint(project, environment, path, 'mounts', mount.path)}, and pass {mount.source} as a flag",
+        details=(f"see {_FUSE}",),
+    )
+
+
+class _KnownPlaceholders(dict[str, str]):
+    """Values of placeholders; one without a value, which depends on the figures of a rung, stays."""
+
+    def __missing__(self, name: str) -> str:
+        return f"${{{name}}}"
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of a body that does not have exactly one pool, replica and program, on an offered TPU."""
-    pools = body.get("workerPoolSpecs", [])
-    if len(pools) != 1:
-        message = f"{len(pools)} pools; a TPU job has exactly one for any number of hosts"
-        yield service_problem(("workerPoolSpecs",), message, "keep one pool")
-    for index, pool in enumerate(pools):
-        path = ("workerPoolSpecs", index)
-        if str(pool.get("replicaCount", 1)) != "1":
-            message = f"{pool['replicaCount']} replicas; a TPU job has exactly one for any number of hosts"
-            yield service_problem((*path, "replicaCount"), message, f"set {dotted((*path, 'replicaCount'))} to 1")
-        if ("containerSpec" in pool) == ("pythonPackageSpec" in pool):
-            fix = "delete one of the two" if "containerSpec" in pool else "add containerSpec, with imageUri"
-            yield service_problem(path, "it needs exactly one of containerSpec and pythonPackageSpec", fix)
-        size_gb = pool.get("diskSpec", {}).get("bootDiskSizeGb")
-        if size_gb is not None and size_gb not in _BOOT_DISK_GB:
-            message = f"{size_gb} GB; a boot disk has {_BOOT_DISK_GB[0]} to {_BOOT_DISK_GB[-1]} GB"
-            disk_path = (*path, "diskSpec", "bootDiskSizeGb")
-            yield service_problem(disk_path, message, f"set {dotted(disk_path)} to {_BOOT_DISK_GB[0]} or more")
-        yield from _machine_rules((*path, "machineSpec"), pool.get("machineSpec", {}), catalog)
-        yield from _strategy_rules(body, pool.get("machineSpec", {}), catalog)
+    """Yield the problems of a body that does not have exactly one pool and replica, on an offered TPU."""
+    yield from rule_problems(_RULES, body)
+    for index, pool in enumerate(body.get("workerPoolSpecs", ())):
+        machine = pool.get("machineSpec", {})
+        yield from _machine_rules(("workerPoolSpecs", index, "machineSpec"), machine, catalog)
+        yield from _strategy_rules(body, machine, catalog)
 
 
 def _strategy_rules(body: RequestBody, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     """Yield the problem of a strategy that the service does not have for a slice."""
     path, strategy = ("scheduling", "strategy"), body.get("scheduling", {}).get("strategy")
-    if (kind := _KINDS.get(str(strategy))) is None:
+    if (kind := _STRATEGIES.get(str(strategy))) is None:
         return
     for slice_ in _slices_on_machine(str(spec.get("machineType")), str(spec.get("acceleratorType")), catalog):
         row = capacity_verdict(NAME, slice_, kind)
@@ -61,14 +135,15 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
         yield service_problem(
-            (*path, "machineType"), f"{machine} has no TPU", _set_hint((*path, "machineType"), machines)
+            (*path, "machineType"), f"{machine} has no TPU", _set_hint((*path, "machineType"), machines), COMPUTE
         )
         return
     fields = ("acceleratorType", "acceleratorCount") if is_counted(slices[0]) else ("tpuTopology",)
     for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
         if field in spec and field not in fields:
             message = f"a slice of {machine} is chosen by {' and '.join(fields)}"
-            yield service_problem((*path, field), message, f"delete {dotted((*path, field))}", at_key=True)
+            problem = service_problem((*path, field), message, f"delete {dotted((*path, field))}", COMPUTE)
+            yield problem._replace(at_key=True)
     shape = _shape_of(spec, slices[0])
     shapes = [_shape(slice_) for slice_ in slices]
     if shape not in shapes:
@@ -76,7 +151,7 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
         shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
         yield service_problem(
-            (*path, field), f"{machine} is not offered with {shown}", _set_hint((*path, field), values)
+            (*path, field), f"{machine} is not offered with {shown}", _set_hint((*path, field), values), COMPUTE
         )
 
 

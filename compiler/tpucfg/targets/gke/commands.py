@@ -3,8 +3,7 @@
 from tpucfg.plan.job import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment
-from tpucfg.targets.gke.jobset import pod_account
-from tpucfg.targets.gke.secrets import RESOURCES
+from tpucfg.targets.gke.request import RESOURCES, pod_account
 from tpucfg.targets.interface import Command, Submission, SubmissionError
 
 

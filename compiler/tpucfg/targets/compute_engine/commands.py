@@ -1,20 +1,46 @@
 """The commands of a job, which use the REST API to create its objects, as gcloud builds requests of its own.
 
-See https://docs.cloud.google.com/tpu/docs/tpus-and-migs.
+A request is answered by an operation, which may fail after the request was accepted. A request to `/wait` below the
+operation's URL returns it when it has ended, or after two minutes, with its state as it then is:
+https://cloud.google.com/compute/docs/reference/rest/v1/zoneOperations/wait.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.compute_engine.creations import creations, delete_command
-from tpucfg.targets.compute_engine.machine import DEFAULT_DISK_GB, wait_parameters
-from tpucfg.targets.compute_engine.paths import GROUP, INSTANCE, slice_key
-from tpucfg.targets.compute_engine.request import request_body
-from tpucfg.targets.compute_engine.startup import LOG_LABEL
-from tpucfg.targets.hosts.notes import end_notes
-from tpucfg.targets.interface import Command, RequestBody, Submission
+from tpucfg.targets.compute_engine.request import (
+    API,
+    DEFAULT_DISK_GB,
+    DOCUMENTS,
+    GROUP,
+    INSTANCE,
+    LOG_LABEL,
+    POLICY,
+    TEMPLATE,
+    collection_path,
+    object_url,
+    place_of,
+    request_body,
+    slice_key,
+    wait_parameters,
+)
+from tpucfg.targets.hosts.startup import end_notes
+from tpucfg.targets.interface import Command, Creation, Creations, Operation, RequestBody, Submission
 from tpucfg.text_format import format_count
+
+_CURL: Final = ("curl", "--silent", "--show-error", "--max-time", "180")
+"""Prints the answer, of a refused request too; a wait takes two minutes."""
+_WITH_STATUS: Final = (*_CURL, "--write-out", "\\n%{http_code}\\n")
+_JSON: Final = ("--header", "Content-Type: application/json")
+_MAX_WAITS: Final = 5
+_COMMAND_GROUPS: Final = {
+    POLICY: ("resource-policies",),
+    TEMPLATE: ("instance-templates",),
+    GROUP: ("instance-groups", "managed"),
+    INSTANCE: ("instances",),
+}
+"""The words of `gcloud compute` for each kind of object."""
 
 
 def submission(job: Job) -> Submission:
@@ -117,3 +143,60 @@ def _wait_notes(job: Job) -> Iterator[str]:
 def _network_notes(job: Job) -> Iterator[str]:
     if job.options.get("external_ips") is False:
         yield "the hosts install Docker from Ubuntu's servers, which they reach by Cloud NAT only"
+
+
+# The requests that create the objects
+
+
+def creations(job: Job, body: RequestBody) -> Creations:
+    """Return the creation of each object of a request body, in the order in which they refer to each other."""
+    steps = tuple(_creation(job, key, body) for key in DOCUMENTS if key in body)
+    return Creations(steps, _wait, _operation, _MAX_WAITS)
+
+
+def delete_command(job: Job, key: str) -> Command:
+    """Return the command of gcloud that deletes an object of a job."""
+    kind, place = place_of(job, key)
+    words = ("gcloud", "compute", *_COMMAND_GROUPS[key], "delete", job.name)
+    return Command((*words, f"--project={job.environment.project}", f"--{kind}={place}"))
+
+
+def _without_question(command: Command) -> Command:
+    """Return a command of gcloud that asks nothing: a question would read the next of several lines that are pasted."""
+    return Command((*command.argv, "--quiet"))
+
+
+def _creation(job: Job, key: str, body: RequestBody) -> Creation:
+    collection = f"{API}/{collection_path(job, key)}"
+    url = object_url(job, key)
+    post = (*_WITH_STATUS, *_JSON, "--data-binary", "@-", collection)
+    return Creation(
+        document=key,
+        name=job.name,
+        find=Command((*_WITH_STATUS, url), token=True),
+        create=Command(post, reads_config=True, config_format="json", token=True),
+        undo=Command((*_WITH_STATUS, "--request", "DELETE", url), token=True),
+        delete=_without_question(delete_command(job, key)),
+        content=body[key].get("description", ""),
+    )
+
+
+def _wait(operation_url: str) -> Command:
+    return Command((*_WITH_STATUS, "--data", "", f"{operation_url}/wait"), token=True)
+
+
+def _operation(answer: Mapping[str, Any]) -> Operation:
+    """Read an operation; whatever has another form, such as the answer of a proxy, is none."""
+    url = answer.get("selfLink")
+    is_operation = isinstance(url, str) and isinstance(answer.get("status"), str)
+    return Operation(str(url) if is_operation else "", answer.get("status") == "DONE", _error(answer.get("error")))
+
+
+def _error(error: Any) -> str:
+    """Return the message of a refused request, `error.message`, or of a failed operation, `error.errors[].message`."""
+    if not isinstance(error, dict):
+        return str(error or "")
+    errors = error.get("errors")
+    rows = [*(errors if isinstance(errors, list) else ()), error]
+    messages = [str(row["message"]) for row in rows if isinstance(row, dict) and row.get("message")]
+    return messages[0] if messages else str(error)
