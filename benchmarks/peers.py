@@ -112,9 +112,10 @@ def variants(count: int) -> Iterator[Mapping[str, object]]:
 
 
 def missed(costs: Mapping[str, Mapping[int, Cost]]) -> list[str]:
-    """Return the missed goals. The only one: be faster than CUE, which also validates and prints."""
-    is_faster = costs["tpucfg (printed)"][max(COUNTS)].seconds < costs.get("cue", costs["script"])[max(COUNTS)].seconds
-    return [] if is_faster else ["faster than cue"]
+    """Return the missed goals: be faster than the script, which writes files too, and than CUE, which prints."""
+    seconds = {name: cost[max(COUNTS)].seconds for name, cost in costs.items() if max(COUNTS) in cost}
+    pairs = (("tpucfg", "script"), ("tpucfg (printed)", "cue"))
+    return [f"faster than {other}" for own, other in pairs if other in seconds and seconds[own] >= seconds[other]]
 
 
 def report(costs: Mapping[str, Mapping[int, Cost]]) -> Iterator[str]:

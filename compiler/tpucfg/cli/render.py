@@ -27,6 +27,7 @@ from tpucfg.cli.options import (
     usage_errors,
 )
 from tpucfg.findings import errors
+from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
 from tpucfg.targets.documents import objects_of
@@ -104,8 +105,8 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     catalog = Catalog()
     specs = []
     with usage_errors(), progress("rendering", len(paths)) as advance:
-        for path in paths:
-            rendered = render_spec(path, catalog, chosen, format_)
+        every = map_shared(lambda path: render_spec(path, catalog, chosen, format_), paths, _without_fit)
+        for path, rendered in zip(paths, every, strict=True):
             print_result(rendered.path, rendered.findings, rendered.source)
             if rendered.compiled:
                 _print_fits(path, rendered.compiled)
@@ -114,6 +115,11 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     if any(errors(rendered.findings) for rendered in specs):
         raise CommandExit(ERRORS)
     return specs
+
+
+def _without_fit(rendered: RenderedSpec) -> RenderedSpec | None:
+    """Return the spec unless it names a training step: then it has values that take long to copy to a process."""
+    return None if rendered.compiled else rendered
 
 
 def _print_fits(path: Path, compiled: CompiledSpec) -> None:
