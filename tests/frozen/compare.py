@@ -58,8 +58,8 @@ def differences(group: str, frozen: Mapping[str, Case], now: Mapping[str, Case])
 
 def unlisted(group: str, frozen: Mapping[str, Case], now: Mapping[str, Case]) -> list[Difference]:
     """Return the differences that gone.yaml does not list."""
-    found = differences(group, frozen, now)
-    return [difference for difference in found if not any(entry.covers(difference) for entry in read_gone())]
+    different = differences(group, frozen, now)
+    return [difference for difference in different if not any(entry.covers(difference) for entry in read_gone())]
 
 
 def case_differences(frozen: Case, now: Case) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _review_differences(frozen: Case, now: Case) -> Iterator[str]:
         overlapping = [other for other, place, _ in now["statements"] if overlaps(scope, place, names)]
         highest = max(map(RISKS.index, overlapping), default=-1)
         if highest < RISKS.index(risk):
-            found = f"at most {RISKS[highest]}" if overlapping else "nothing"
-            yield f"{risk} for {scope or 'the spec'}, now {found}: {text}"
+            now_risk = f"at most {RISKS[highest]}" if overlapping else "nothing"
+            yield f"{risk} for {scope or 'the spec'}, now {now_risk}: {text}"
     for scope in frozen["block"]:
         if not any(overlaps(scope, other, names) for other in now["block"]):
             yield f"no caution above the folds for {scope or 'the spec'}"

@@ -36,12 +36,12 @@ def main() -> int:
             write(group, observed if options.only == "*" else {**read(group), **observed})
             continue
         frozen = {name: case for name, case in read(group).items() if fnmatchcase(name, options.only)}
-        found = unlisted(group, frozen, observed)
-        for difference in found:
+        different = unlisted(group, frozen, observed)
+        for difference in different:
             sys.stdout.write(f"{group}/{difference.case}: {difference.what}\n")
-        listed = len([*differences(group, frozen, observed)]) - len(found)
-        sys.stderr.write(f"{group}: {len(found)} differences, and {listed} that gone.yaml lists\n")
-        failed |= bool(found)
+        listed = len([*differences(group, frozen, observed)]) - len(different)
+        sys.stderr.write(f"{group}: {len(different)} differences, and {listed} that gone.yaml lists\n")
+        failed |= bool(different)
     return int(failed)
 
 

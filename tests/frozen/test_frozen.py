@@ -61,9 +61,9 @@ def test_reviews_are_as_severe_as_frozen(group: str) -> None:
 )
 def test_a_milder_review_is_a_difference(change: Mapping[str, Any], sentence: str) -> None:
     """Lower risks, other scopes, milder verdicts, other findings and configs are differences, stricter ones are not."""
-    found = [*case_differences(_REVIEW, {**_REVIEW, **change})]
-    assert bool(found) == bool(sentence)
-    assert not sentence or found[0].startswith(sentence)
+    sentences = [*case_differences(_REVIEW, {**_REVIEW, **change})]
+    assert bool(sentences) == bool(sentence)
+    assert not sentence or sentences[0].startswith(sentence)
 
 
 def test_a_refused_review_is_a_difference() -> None:
