@@ -8,10 +8,13 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--no-header --no-annotate --no-emit-index-url
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without cached bytecode, each process compiles all tests and packages again, and starts in twice the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-all lint format workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas \
-	schemas-check catalog-audit pages docs docs-serve readme audit lock clean
+.PHONY: help demo setup quick test test-all engine-test compile-test trainer-test fuzz-test frozen-test lint format \
+	workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
@@ -21,11 +24,29 @@ demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Pytho
 
 setup: $(VENV)/development ## install all packages for development, including Pulumi's
 
-test: setup ## run the fast tests, and one test of each slow kind; takes five minutes
+quick: setup ## run the tests of what has changed since main; takes less than a minute
+	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
+
+test: setup ## run the fast tests, and one test of each slow kind; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
-test-all: setup ## run all tests; takes half an hour
-	$(PYTEST)
+test-all: setup ## run all tests but those of the next five targets; takes twelve minutes
+	$(PYTEST) -m 'not (engine or tpu_compiler or trainer or fuzz or frozen)'
+
+engine-test: setup ## deploy stacks with the Pulumi engine
+	$(PYTEST) -m engine
+
+compile-test: setup ## compile for TPUs
+	$(PYTEST) -m tpu_compiler
+
+trainer-test: setup ## train the models of `init --trainer`
+	$(PYTEST) -m trainer
+
+fuzz-test: setup ## run commands on five thousand generated inputs
+	$(PYTEST) -m fuzz
+
+frozen-test: setup ## compare the reviews of all recorded histories with the frozen data
+	$(BIN)/python tests/frozen/freeze.py --compare
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
 	$(BIN)/ruff check

@@ -31,7 +31,7 @@ settings.load_profile("tpucfg")
 
 
 KINDS: Final = frozenset(
-    ("engine", "browser", "official", "documents", "fuzz", "tpu_compiler", "trainer", "system", "programs")
+    ("engine", "browser", "official", "documents", "fuzz", "tpu_compiler", "trainer", "system", "programs", "frozen")
 )
 """The marks of slow tests; pyproject.toml describes each."""
 FIXTURES: Final = {
