@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tpucfg.charts.chart import EXCEEDS, FITS, LITTLE, UNKNOWN_FIT, Cell, Chart, Column, Narrative, Row
 from tpucfg.number_format import UNKNOWN, floor_percent, format_figure, format_number, format_rate, format_rounded
-from tpucfg.plan import Rung
-from tpucfg.plan.selection import LadderGroup
-from tpucfg.spec.project import Number, Project
+from tpucfg.plan import LadderGroup, Rung
+from tpucfg.spec import Number, Project
 
 # Imported by the function that shows them: a ladder without a training step does not need the fits.
 if TYPE_CHECKING:

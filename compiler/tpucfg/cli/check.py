@@ -25,7 +25,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import select_sizes
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
 

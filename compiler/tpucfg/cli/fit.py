@@ -29,8 +29,7 @@ from tpucfg.fit.rung_fit import RungFit, fit_key
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
-from tpucfg.spec.project import Project
-from tpucfg.spec.settings import Duration
+from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, listed, printable
 
 _DEFAULT_TIME_LIMIT: Final = "15m"

@@ -17,7 +17,7 @@ from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import json_text, listed
 
 INDICATIVE = (

@@ -15,7 +15,7 @@ from tpucfg.infra.resource_file import Declared, ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_spec_file
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import json_text, printable
 
 _STRUCTURE_OPTIONS: Final = ("parent", "parentAliases", "provider")

@@ -12,7 +12,8 @@ import typer
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
-from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id
+from tpucfg.plan import account_id
+from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.render import output_dir
 from tpucfg.scaffold import IGNORE_FILE, TRAINERS, project_files, workflow_files
 from tpucfg.text_format import printable

@@ -20,9 +20,8 @@ from tpucfg.cli.options import (
 from tpucfg.cli.rung_columns import Table, cost_data, cost_notes, fit_data, fit_note, ladder_table, parallelism_data
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding
-from tpucfg.plan import Job, Rung
-from tpucfg.plan.selection import LadderGroup, group_ladders
-from tpucfg.spec.project import Number, Project
+from tpucfg.plan import Job, LadderGroup, Rung, group_ladders
+from tpucfg.spec import Number, Project
 from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:

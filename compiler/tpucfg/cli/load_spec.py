@@ -16,9 +16,9 @@ from tpucfg.cli.options import SPEC, usage_errors
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, Selection
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
+from tpucfg.spec import Project
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
-from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
 

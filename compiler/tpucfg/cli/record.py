@@ -18,7 +18,7 @@ from tpucfg.plan import Job
 from tpucfg.render.config import job_hash
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import format_value, printable, quote_key
 
 if TYPE_CHECKING:

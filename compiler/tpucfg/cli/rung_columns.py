@@ -11,11 +11,8 @@ from tpucfg.number_format import (
     format_number,
     to_json_number,
 )
-from tpucfg.plan import Rung
-from tpucfg.plan.rung import rung_figures, shows_parallelism
-from tpucfg.plan.selection import LadderGroup
-from tpucfg.spec.project import Training
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
+from tpucfg.spec import CapacityKind, Training
 from tpucfg.text_format import listed
 
 # Imported by the functions that show them: a ladder without prices does not need the results, nor one without a

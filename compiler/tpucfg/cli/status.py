@@ -35,7 +35,7 @@ from tpucfg.results.next_steps import (
     outdated_notes,
     overlong_notes,
 )
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import json_text, printable
 
 

@@ -14,7 +14,7 @@ from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOptio
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, render_configs
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.templating import comment
 

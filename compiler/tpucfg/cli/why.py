@@ -12,13 +12,11 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
-from tpucfg.plan import Job, SelectionError
+from tpucfg.plan import Job, SelectionError, flag_name, rung_figures
 from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons, layer_reasons, setting_reasons
-from tpucfg.plan.rung import flag_name, rung_figures
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
-from tpucfg.spec.layers import LAYERED, layers_of
-from tpucfg.spec.project import Project
+from tpucfg.spec import LAYERED, Project, layers_of
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.extra import extra_source

@@ -15,12 +15,11 @@ from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, fl
 from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fs import walk_files
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
+from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
 from tpucfg.redaction import redact
-from tpucfg.spec.project import Project
-from tpucfg.spec.settings import FitStep
+from tpucfg.spec import FitStep, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _STEP: Final[KeyPath] = ("trainer", "fit", "step")
 _PYTHON: Final[KeyPath] = ("trainer", "fit", "python")

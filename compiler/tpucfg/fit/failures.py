@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.fit.answers import Frame, StepFailure
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.worker_process import ProcessEnd
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE
+from tpucfg.plan import XLA_FLAGS_VARIABLE
 
 MIN_PYTHON: Final = (3, 10)
 """The first Python that the worker runs on."""

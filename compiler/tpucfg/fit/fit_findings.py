@@ -11,10 +11,9 @@ from tpucfg.fit.result import Compiler, Memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount
 from tpucfg.number_format import format_percent
-from tpucfg.spec import SPEC_NAME
-from tpucfg.spec.project import Project
+from tpucfg.spec import SPEC_NAME, Project
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 MIN_HEADROOM: Final = Fraction(1, 10)
 """The share of a device's memory that should stay free: prefetched batches and an evaluation need some as well."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job
-from tpucfg.spec.project import Project
+from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, make_job
+from tpucfg.spec import Project
 
 FlagValue = str | None | tuple[str | None, ...]
 """The text of a flag, None for a bare one, a tuple for a repeated one."""

@@ -13,7 +13,7 @@ from tpucfg.fit.result import FitKey, FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key, rung_fits
 from tpucfg.fit.wording import outdated_text, verdict_text
 from tpucfg.plan import Job
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.text_format import format_count, listed
 
 _UNKNOWN: Final = ("not compiled", "outdated")

@@ -18,8 +18,8 @@ from tpucfg.fit.rung_fit import fit_key
 from tpucfg.fit.schedule import Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
 from tpucfg.fit.topology import NoTopology, Topology, topology
 from tpucfg.fit.worker_process import Launch, compiler_variables, worker_environment
-from tpucfg.plan.job import Job
-from tpucfg.spec.project import Project
+from tpucfg.plan import Job
+from tpucfg.spec import Project
 
 CHANGED_HASH: Final = "0" * 16
 """Replaces the hash of a file that was written while its rung was compiled: no file has it, so it counts as changed."""

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tpucfg.plan.job import Job
-from tpucfg.plan.rung import flag_name
+from tpucfg.plan import Job, flag_name
+from tpucfg.spec import Project
 from tpucfg.spec.placeholders import used_placeholders
-from tpucfg.spec.project import Project
 
 _MAX_FACTOR: Final = 10_000
 """The factors of a micro-batch that are tried."""

@@ -8,8 +8,8 @@ from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fit.levers import NO_LEVERS, Levers, levers
 from tpucfg.fit.program_files import ProgramFiles
 from tpucfg.fit.result import FitKey, FitResult
-from tpucfg.plan.job import Job
-from tpucfg.spec.project import Project
+from tpucfg.plan import Job
+from tpucfg.spec import Project
 from tpucfg.text_format import format_value
 
 Verdict = Literal["fits", "does not fit", "outdated", "not compiled"]

@@ -19,7 +19,7 @@ from typing import IO, Any, Final, Literal, NamedTuple
 from tpucfg.fit.answers import AnswerError, Phase, StepFailure, StepResult, parse_answer
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.machine import kill_marked, prefer_for_out_of_memory, session_memory
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE
+from tpucfg.plan import XLA_FLAGS_VARIABLE
 
 WORKER: Final = Path(__file__).parent / "worker" / "compile_step.py"
 """The program that compiles a step in the user's Python."""

@@ -10,7 +10,7 @@ from tpucfg.git.repository import Repository
 from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of
 from tpucfg.spec import SPEC_NAME
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_bytes, read_file
 
 _NOT_LOCAL: Final = ("gs://", "${")

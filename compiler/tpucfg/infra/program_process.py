@@ -25,8 +25,8 @@ from typing import IO, Any, Final, NamedTuple
 from tpucfg.infra.resource_file import Declared, ProgramFailure, environment_data, parse_environment_line
 from tpucfg.infra.stack_program import ProgramError, require_packages, run_stack_program
 from tpucfg.redaction import redact
+from tpucfg.spec import Project
 from tpucfg.spec.parse import parse_project
-from tpucfg.spec.project import Project
 from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
 

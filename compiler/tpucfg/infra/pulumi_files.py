@@ -16,7 +16,7 @@ from tpucfg.infra.pulumi_project import (
     read_project_file,
     stack_config,
 )
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import read_file
 
 _NESTED: Final = ("runtime", "runtime.options", "backend", "options", "plugins", "packages")

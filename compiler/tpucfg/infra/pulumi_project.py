@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.findings import errors
 from tpucfg.fs import is_file
 from tpucfg.text_format import printable
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import read_file
 
 PROJECT_FILES: Final = ("Pulumi.json", "Pulumi.yaml", "Pulumi.yml")

@@ -13,7 +13,7 @@ from pulumi.runtime import mocks, rpc
 
 from tpucfg.infra.resources import Resource, Unseen, urn_name
 from tpucfg.redaction import SECRET
-from tpucfg.spec.project import Environment
+from tpucfg.spec import Environment
 
 _KNOWN_CALLS: Final = ("gcp:organizations/getProject:getProject",)
 """Look-ups whose answer is a placeholder that the inputs show as one."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen, sort_resources
-from tpucfg.spec.project import Environment
+from tpucfg.spec import Environment
 from tpucfg.strict_json import finite_float, strict_decoder
 from tpucfg.text_format import printable
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.spec.project import Environment
+from tpucfg.spec import Environment
 
 PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
 """The mocks' placeholder of a project's number, which only Google knows."""

@@ -21,10 +21,9 @@ from tpucfg.infra.pulumi_project import (
     stack_config,
 )
 from tpucfg.schemas import RuleIds
-from tpucfg.spec import SPEC_NAME
-from tpucfg.spec.project import Project
+from tpucfg.spec import SPEC_NAME, Project
 from tpucfg.text_format import format_value, nearest, printable
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 from tpucfg.yamldoc.reader import read_file
 
 SCHEMA: Final = "stack"

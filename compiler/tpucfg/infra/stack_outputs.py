@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding, collect
+from tpucfg.plan import bucket_of
 from tpucfg.plan.identities import identities
-from tpucfg.plan.naming import bucket_of
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.text_format import format_value
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 SERVICE_AGENT: Final = "tpuAgent"
 """The output with the TPU service agent. The spec determines only its form: Google assigns the project's number."""

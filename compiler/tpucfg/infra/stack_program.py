@@ -20,7 +20,7 @@ from tpucfg.infra.pulumi_project import effective_config, other_spec, pulumi_pro
 from tpucfg.infra.resources import EnvironmentResources, sort_resources
 from tpucfg.package_data import data_folder
 from tpucfg.redaction import SECRET
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 
 _PACKAGES: Final = ("pulumi", "pulumi_gcp")
 

@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.catalog import Catalog
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.render.config import Config, render_config, round_trip_finding
 from tpucfg.render.validate import request_body_findings
+from tpucfg.spec import Project
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
-from tpucfg.spec.project import Project
 from tpucfg.targets import RequestBody
 from tpucfg.targets.companions import json_value
 from tpucfg.targets.extra import Merged, merged_request_body, refused_extra

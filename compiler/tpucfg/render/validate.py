@@ -12,9 +12,9 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location, collect
 from tpucfg.paths import KeyPath, first_match, overlap, value_at
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.schemas import Problem
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.companions import (
     companion_path,
@@ -26,7 +26,7 @@ from tpucfg.targets.companions import (
 from tpucfg.targets.documents import document_keys, merge_documents
 from tpucfg.targets.extra import Merged, Refusal, extra_path
 from tpucfg.targets.interface import spec_path
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 
 
 def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.spec.project import Prices
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.spec import CapacityKind, Prices
 
 _SECONDS_PER_HOUR: Final = 3600
 

@@ -13,7 +13,7 @@ from tpucfg.number_format import format_rate
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.record import THROUGHPUT
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 
 
 def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterator[str]:

@@ -10,8 +10,7 @@ from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.spec import SPEC_NAME
-from tpucfg.spec.project import Project
+from tpucfg.spec import SPEC_NAME, Project
 
 _MAX_RUN_LENGTH: Final = 20
 """Characters of a run's id in the schema of a record."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from tpucfg.findings import Finding, Location
 from tpucfg.results.record import ExampleRecord, Record, Results
 from tpucfg.results.record_file import FOLDER, read_records, record_path
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 
 _MAX_FILES: Final = 1_000

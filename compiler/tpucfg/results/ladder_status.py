@@ -13,8 +13,7 @@ from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
 from tpucfg.results.record import ExampleRecord, Record, Results
 from tpucfg.results.record_file import latest_records, read_records
-from tpucfg.spec.project import Environment, Gate, Project
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.spec import CapacityKind, Environment, Gate, Project
 from tpucfg.targets.extra import merged_request_body
 
 # Imported by the function that reads fits: most specs name no training step.

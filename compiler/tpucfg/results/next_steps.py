@@ -10,7 +10,7 @@ from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import command_line, fit_remedy, has_passed_below, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.record import THROUGHPUT, exact_decimal
-from tpucfg.spec.project import Gate, Project
+from tpucfg.spec import Gate, Project
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
 """A scaling efficiency above this is implausible.

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
-from tpucfg.spec.project import Prices
+from tpucfg.spec import Prices
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import format_count
-from tpucfg.yamldoc.document import KeyPath
+from tpucfg.yamldoc import KeyPath
 
 _DURATION: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)s")
 _SECONDS_PER_HOUR: Final = 3600

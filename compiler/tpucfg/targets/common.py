@@ -2,7 +2,7 @@
 
 from typing import Any, Final, Literal
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 """The scope of all of Google Cloud, for hosts whose account's roles limit its access:

@@ -8,13 +8,13 @@ together with the request body, under one key: `combined`.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.schemas import Problem
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.documents import by_kind, key_of_kind, numbered_by_kind
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.text_format import format_value
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 from tpucfg.yamldoc.reader import read_text
 
 _LIST: Final = {"apiVersion": "v1", "kind": "List"}

@@ -8,7 +8,7 @@ from tpucfg.targets.companions import documents_of
 from tpucfg.targets.compute_engine import KIND_PREFIX
 from tpucfg.targets.gke import COMPANION_SCHEMAS
 from tpucfg.text_format import format_value
-from tpucfg.yamldoc.document import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath
 
 _TARGETS: Final[Mapping[str, str]] = {
     KIND_PREFIX: "compute-engine",

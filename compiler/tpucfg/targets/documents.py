@@ -14,7 +14,7 @@ from tpucfg.findings import Finding
 from tpucfg.schemas import Problem
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_value, listed, nearest
-from tpucfg.yamldoc.document import Document, Node
+from tpucfg.yamldoc import Document, Node
 
 _SEPARATOR: Final = "#"
 """Separates the API's name from the object's in a `kind`, as in `compute#instance`."""

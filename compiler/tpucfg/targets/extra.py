@@ -16,13 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, leaf_paths, matches
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.plan.runtime_variables import runtime_variable
-from tpucfg.spec.project import Project
+from tpucfg.spec import Project
 from tpucfg.targets import target_named
 from tpucfg.targets.interface import MACHINE, Effect, Origin, RequestBody, spec_path
 from tpucfg.text_format import dotted, listed
-from tpucfg.yamldoc.document import Document
+from tpucfg.yamldoc import Document
 
 _HARMLESS: Final = ("spec.ttlSecondsAfterFinished", "**.resources.requests.memory", "**.resources.requests.cpu")
 _UNPREFIXED: Final = ("**.labels.*", "**.annotations.*")

@@ -6,10 +6,9 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.schemas import Problem
-from tpucfg.spec.layers import LAYERED
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import LAYERED, Environment, Project
 
 RequestBody = dict[str, Any]
 """The body of a request to the target's API: plain data, in the order in which it is written."""

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tpucfg.catalog import Catalog, Slice
-from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH, account_id, job_name
+from tpucfg.plan import account_id, job_name
+from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.plan.rules.target_limits import target_limit_findings
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Settings
+from tpucfg.spec import Environment, Project, Settings
 from tpucfg.targets import target_named
 from tpucfg.text_format import dotted, listed
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.ai_platform.request import is_uploaded
 from tpucfg.targets.common import without_empty
 from tpucfg.targets.extra import merged_request_body

@@ -5,7 +5,7 @@ See https://cloud.google.com/tpu/docs/queued-resources.
 
 from collections.abc import Iterator
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.cloud_tpu.request import collection_url
 from tpucfg.targets.hosts.startup import CONTAINER, end_notes
 from tpucfg.targets.interface import Command, Submission

@@ -8,7 +8,7 @@ https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedRes
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, reservation_path, without_empty
 from tpucfg.targets.hosts import startup
 from tpucfg.targets.hosts.rules import NAMES

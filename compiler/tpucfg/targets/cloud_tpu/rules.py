@@ -10,7 +10,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath
 from tpucfg.schemas import Problem
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.targets.cloud_tpu.request import API, NAME, node_suffix
 from tpucfg.targets.hosts.rules import NAMES, disk_problems, host_findings, long_values
 from tpucfg.targets.interface import RequestBody

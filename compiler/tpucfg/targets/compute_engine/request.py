@@ -8,8 +8,8 @@ https://cloud.google.com/compute/docs/instance-groups/about-bulk-mode (all hosts
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.plan.job import Job
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.plan import Job
+from tpucfg.spec import CapacityKind
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, without_empty
 from tpucfg.targets.documents import digest
 from tpucfg.targets.hosts import startup

@@ -1,8 +1,8 @@
 """The kubectl commands of a job, with the environment's context: the current one may be another cluster."""
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.schemas import Problem
-from tpucfg.spec.project import Environment
+from tpucfg.spec import Environment
 from tpucfg.targets.gke.request import RESOURCES, pod_account
 from tpucfg.targets.interface import Command, Submission, SubmissionError
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.plan.job import Job
-from tpucfg.spec.settings import CapacityKind
+from tpucfg.plan import Job
+from tpucfg.spec import CapacityKind
 from tpucfg.targets.common import without_empty
 
 # Labels of nodes, which a pod selects.

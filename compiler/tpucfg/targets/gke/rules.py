@@ -16,8 +16,7 @@ from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath, values_at
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
-from tpucfg.spec.project import Environment, Project
-from tpucfg.spec.settings import Mount
+from tpucfg.spec import Environment, Mount, Project
 from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, TOPOLOGY, can_be_placed
 from tpucfg.targets.gke.request import MAX_EXEC_TIME, NAME, NAMES, REPLICATED_JOB, SHARED_MEMORY, TPUS
 from tpucfg.targets.interface import RequestBody

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath, first_match
-from tpucfg.plan.naming import zone_of
+from tpucfg.plan import zone_of
 from tpucfg.schemas import Problem
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.targets.rules import service_problem
 from tpucfg.targets.spec_rules import long_job_names
 from tpucfg.text_format import dotted

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.common import google_account
 
 if TYPE_CHECKING:

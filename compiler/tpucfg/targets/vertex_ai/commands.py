@@ -1,6 +1,6 @@
 """The commands that submit, watch and cancel a job."""
 
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.interface import Command, Submission
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.catalog import Slice
-from tpucfg.plan.job import Job
+from tpucfg.plan import Job
 from tpucfg.targets.common import google_account, reservation_path, without_empty
 from tpucfg.targets.interface import (
     CAPACITY,
