@@ -61,6 +61,9 @@ class Runner:
     def run(self, workflow: Path) -> dict[str, Job]:
         """Run every job in the order of their needs, each in a new workspace."""
         document = yaml.safe_load(workflow.read_text())
+        variables = document.get("env", {})
+        self.environment = {**variables, **self.environment}
+        self.context = {**self.context, **{f"env.{name}": value for name, value in variables.items()}}
         for name, job in document["jobs"].items():
             needs = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
             assert set(needs) <= self.jobs.keys(), "a job follows those it needs"
@@ -98,7 +101,7 @@ class Runner:
         else:
             name = uses.partition("@")[0]
             has_passed = name != self.failing and _ACTIONS[name](self, workspace, arguments)
-            if has_passed and "id" in step:
+            if has_passed and "id" in step and (self.folder / "artifacts" / arguments["name"]).exists():
                 self.outputs[f"steps.{step['id']}.outputs.artifact-id"] = f"id of {arguments['name']}"
         if not has_passed and step.get("continue-on-error"):
             return True
@@ -206,7 +209,7 @@ class Runner:
         elif source.is_file():
             artifact.mkdir(parents=True)
             shutil.copy(source, artifact)
-        return source.exists()
+        return source.exists() or arguments.get("if-no-files-found") == "ignore"
 
     def download(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Copy a stored file or folder to the workspace."""

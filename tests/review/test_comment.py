@@ -86,7 +86,7 @@ def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys
     link.symlink_to("../one/tpucfg.yaml")
     repository.commit()
 
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == 1
+    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == 1
     comment = capsys.readouterr().out
 
     assert "> - `projects/two/tpucfg.yaml`: not reviewed: projects/two/tpucfg.yaml is a symbolic link" in comment
@@ -98,7 +98,7 @@ def test_renamed_spec_is_reviewed_once(repository: Repository, capsys: pytest.Ca
     repository.git("mv", "projects/one", "projects/first")
     repository.commit()
 
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--format", "json"]) == 0
+    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program", "--format", "json"]) == 0
     (spec,) = json.loads(capsys.readouterr().out)["specs"]
 
     assert (spec["spec"], spec["headline"]) == ("projects/first/tpucfg.yaml", "no config or resource changes")

@@ -189,7 +189,7 @@ def test_comment_equals_its_golden_file(repository: Repository, capsys: pytest.C
     assert run(["review", "--base", "HEAD"]) == status
     text = with_numbered_commits(repository, capsys.readouterr().out)
     repository.commit()
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == status
+    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == status
     committed = with_numbered_commits(repository, capsys.readouterr().out)
 
     assert equals_golden_file(name, text)
@@ -267,7 +267,21 @@ def test_comment_names_drift(repository: Repository, capsys: pytest.CaptureFixtu
     repository.edit(PROTECTED, (":1.0", ":1.2"))
     repository.commit()
 
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--preview", f"dev={FOLDER / 'drift.jsonl'}"]) == 0
+    assert (
+        run(
+            [
+                "review",
+                "--base",
+                "HEAD~1",
+                "--head",
+                "HEAD",
+                "--run-program",
+                "--preview",
+                f"dev={FOLDER / 'drift.jsonl'}",
+            ]
+        )
+        == 0
+    )
     text = with_numbered_commits(repository, capsys.readouterr().out)
 
     assert equals_golden_file("drift", text)

@@ -37,7 +37,7 @@ def test_fit_of_a_large_file_behind_a_link_is_known_in_a_commit(
     write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2, "v2-128": 2.1})
     fitted.commit()
 
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD"]) == 0
+    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == 0
     comment = capsys.readouterr().out
     assert "- v2-8: 6 of 7.48 GiB, was 5.5\n" in comment
     assert "- as before: 4 configs fit" in comment

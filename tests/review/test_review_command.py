@@ -234,7 +234,7 @@ def test_later_commits_on_base_do_not_count_as_reverted(
     repository.edit(LIFTED)
     repository.commit()
 
-    assert run(["review", "--base", "main", "--head", "topic", "--fail-on", "destructive"]) == 0
+    assert run(["review", "--base", "main", "--head", "topic", "--run-program", "--fail-on", "destructive"]) == 0
     assert "protected" not in capsys.readouterr().out
 
 

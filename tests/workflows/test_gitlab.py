@@ -164,9 +164,10 @@ def test_wrong_token_fails_the_job(post: Post) -> None:
     assert "401" in completed.stderr
 
 
-def test_job_with_the_stack_program_has_no_token() -> None:
-    """The token belongs to an environment that only the second job names, and that job runs nothing of the project."""
-    assert "environment" not in jobs()["review"]
+def test_jobs_with_programs_have_no_token() -> None:
+    """The token belongs to an environment that only the last job names, and that job runs nothing of the project."""
+    assert "environment" not in {*jobs()["programs"], *jobs()["review"]}
+    assert "--run-program" not in jobs()["review"]["script"][1]
     assert jobs()["comment"]["environment"] == {"name": "tpucfg-review", "action": "access"}
     assert not any("pip" in line or "tpucfg " in line for line in jobs()["comment"]["script"][:-1])
 
@@ -209,3 +210,7 @@ def test_previews_of_an_earlier_job_are_passed(tmp_path: Path, shell: str) -> No
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     arguments = (tmp_path / f"tpucfg-review-{COMMIT}.md").read_text().splitlines()
     assert [item for item in arguments if "jsonl" in item] == [f"prod=tpucfg-previews-{COMMIT}/prod.jsonl"]
+    (declared,) = jobs()["programs"]["artifacts"]["paths"]
+    files = [declared.replace("$CI_COMMIT_SHA", COMMIT).replace("$REVISION", name) for name in ("base", "head")]
+    start = arguments.index("--resources") + 1
+    assert arguments[start : start + 2] == files

@@ -53,8 +53,8 @@ def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
-        "source": "skipped",
-        "fit": "skipped",
+        "source": "success",
+        "programs": "success",
         "review": "success",
         "comment": "success",
     }, jobs
@@ -119,8 +119,8 @@ def test_failed_review_replaces_the_last_one(
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
-        "source": "skipped",
-        "fit": "skipped",
+        "source": "success",
+        "programs": "failure",
         "review": "failure",
         "comment": "failure",
     }
@@ -202,8 +202,8 @@ def test_failed_authentication_is_reported(proposal: Proposal, comments: Comment
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "failure",
-        "source": "skipped",
-        "fit": "skipped",
+        "source": "success",
+        "programs": "success",
         "review": "success",
         "comment": "success",
     }
@@ -222,7 +222,7 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         assert rights == {
             "preview": {"contents": "read", "id-token": "write"},
             "source": {"contents": "read"},
-            "fit": {},
+            "programs": {},
             "review": {"contents": "read"},
             "comment": {"contents": "read", "pull-requests": "write"},
         }
@@ -236,16 +236,17 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         assert [step["run"].split()[0] for step in steps if "run" in step] == ["echo"]
 
 
-def test_job_that_compiles_has_no_rights(proposal: Proposal) -> None:
+def test_job_that_runs_programs_has_no_rights(proposal: Proposal) -> None:
     """It checks nothing out, so it has no token for the repository, and it has no secret and no cache."""
     for root in (ROOT, proposal.folder):
         jobs = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]
-        uses = [step["uses"].partition("@")[0] for step in jobs["fit"]["steps"] if "uses" in step]
-        assert uses == ["actions/download-artifact", "actions/setup-python", "actions/upload-artifact"]
-        text = yaml.safe_dump(jobs["fit"])
+        uses = {step["uses"].partition("@")[0] for step in jobs["programs"]["steps"] if "uses" in step}
+        assert uses == {"actions/download-artifact", "actions/setup-python", "actions/upload-artifact"}
+        text = yaml.safe_dump(jobs["programs"])
         assert not re.search(r"secrets\.|github\.token|cache", text)
-        compilation = next(step for step in jobs["fit"]["steps"] if step.get("name") == "Compile")
-        assert jobs["fit"]["timeout-minutes"] > compilation["timeout-minutes"]
+        limits = [step["timeout-minutes"] for step in jobs["programs"]["steps"] if "timeout-minutes" in step]
+        assert len(limits) == 3
+        assert jobs["programs"]["timeout-minutes"] > sum(limits)
         # What gives the files to that job runs nothing of them: no action and no script of the change.
         source = jobs["source"]["steps"]
         assert [step.get("uses", "").partition("@")[0] for step in source] == [
@@ -256,20 +257,26 @@ def test_job_that_compiles_has_no_rights(proposal: Proposal) -> None:
         assert not re.search(r"python|pip|tpucfg |\./\.github", source[1]["run"])
 
 
+def test_review_starts_no_program(proposal: Proposal) -> None:
+    """Neither the action nor the workflow gives the review permission to run what it reads."""
+    for path in (GITHUB / "actions" / "review" / "review.sh", WORKFLOW):
+        assert "--run-program" not in (proposal.folder / path).read_text()
+
+
 def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
     """The workflow of a new project installs exactly the given commit, before it has credentials."""
     jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
-    for name in ("preview", "fit", "review"):
+    for name, requirement in (("preview", "tpucfg[infra]"), ("programs", "tpucfg[infra]"), ("review", "tpucfg")):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
         install = jobs[name]["steps"][names.index("Install")]["run"]
-        assert install.endswith(f"pip install 'tpucfg[infra] @ {ADDRESS}'")
+        assert install.endswith(f"pip install '{requirement} @ {ADDRESS}'")
         assert "google-github-actions/auth" not in names[: names.index("Install")]
 
 
 def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
     """The workflow of this repository differs from that of a new project only in its spec and its installation."""
     own, new_project = (
-        re.sub(r"( +- name: Install\n)(?: {8}.*\n)+| +spec: .*\n", r"\1", (root / WORKFLOW).read_text())
+        re.sub(r"( +- name: Install\n)(?: {8}.*\n)+| +SPEC: .*\n", r"\1", (root / WORKFLOW).read_text())
         for root in (ROOT, proposal.folder)
     )
     assert own == new_project

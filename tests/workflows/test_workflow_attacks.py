@@ -180,34 +180,32 @@ def test_first_pull_request_is_reviewed_without_a_token(proposal: Proposal, comm
     assert "::notice title=tpucfg review::The base has no review yet" in jobs["comment"].output
 
 
-def test_program_that_outlives_the_review_does_not_choose_the_comment(
-    proposal: Proposal, comments: Comments, tmp_path: Path
-) -> None:
-    """A program that forks twice cannot write the comment of another spec, nor a link into it."""
-    other = "<!-- tpucfg-review: other/tpucfg.yaml -->\nold\n"
-    comments.add(other, "github-actions[bot]")
-    target = tmp_path / "run" / "review-temp" / "tpucfg-review.md"
+def test_program_cannot_change_what_the_base_declares(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+    """What the base declares has left the machine before a program of the pull request runs on it."""
+    own = tmp_path / "run" / "programs-temp"
     program = proposal.folder / "stacks" / "__main__.py"
-    program.write_text(
-        program.read_text()
-        + f"""
-import os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            try:
-                open({str(target)!r}, "w").write({other.replace("old", "all is well")!r})
-            except OSError:
-                pass
-            time.sleep(0.05)
-    os._exit(0)
-"""
-    )
+    forge = f"import shutil\nshutil.copy({str(own / 'head.json')!r}, {str(own / 'base.json')!r})\n"
+    program.write_text(program.read_text() + forge)
     push(proposal)
 
-    run_workflow(proposal, comments, tmp_path / "run")
+    jobs = run_workflow(proposal, comments, tmp_path / "run")
 
-    assert comments.ours[0] == other
-    assert all("all is well" not in comment for comment in comments.ours)
+    assert jobs["programs"].result == "success", jobs["programs"].output
+    assert_dangers_are_named(comments.ours[0])
+
+
+@pytest.mark.parametrize("left", ["rm -f", "ln -sf /proc/self/environ", "printf '{\"spec\": 1}' >", "mkdir -p x"])
+def test_missing_or_malformed_resources_are_unknown(
+    proposal: Proposal, comments: Comments, tmp_path: Path, left: str
+) -> None:
+    """Whatever the job leaves, the review is written, names the change of the spec, and calls the resources unknown."""
+    push(proposal)
+    name = "Run the stack programs of the change"
+    action = f'{left} "$RUNNER_TEMP/head.json"; true'
+
+    jobs = run_workflow(proposal, comments, tmp_path / "run", replacements={name: action})
+
+    visible = comments.ours[0].partition("<details")[0]
+    assert "**prod**: protection lifted" in visible
+    assert "changes to resources are unknown" in visible
+    assert "PATH=" not in comments.ours[0] + jobs["review"].output

@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 REQUIREMENTS: Final = "trainer/requirements.txt"
-_PACK: Final = "List the folders to compile in, and pack the files"
+_PACK: Final = "Pack the files of both revisions, and list their specs"
 _SIZES: Final = ("v2-8", "v2-32", "v2-128")
 _SMALL, _TOO_LARGE = dict.fromkeys(_SIZES, 3.2), dict.fromkeys(_SIZES, 23.26)
 _PYTHON: Final = f"""#!/bin/sh
@@ -77,11 +77,11 @@ def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tm
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
         "source": "success",
-        "fit": "failure",
+        "programs": "failure",
         "review": "success",
         "comment": "success",
     }, jobs
-    assert "A COMMITTED RESULT" not in jobs["fit"].output
+    assert "A COMMITTED RESULT" not in jobs["programs"].output
     [comment] = comments.ours
     assert "the training step no longer fits: at least 23.26 of 7.48 GiB, was 3.2 of 7.48 GiB" in comment
     assert "**Fit**: memory (HBM) of a device, compiled by this run" in comment
@@ -120,13 +120,14 @@ def test_a_job_without_results_hides_nothing(
 
 
 def test_a_failed_source_is_reported(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
-    """If the files never reach the job, it is skipped, which is not taken for a job that was never asked for."""
+    """If the files never reach the job, it is skipped, and neither the resources nor the fit are known."""
     proposal.merge_on_trial()
 
     jobs = run_workflow(proposal, comments, tmp_path / "run", requirements=REQUIREMENTS, replacements={_PACK: "exit 1"})
 
-    assert (jobs["source"].result, jobs["fit"].result) == ("failure", "skipped")
+    assert (jobs["source"].result, jobs["programs"].result) == ("failure", "skipped")
     assert "the fit is not known from this run: `its job has left no fit.json`" in comments.ours[0]
+    assert "changes to resources are unknown: base.json cannot be read" in comments.ours[0]
 
 
 def test_only_changed_projects_are_compiled(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
@@ -143,6 +144,6 @@ def test_only_changed_projects_are_compiled(proposal: Proposal, comments: Commen
 
     jobs = review(proposal, comments, tmp_path, 'pwd >> "$RUNNER_TEMP/compiled"; exit 1')
 
-    compiled = (tmp_path / "run" / "fit-temp" / "compiled").read_text().split()
-    assert [Path(line).name for line in compiled] == ["other", "change"], jobs["source"].output
+    compiled = (tmp_path / "run" / "programs-temp" / "compiled").read_text().split()
+    assert sorted(Path(line).name for line in compiled) == ["head", "other"], jobs["source"].output
     assert "the fit is not known from this run: `its job has left no fit.json`" in comments.ours[0]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.cli.environment_files import parse_environment_files, read_environment_files, require_independent_files
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import SPEC, format_option, require_choice
+from tpucfg.fs import open_regular_file
 
 if TYPE_CHECKING:
     from tpucfg.review.cautions import Verdict
     from tpucfg.review.preview.reader import Preview
+    from tpucfg.review.program_runs import ResourceFiles
     from tpucfg.review.review import RepositoryReview
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
@@ -53,6 +55,21 @@ FitOption = Annotated[
         help="The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
     ),
 ]
+ResourcesOption = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        "--resources",
+        metavar="BASE HEAD",
+        help="What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
+        show_default=False,
+    ),
+]
+RunProgramOption = Annotated[
+    bool,
+    typer.Option(
+        "--run-program", help="Run the stack programs with --head too. Without it, the resources are not known then."
+    ),
+]
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
@@ -70,6 +87,8 @@ def review(
     spec: SpecsOption = None,
     preview: PreviewOption = None,
     fit: FitOption = None,
+    resources: ResourcesOption = None,
+    run_program: RunProgramOption = False,
     format: FormatOption = "markdown",
     fail_on: FailOnOption = "none",
 ) -> None:
@@ -77,8 +96,9 @@ def review(
 
     Head is compared with the merge base of the two revisions, so later commits on base do not count as reverted.
     Changes to resources are found by running the stack program of both revisions, which needs no cloud, engine or
-    credentials, or read from a preview by Pulumi. If the spec of head has errors, the comment lists them and the status
-    is 1; it is also 1 if --fail-on cannot be decided.
+    credentials, or read from files that other jobs have written. With --head no program runs unless --run-program is
+    given: a stranger's branch belongs in CI. If the spec of head has errors, the comment lists them and the status is
+    1; it is also 1 if --fail-on cannot be decided.
 
     Without --spec, every tpucfg.yaml of the repository that the change affects is reviewed, in one comment.
 
@@ -88,20 +108,27 @@ def review(
     from tpucfg.cli.review_specs import review_specs
     from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
-    from tpucfg.review.build import repository_statements
+    from tpucfg.review.build import GivenFiles, repository_statements
     from tpucfg.review.cautions import give_verdict
     from tpucfg.review.scope import find_review_scope
 
     require_choice(format, tuple(_FORMATS), "--format")
     require_choice(fail_on, _FAIL_ON, "--fail-on")
+    if resources and run_program:
+        raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
     try:
         folder = (spec or [SPEC])[0].parent
-        previews, fits = _read_previews(preview or (), folder, head), read_run_fits(fit or (), folder, head)
+        given = GivenFiles(
+            _read_previews(preview or (), folder, head),
+            read_run_fits(fit or (), folder, head),
+            _read_resources(resources, folder, head) if resources else None,
+            runs_programs=head is None or run_program,
+        )
         request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
         scope = find_review_scope(request, spec or ())
         # Before any program runs: where the system does not prevent it, a program could change these files.
         statements = repository_statements(scope.tree)
-        result = review_specs(scope, previews, fits)._replace(statements=statements)
+        result = review_specs(scope, given)._replace(statements=statements)
     except RevisionError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
     sys.stdout.write(_FORMATS[format](result))
@@ -145,6 +172,27 @@ def _read_previews(values: Sequence[str], folder: Path, head: str | None) -> "di
     return {
         name: read_preview(name.rpartition("/")[2], files[name].name, content) for name, content in contents.items()
     }
+
+
+def _read_resources(paths: tuple[Path, Path], folder: Path, head: str | None) -> "ResourceFiles":
+    """Return what the stack programs of base and head declare.
+
+    A file that is missing or cannot be read is no error: the job that writes it runs the change, and may fail.
+    """
+    from tpucfg.infra.resource_file import MAX_FILE_BYTES, ResourceFile, read_resource_file
+
+    require_independent_files({path.name: path for path in paths}, folder, head)
+
+    def read(path: Path) -> ResourceFile:
+        try:
+            with open_regular_file(path, follow_links=False) as file:
+                # One byte more than the limit, so that the reader can detect a file that exceeds it.
+                return read_resource_file(path.name, file.read(MAX_FILE_BYTES + 1))
+        except OSError as error:
+            return ResourceFile(path.name, problem=str(error.strerror))
+
+    base, after = paths
+    return read(base), read(after)
 
 
 def _markdown(result: "RepositoryReview") -> str:

@@ -1,6 +1,6 @@
 """Review the specs of a repository, each with the files that other jobs have made about it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from tpucfg.cli.environment_files import ONLY
@@ -11,21 +11,16 @@ if TYPE_CHECKING:
     from pathlib import PurePosixPath
 
     from tpucfg.review.build import GivenFiles
-    from tpucfg.review.changes.fits.revision_fits import RunFits
-    from tpucfg.review.preview.reader import Preview
     from tpucfg.review.review import RepositoryReview
     from tpucfg.review.scope import ReviewScope
 
 
-def review_specs(
-    scope: "ReviewScope", previews: "Mapping[str, Preview]", fits: "Mapping[str, RunFits]"
-) -> "RepositoryReview":
+def review_specs(scope: "ReviewScope", given: "GivenFiles") -> "RepositoryReview":
     """Review each spec; one that cannot be read does not prevent the review of the others.
 
     Args:
         scope: the specs.
-        previews: the files of --preview, by environment, or by folder and environment.
-        fits: the files of --fit, by folder.
+        given: the files that other jobs have made.
 
     Raises:
         RevisionError: The only spec cannot be read.
@@ -36,14 +31,14 @@ def review_specs(
     from tpucfg.review.review import RepositoryReview, SpecFailure
     from tpucfg.review.scope import without_renamed_specs
 
-    _require_folders_of_previews(scope, previews)
-    _require_folders_of_fits(scope, fits)
+    _require_folders_of_previews(scope, given.previews)
+    _require_folders_of_fits(scope, given.fits)
     is_only = len(scope.requests) == 1
     reviews, failures = [], []
     with progress("reviewing specs", len(scope.requests)) as advance:
         for path, request in scope.requests.items():
             try:
-                reviews.append(review_spec(request, _files_of(path, previews, fits, is_only=is_only)))
+                reviews.append(review_spec(request, _files_of(path, given, is_only=is_only)))
             except RevisionError as error:
                 if is_only:
                     raise
@@ -84,14 +79,11 @@ def _require_folders_of_fits(scope: "ReviewScope", fits: Collection[str]) -> Non
         )
 
 
-def _files_of(
-    spec: "PurePosixPath", previews: "Mapping[str, Preview]", fits: "Mapping[str, RunFits]", *, is_only: bool
-) -> "GivenFiles":
+def _files_of(spec: "PurePosixPath", given: "GivenFiles", *, is_only: bool) -> "GivenFiles":
     """Return the files of a spec; one without a folder is of the only spec, or of one at the root."""
-    from tpucfg.review.build import GivenFiles
-
     folder = spec.parent.as_posix()
     folders = (folder, ONLY) if is_only or folder == "." else (folder,)
-    parts = ((name.rpartition("/"), preview) for name, preview in previews.items())
-    own = {environment: preview for (owner, _, environment), preview in parts if owner in folders}
-    return GivenFiles(own, next((fits[name] for name in folders if name in fits), None))
+    parts = ((name.rpartition("/"), preview) for name, preview in given.previews.items())
+    previews = {environment: preview for (owner, _, environment), preview in parts if owner in folders}
+    fits = [given.fits[name] for name in folders if name in given.fits]
+    return given._replace(previews=previews, fits={ONLY: fits[0]} if fits else {})

@@ -31,15 +31,21 @@ from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
 
 
 class GivenFiles(NamedTuple):
-    """Files about one spec that other jobs of the run have made: previews by environment, and compiled rungs."""
+    """What other jobs of the run have made: previews, compiled rungs, declared resources."""
 
     previews: Mapping[str, Preview] = {}
-    fits: RunFits | None = None
-    """None if no job compiled the rungs."""
+    """By environment; for several specs, by the folder of the spec and environment."""
+    fits: Mapping[str, RunFits] = {}
+    """By the folder of the spec; those of one spec are under an empty name."""
     resources: ResourceFiles | None = None
     """What the stack programs of base and head declare, of all specs; None to run them."""
     runs_programs: bool = True
     """False to run nothing: without `resources`, the resources are not known."""
+
+    @property
+    def run_fits(self) -> RunFits | None:
+        """The results of the only spec; None if there are none."""
+        return self.fits.get("")
 
 
 def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
@@ -70,7 +76,7 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
     # Before any program runs, which could change what the results are compared with.
-    fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.fits)
+    fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.run_fits)
     runs = ProgramRuns({}, {})
     if not after.is_broken:
         runs = declared_resources(before, after, given.resources, runs_programs=given.runs_programs)
@@ -106,7 +112,7 @@ def join_review(
         difference,
         impact._replace(statements=statements),
         environments,
-        runs.missing_packages if is_unknown else "",
+        runs.not_run if is_unknown else None,
         runs.revisions_with_bundled_program,
         (*skipped.values(), *_uncompared_previews(environments, runs)),
         costs,
@@ -127,8 +133,8 @@ def _reason_to_skip(preview: Preview, known: Collection[str], after: CompiledRev
 def _uncompared_previews(environments: Sequence[EnvironmentReview], runs: ProgramRuns) -> Iterator[str]:
     """Yield the reasons why previews are not compared with the stack programs, if the change is not to blame."""
     names = [environment.environment for environment in environments if environment.source == "preview"]
-    if names and runs.missing_packages:
-        yield f"The previews are not compared with the stack programs: {runs.missing_packages}."
+    if names and runs.not_run:
+        yield f"The previews are not compared with the stack programs: {runs.not_run.reason}."
     for name in names:
         declared = runs.before.get(name)
         if isinstance(declared, Problem):

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from tpucfg.changes.describe import format_config_counts
 from tpucfg.changes.statements import Risk
-from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.markdown import alert, code, prose, table
 from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
@@ -98,9 +97,8 @@ def _blocks(review: Review) -> Iterator[str]:
     if not review.is_change:
         yield f"{format_config_counts(review.difference)}.".capitalize()
     yield counts_table(review)
-    if review.missing_packages:
-        install = code(INSTALL_INFRA)
-        yield f"Resource changes are not known: {prose(review.missing_packages)}. To show them: {install}."
+    if reason := review.not_run:
+        yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (cost_block(review), fit_block(review), impact_block(review), drift_block(review))
     yield from finding_blocks(review)
 

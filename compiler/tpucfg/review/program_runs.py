@@ -11,17 +11,15 @@ from tpucfg.infra.pulumi_project import other_spec, pulumi_project
 from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
+from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.review.changes.program.provider_changes import provider_statements
 from tpucfg.review.changes.program.stack_changes import StackSetup, stack_statements
 from tpucfg.review.changes.program.unseen_changes import unseen_statements
-from tpucfg.review.review import Problem
+from tpucfg.review.review import NotRun, Problem
 
 Declared = EnvironmentResources | Problem
 """The resources that a stack program declares for an environment, or the reason why they are unknown."""
-_NOT_RUN: Final = ProgramFailure(
-    "not known: no stack program was run, as the head is a revision, which anybody could have written; give "
-    "--run-program to run it here, or --resources with what tpucfg infra wrote elsewhere"
-)
+_MAY_NOT_RUN: Final = NotRun("a revision of --head runs no stack program", "tpucfg review --run-program")
 
 
 class ProgramRuns(NamedTuple):
@@ -30,8 +28,8 @@ class ProgramRuns(NamedTuple):
     before: Mapping[str, Declared]
     """By environment of head that the revision has."""
     after: Mapping[str, Declared]
-    missing_packages: str = ""
-    """The reason why no program could be run: a package that is not installed."""
+    not_run: NotRun | None = None
+    """The reason why no program was run; None if they were, or if neither revision has one."""
     statements: tuple[LocatedStatement, ...] = ()
     """Changes of the programs themselves."""
     revisions_with_bundled_program: tuple[str, ...] = ()
@@ -69,15 +67,16 @@ def declared_resources(
         elif runs_programs:
             results = [*run_programs(requests)]
         else:
-            results = [dict.fromkeys(request.names if has_stack else (), _NOT_RUN) for request in requests]
+            return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, bundled)
     except PackagesMissingError as error:
-        return ProgramRuns({}, {}, str(error) if has_stack else "", statements, bundled)
+        not_run = NotRun(str(error), INSTALL_INFRA) if has_stack else None
+        return ProgramRuns({}, {}, not_run, statements, bundled)
     declared = {
         revision.snapshot: {name: _declared(revision, result) for name, result in by_name.items()}
         for revision, by_name in zip(revisions, results, strict=True)
     }
     old, new = declared.get(before.snapshot, {}), declared.get(after.snapshot, {})
-    return ProgramRuns(old, new, "", (*statements, *_declaration_statements(old, new)), bundled)
+    return ProgramRuns(old, new, None, (*statements, *_declaration_statements(old, new)), bundled)
 
 
 def _program_request(revision: CompiledRevision, names: Sequence[str]) -> ProgramRequest:

@@ -32,6 +32,15 @@ class Problem(NamedTuple):
     """Lines that the program or Pulumi printed."""
 
 
+class NotRun(NamedTuple):
+    """The reason why no stack program was run."""
+
+    reason: str
+    """A clause."""
+    command: str
+    """The command that changes this."""
+
+
 class EnvironmentReview(NamedTuple):
     """The changes to the resources of one environment."""
 
@@ -69,8 +78,8 @@ class Review(NamedTuple):
     """The consequences for training, location and data; mostly empty if a revision is broken."""
     environments: tuple[EnvironmentReview, ...]
     """Sorted by name."""
-    missing_packages: str = ""
-    """The reason why stack programs cannot be run: a package that is not installed."""
+    not_run: NotRun | None = None
+    """The reason why no stack program was run, if resources are therefore unknown."""
     revisions_with_bundled_program: tuple[str, ...] = ()
     """The titles of the revisions without a stack program of their own."""
     notes: tuple[str, ...] = ()
@@ -94,7 +103,7 @@ class Review(NamedTuple):
     def is_known(self) -> bool:
         """True if all changes to resources are known."""
         has_problem = any(environment.problem or environment.unverified for environment in self.environments)
-        return not (self.is_broken or self.missing_packages or has_problem)
+        return not (self.is_broken or self.not_run or has_problem)
 
     @property
     def is_destructive(self) -> bool:

@@ -129,8 +129,8 @@ def counts_table(review: Review) -> str:
     has_problem = any(environment.problem for environment in review.environments)
     if not names or not (review.is_change or has_problem):
         return ""
-    if review.missing_packages and all(environment.source == "none" for environment in review.environments):
-        # The packages of the stack programs are missing, which a line below the table reports once.
+    if all(environment.source == "none" for environment in review.environments):
+        # Nothing is known of resources, or there are none.
         return table(["environment", "configs"], [[code(name), _config_cell(review, name)] for name in names])
     cells = {name: _resource_cells(by_name.get(name)) for name in names}
     if not any(cell != "0" for row in cells.values() for cell in row):
