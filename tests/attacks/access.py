@@ -242,7 +242,7 @@ ATTACKS: Final = (
             ("from pulumi import Resource", "from pulumi import Output, Resource"),
             ("expression=settings.deletion_condition", 'expression=Output.secret("true")'),
         ),
-        ("under another condition than before, if `true`: `compute.instances.delete`",),
+        ("under a condition that is not known: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
     ),

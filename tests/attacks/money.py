@@ -142,7 +142,7 @@ ATTACKS: Final = (
                 for members in (", ".join(f'"group:{name}-{number}@example.com"' for number in range(60)),)
             ),
         ),
-        ("**prod**: protection lifted", "grants of access"),
+        ("**prod**: protection lifted", "`group:dev-59@example.com`", "`group:prod-59@example.com`"),
     ),
     Attack(
         "lifted-protection-behind-a-huge-difference",

@@ -1,6 +1,7 @@
 """Every attack is answered above the folds of the comment, and by the exit status."""
 
 import importlib
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,49 +10,155 @@ from typing import Any, Final
 import pytest
 
 from attacks.attack import Attack
+from attacks.harmful import HARMFUL
+from attacks.recorded import RECORDS, declare, record, record_template, write_resources
 from repositories import Repository, project
 from tpucfg.cli.app import run
+from tpucfg.cli.exit_codes import DIFFERENT
 
 pytestmark = pytest.mark.programs
 
 _SUBJECTS: Final = sorted(
-    path.stem for path in Path(__file__).parent.glob("[a-z]*.py") if path.stem not in {"attack", "test_attacks"}
+    path.stem
+    for path in Path(__file__).parent.glob("[a-z]*.py")
+    if path.stem not in {"attack", "harmful", "recorded", "test_attacks"}
 )
+_CODE: Final = re.compile(r"`[^`]+`")
+END_TO_END: Final = frozenset(
+    (
+        "access-members-of-a-whole-policy",
+        "environments-protection-lifted",
+        "environments-protection-lifted-while-the-program-fails",
+        "found_by_review-second-spec-with-a-strangers-image-on-the-same-bucket",
+        "jobs-image-from-another-registry",
+        "programs-grant-behind-one-of-the-same-name",
+        "programs-prints-commands-to-the-log",
+        "programs-public-bucket-wrapped-as-secret",
+        "resources-force-destroy",
+        "stack_files-program-deleted",
+        "harmful-new-type-of-resource",
+        "harmful-program-that-reads-its-environment",
+    )
+)
+"""Attacks whose programs run in the test; of the others, the resources are recorded."""
+
+
+_PENDING: Final = frozenset(
+    (
+        "another-field-of-the-pod",
+        "circle-pipeline",
+        "constraints-included",
+        "database-opened",
+        "dump-to-another-bucket-by-xla-flags",
+        "editable-package-included",
+        "field-that-kubernetes-added",
+        "first-price-of-a-capacity",
+        "gitlab-pipeline",
+        "jenkins-pipeline",
+        "key-rotates-never",
+        "new-action",
+        "package-of-another-bucket",
+        "pull-request-target",
+        "quoted-permission",
+        "registry-with-mutable-tags",
+        "requirements-included",
+        "requirements-included-twice",
+        "reservation-of-another-project",
+        "second-resource-of-an-unknown-type",
+        "unknown-resource-deleted",
+        "volume-over-the-code-by-extra",
+        "volume-over-the-code-of-the-program",
+        "workflow-that-is-another-events",
+    )
+)
+"""Harmful changes that no rule makes a caution yet."""
+
+
+def _harmful() -> Iterator[Any]:
+    for item in HARMFUL:
+        pending = pytest.mark.xfail(strict=True, reason="no rule makes it a caution yet")
+        yield pytest.param(f"harmful-{item.id}", item, id=item.id, marks=pending if item.id in _PENDING else ())
 
 
 def _attacks() -> Iterator[Any]:
     for subject in _SUBJECTS:
         for attack in importlib.import_module(f"attacks.{subject}").ATTACKS:
-            yield pytest.param(attack, id=f"{subject}-{attack.id}")
+            yield pytest.param(f"{subject}-{attack.id}", attack, id=f"{subject}-{attack.id}")
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a project with one commit, to copy."""
-    return project(tmp_path_factory.mktemp("attacked") / "project").folder
+    repository = project(tmp_path_factory.mktemp("attacked") / "project")
+    if RECORDS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(repository.folder)
+            record_template(repository)
+    return repository.folder
 
 
-@pytest.mark.parametrize("attack", [*_attacks()])
+def review(name: str, attack: Attack, template: Path, folder: Path, fail_on: str) -> int:
+    """Commit an attack in the current folder, and review it; return the exit status.
+
+    With TPUCFG_RECORD_ATTACKS, what the programs of both revisions declare is recorded before.
+    """
+    repository = Repository(Path(shutil.copytree(template, folder / "project", symlinks=True, dirs_exist_ok=True)))
+    if attack.base:
+        attack.base(repository)
+        repository.commit()
+    base = declare(repository) if RECORDS and attack.base else None
+    attack.edit(repository)
+    repository.commit()
+    if RECORDS:
+        record(name, base, declare(repository))
+    source = ["--run-program"] if name in END_TO_END else ["--resources", *write_resources(name, folder)]
+    options = ["--base", "HEAD~1", "--head", "HEAD", "--fail-on", fail_on]
+    return run(["review", *options, *source, *attack.arguments])
+
+
+@pytest.mark.parametrize(("name", "attack"), [*_attacks()])
 def test_attack_is_reported(
+    name: str,
     attack: Attack,
     template: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The comment names the danger above its folds, and the status fails the check."""
-    repository = Repository(Path(shutil.copytree(template, tmp_path / "project")))
-    if attack.base:
-        attack.base(repository)
-        repository.commit()
-    attack.edit(repository)
-    repository.commit()
-    monkeypatch.chdir(repository.folder)
+    """The comment names the danger above its folds, with its scope and its values, and the status fails the check."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
 
-    status = run(["review", "--base", "HEAD~1", "--head", "HEAD", "--fail-on", "destructive", *attack.arguments])
+    status = review(name, attack, template, tmp_path, "destructive")
 
     comment, log = capsys.readouterr()
     visible = comment.partition("<details")[0]
-    assert [text for text in attack.cautions if text not in visible] == [], f"{visible}\n{log}"
+    assert [text for text in attack.cautions if not _is_named(text, visible)] == [], f"{visible}\n{log}"
     assert [text for text in attack.absent if text in comment + log] == []
     assert status == attack.status, log
+
+
+@pytest.mark.parametrize(("name", "attack"), [*_harmful()])
+def test_harmful_change_is_a_caution(
+    name: str,
+    attack: Attack,
+    template: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What no list names is in the block of cautions by rule."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+
+    assert review(name, attack, template, tmp_path, "caution") == DIFFERENT
+
+    comment, log = capsys.readouterr()
+    block = "\n".join(line for line in comment.partition("<details")[0].splitlines() if line.startswith("> "))
+    assert [text for text in attack.cautions if text not in block] == [], f"{block}\n{log}"
+
+
+def _is_named(text: str, visible: str) -> bool:
+    """Return True if one line has the values of a text; the words around them are free."""
+    values = _CODE.findall(text)
+    return any(all(value in line for value in values or [text.strip()]) for line in visible.splitlines())
