@@ -158,7 +158,7 @@ def rename_help(document: Document, path: KeyPath, targets: Iterable[str]) -> st
     return f"rename {dotted(path)} to {dotted(new_path)}{without}"
 
 
-# Settings of hosts, such as a closed network, under another target than the one of the jobs.
+# Settings of hosts, such as a closed network, under a target that the jobs no longer have.
 #
 # Targets that create hosts have settings of the same name and meaning, but each reads its own. A change of target opens
 # hosts that the old settings closed, and takes their disks; no message of the service mentions that.
