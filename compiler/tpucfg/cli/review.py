@@ -13,9 +13,9 @@ from tpucfg.cli.options import SPEC, format_option, require_choice
 from tpucfg.fs import open_regular_file
 
 if TYPE_CHECKING:
+    from tpucfg.changes.previews import Preview
+    from tpucfg.changes.programs import ResourceFiles
     from tpucfg.review.cautions import Verdict
-    from tpucfg.review.preview.reader import Preview
-    from tpucfg.review.program_runs import ResourceFiles
     from tpucfg.review.review import RepositoryReview
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
@@ -162,7 +162,7 @@ def _read_previews(values: Sequence[str], folder: Path, head: str | None) -> "di
         folder: a folder of the repository under review.
         head: the revision under review; None for the working tree.
     """
-    from tpucfg.review.preview.reader import MAX_PREVIEW_BYTES, read_preview
+    from tpucfg.changes.previews import MAX_PREVIEW_BYTES, read_preview
 
     files = parse_environment_files(values, "--preview")
     # One byte more than the limit, so that the reader can detect a file that exceeds it.

@@ -1,7 +1,7 @@
 """Grants of access that resources declare: a role, a member, and the object that the role is granted on.
 
-Every way to declare a grant becomes the same value: members and bindings, whole policies, access control lists, and the
-access entries of a BigQuery dataset.
+A grant is known by its shape, whatever the resource's type: a role beside a member, members or an entity, at any depth;
+a policy with bindings as JSON; or a predefined list that includes the public.
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.infra.resources import Resource
+from tpucfg.redaction import redact
 
 PUBLIC: Final = ("allUsers", "allAuthenticatedUsers")
 """Members that include the whole internet: https://cloud.google.com/iam/docs/principals-overview."""
@@ -19,8 +20,6 @@ HIDDEN: Final = "[not a text]"
 
 _IAM_TYPE: Final = re.compile(r"/[A-Za-z]*?:(?P<object>[A-Za-z]*?)I[Aa][Mm](?P<form>Member|Binding|Policy)$")
 """The types of the provider that grant roles: `gcp:secretmanager/secretIamMember:SecretIamMember`."""
-_ACL_TYPE: Final = re.compile(r":(?P<object>[A-Za-z]*?)(AccessControl|ACL)$")
-_DATASET_ACCESS: Final = ("gcp:bigquery/dataset:Dataset", "gcp:bigquery/datasetAccess:DatasetAccess")
 _OBJECTS: Final[Mapping[str, tuple[str, str]]] = {
     "projects": ("project", "project"),
     "folder": ("folder", "folder"),
@@ -54,14 +53,7 @@ _PUBLIC_ACLS: Final[Mapping[str, tuple[str, str]]] = {
     "authenticatedRead": ("READER", "allAuthenticatedUsers"),
 }
 """Predefined lists that include the public: https://cloud.google.com/storage/docs/access-control/lists#predefined-acl."""
-_DATASET_MEMBERS: Final[Mapping[str, str]] = {
-    "userByEmail": "user:",
-    "groupByEmail": "group:",
-    "domain": "domain:",
-    "iamMember": "",
-    "specialGroup": "",
-}
-"""Inputs of an access entry of a dataset that name its member, and the kind that IAM writes before it."""
+_MEMBER_KEYS: Final = ("member", "members", "entity", "iamMember", "specialGroup", "userByEmail", "groupByEmail")
 
 
 def is_public(member: str) -> bool:
@@ -77,6 +69,11 @@ class Target(NamedTuple):
     name: str
     """The name, after the names of what contains it; empty if the resource does not name it."""
 
+    @property
+    def text(self) -> str:
+        """The object as a message names it: `bucket acme-data`."""
+        return f"{self.kind} {self.name}" if self.name else f"a {self.kind} without a name"
+
 
 class Grant(NamedTuple):
     """A role for one member on one object."""
@@ -87,30 +84,32 @@ class Grant(NamedTuple):
     condition: str = ""
     """The expression of the condition; empty if there is none."""
 
+    @property
+    def text(self) -> str:
+        """The grant as a message names it; of a person, only the domain."""
+        return f"{self.role} on the {self.on.text} to {redact(self.member)}"
+
 
 def grants_of(resource: Resource | None) -> tuple[Grant, ...]:
     """Return the grants that a resource declares; most resources declare none."""
     if resource is None:
         return ()
-    pairs = [*_iam_pairs(resource.inputs), *_policy_pairs(resource.inputs), *_dataset_pairs(resource)]
-    if _ACL_TYPE.search(resource.type):
-        pairs += _acl_pairs(resource.inputs)
+    pairs = [pair for mapping in _mappings(resource.inputs) for pair in _pairs(mapping)]
     on = target_of(resource)
     return tuple(dict.fromkeys(Grant(_text(role), _text(member), on, condition) for role, member, condition in pairs))
 
 
-def declares_grants(resource_type: str) -> bool:
-    """Return True for a type that grants roles, or that has an access control list."""
-    return bool(_IAM_TYPE.search(resource_type) or _ACL_TYPE.search(resource_type))
+def is_grant(resource: Resource) -> bool:
+    """Return True for a resource that is a grant itself, and does not only contain what looks like one."""
+    inputs = resource.inputs
+    return "policyData" in inputs or ("role" in inputs and any(key in inputs for key in _MEMBER_KEYS))
 
 
 def target_of(resource: Resource) -> Target:
     """Return the object on which a resource grants access."""
     module = resource.type.partition(":")[2].partition("/")[0].casefold()
-    match = _IAM_TYPE.search(resource.type) or _ACL_TYPE.search(resource.type)
+    match = _IAM_TYPE.search(resource.type)
     words = _words(match["object"]) if match else ""
-    if resource.type in _DATASET_ACCESS:
-        return Target("dataset", _join_names(resource.inputs, ("project", "datasetId")))
     if words == "bucket":
         return Target(words, _join_names(resource.inputs, ("bucket",)))
     if not words and module in _OBJECTS:
@@ -149,16 +148,37 @@ _Pair = tuple[Any, Any, str]
 """A role, a member and the condition's expression."""
 
 
-def _iam_pairs(inputs: Mapping[str, Any]) -> Iterator[_Pair]:
-    """Yield the pairs of a member or a binding."""
-    if "role" not in inputs or not {"member", "members"} & inputs.keys():
-        return
-    members = inputs.get("members")
-    own = [inputs["member"]] if inputs.get("member") is not None else []
-    # A list that is not known yet is one hidden member.
-    listed = members if isinstance(members, list) else [] if members is None else [members]
-    for member in [*own, *listed]:
-        yield inputs["role"], member, _expression(inputs.get("condition"))
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield each mapping in a value, the value itself and the content of a policy among them."""
+    if isinstance(value, Mapping):
+        yield value
+        for item in (*value.values(), _policy(value)):
+            yield from _mappings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _mappings(item)
+
+
+def _policy(inputs: Mapping[str, Any]) -> Any:
+    """Return the content of a whole policy, which is JSON in an input; None if there is none."""
+    policy = inputs.get("policyData")
+    try:
+        return json.loads(policy) if isinstance(policy, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _pairs(mapping: Mapping[str, Any]) -> Iterator[_Pair]:
+    """Yield the pairs of a mapping that has the shape of a grant."""
+    if "role" in mapping:
+        for key in _MEMBER_KEYS:
+            members = mapping.get(key)
+            # A list that is not known yet is one hidden member.
+            for member in members if isinstance(members, list) else [] if members is None else [members]:
+                yield mapping["role"], member, _expression(mapping.get("condition"))
+    for key in ("predefinedAcl", "defaultAcl"):
+        if pair := _PUBLIC_ACLS.get(_text(mapping.get(key))):
+            yield (*pair, "")
 
 
 def _expression(condition: Any) -> str:
@@ -167,47 +187,3 @@ def _expression(condition: Any) -> str:
         return ""
     expression = condition.get("expression") if isinstance(condition, dict) else condition
     return expression if isinstance(expression, str) else HIDDEN
-
-
-def _policy_pairs(inputs: Mapping[str, Any]) -> Iterator[_Pair]:
-    """Yield the pairs of a whole policy, which is JSON in an input."""
-    policy = inputs.get("policyData")
-    try:
-        data = json.loads(policy) if isinstance(policy, str) else None
-    except (ValueError, RecursionError):
-        return
-    bindings = data.get("bindings") if isinstance(data, dict) else None
-    for binding in bindings if isinstance(bindings, list) else []:
-        members = binding.get("members") if isinstance(binding, dict) else None
-        for member in members if isinstance(members, list) else []:
-            yield binding.get("role"), member, _expression(binding.get("condition"))
-
-
-def _acl_pairs(inputs: Mapping[str, Any]) -> Iterator[_Pair]:
-    """Yield the pairs of an access control list, whose entities are written `user-a@example.com`."""
-    if "entity" in inputs:
-        yield inputs.get("role"), _member_of_entity(inputs["entity"]), ""
-    entries = inputs.get("roleEntities")
-    for entry in entries if isinstance(entries, list) else []:
-        role, _, entity = _text(entry).partition(":")
-        yield role, _member_of_entity(entity), ""
-    for key in ("predefinedAcl", "defaultAcl"):
-        if pair := _PUBLIC_ACLS.get(_text(inputs.get(key))):
-            yield (*pair, "")
-
-
-def _member_of_entity(entity: Any) -> Any:
-    """Return the member that IAM knows an entity by."""
-    kind, dash, name = _text(entity).partition("-")
-    return f"{kind}:{name}" if dash and kind in {"user", "group", "domain"} else entity
-
-
-def _dataset_pairs(resource: Resource) -> Iterator[_Pair]:
-    """Yield the pairs of the access entries of a dataset."""
-    if resource.type not in _DATASET_ACCESS:
-        return
-    entries = resource.inputs.get("accesses", [resource.inputs])
-    for entry in entries if isinstance(entries, list) else []:
-        for key, kind in _DATASET_MEMBERS.items():
-            if isinstance(entry, dict) and entry.get(key) is not None:
-                yield entry.get("role"), f"{kind}{_text(entry[key])}", ""

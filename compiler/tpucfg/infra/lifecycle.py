@@ -21,8 +21,6 @@ MAX_RULES: Final = 100
 _LIST_CONDITIONS: Final = ("matchesPrefixes", "matchesSuffixes", "matchesStorageClasses")
 _MINIMUMS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions", "sizeAboveBytes")
 """Conditions that reach fewer objects the higher they are. The provider leaves out a zero."""
-_MAXIMUMS: Final = ("createdBefore", "customTimeBefore", "noncurrentTimeBefore", "sizeBelowBytes")
-"""Conditions that reach fewer objects the lower or the earlier they are."""
 _NONCURRENT: Final = ("daysSinceNoncurrentTime", "noncurrentTimeBefore", "numNewerVersions")
 """Conditions that only a noncurrent version can satisfy."""
 _MAX_NAMES: Final = 5
@@ -144,24 +142,7 @@ def _is_wider(key: str, wide: Any, narrow: Any) -> bool:
     """Return True if each object that satisfies the condition `narrow` also satisfies `wide`; None is no condition."""
     if wide is None or wide == narrow:
         return True
-    if narrow is None:
-        return False
-    if key in _LIST_CONDITIONS:
-        return all(_matches(key, _texts(wide), text) for text in _texts(narrow))
-    if not _comparable(wide, narrow):
-        return False
-    return (key in _MINIMUMS and wide <= narrow) or (key in _MAXIMUMS and wide >= narrow)
-
-
-def _matches(key: str, items: tuple[str, ...], text: str) -> bool:
-    if key == "matchesPrefixes":
-        return text.startswith(items)
-    return text.endswith(items) if key == "matchesSuffixes" else text in items
-
-
-def _comparable(value: Any, other: Any) -> bool:
-    numbers = [isinstance(item, int | float) for item in (value, other)]
-    return all(numbers) or (isinstance(value, str) and isinstance(other, str))
+    return key in _MINIMUMS and isinstance(wide, int) and isinstance(narrow, int) and wide <= narrow
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -4,6 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
+from tpucfg.changes.preview_gaps import complete_preview
+from tpucfg.changes.previews import Preview
+from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
+from tpucfg.changes.resource_diff import program_changes, redacted_resources
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
@@ -22,12 +26,8 @@ from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges, c
 from tpucfg.review.changes.fits.revision_fits import RunFits
 from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.review.changes.name_collisions import collision_statements, shared_project_statements
-from tpucfg.review.changes.resources.preview_gaps import complete_preview
-from tpucfg.review.changes.resources.program_diff import program_changes, redacted_resources
 from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
-from tpucfg.review.preview.reader import Preview
-from tpucfg.review.program_runs import ProgramRuns, ResourceFiles, declared_resources
-from tpucfg.review.review import EnvironmentReview, Problem, Review, Source
+from tpucfg.review.review import EnvironmentReview, Review, Source
 
 
 class GivenFiles(NamedTuple):

@@ -5,21 +5,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
-from tpucfg.infra.grants import HIDDEN
-from tpucfg.infra.rules.roles import power_of_permission
-from tpucfg.markdown import code, prose
-from tpucfg.redaction import SECRET, redact
-from tpucfg.review.bounds import count_fitting, cut_middle
-from tpucfg.review.changes.resources.resource_change import (
-    BUCKET,
-    STATEFUL_TYPES,
+from tpucfg.changes.resources import (
     UNKNOWN,
     Reason,
     ResourceChange,
     Widening,
     reported_widenings,
 )
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
+from tpucfg.infra.access_rules import power_of_permission
+from tpucfg.infra.grants import HIDDEN
+from tpucfg.infra.resources import BUCKET
+from tpucfg.markdown import code, prose
+from tpucfg.redaction import SECRET, redact
+from tpucfg.review.bounds import count_fitting, cut_middle
 from tpucfg.review.folds import drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
@@ -241,7 +240,7 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
 def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) -> Iterator[Caution]:
     """Yield one line for all changes; it names one resource, preferably one that contains data."""
     if changes:
-        first = min(changes, key=lambda change: change.type not in STATEFUL_TYPES)
+        first = min(changes, key=lambda change: not change.holds_data)
         others = len(changes) - 1
         more = f" (and {format_count(others, 'more resource')})" if others else ""
         yield Caution(risk, f"{_label(first)}{more} {text}")

@@ -13,13 +13,13 @@ from tpucfg.changes.describe import (
     format_keys,
     is_flag,
 )
+from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import ABSENT, Change, Scope
+from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.shown_values import show_change
 from tpucfg.markdown import code, fence, html, html_code, prose
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.bounds import Fold, fold, join_within_limit
-from tpucfg.review.changes.resources.drift import Drift
-from tpucfg.review.changes.resources.resource_change import ResourceChange
 from tpucfg.review.review import EnvironmentReview
 from tpucfg.text_format import dotted, format_count, listed
 

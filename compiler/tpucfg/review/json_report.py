@@ -4,6 +4,9 @@ from typing import Any
 
 from tpucfg.changes.config_diff import redact_difference
 from tpucfg.changes.describe import change_json, difference_json
+from tpucfg.changes.drift import Drift
+from tpucfg.changes.programs import Problem
+from tpucfg.changes.resources import ResourceChange, count_resources
 from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.findings import Finding, errors
 from tpucfg.fit.rung_fit import RungFit
@@ -15,9 +18,7 @@ from tpucfg.review.changes.costs.cost_changes import CostChanges
 from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
 from tpucfg.review.changes.fits.fit_changes import FitChanges
 from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
-from tpucfg.review.changes.resources.drift import Drift
-from tpucfg.review.changes.resources.resource_change import ResourceChange, count_resources
-from tpucfg.review.review import EnvironmentReview, Problem, RepositoryReview, Review
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.review.summary import headline, repository_headline
 from tpucfg.text_format import json_text
 

@@ -3,6 +3,10 @@
 from typing import Literal, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.drift import Drift, RefreshScope
+from tpucfg.changes.previews import Violation
+from tpucfg.changes.programs import NotRun, Problem
+from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
@@ -10,10 +14,6 @@ from tpucfg.infra.resources import Resource
 from tpucfg.review.changes.costs.cost_changes import NO_COSTS, CostChanges
 from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges
 from tpucfg.review.changes.impact import Impact
-from tpucfg.review.changes.resources.drift import Drift
-from tpucfg.review.changes.resources.resource_change import ResourceChange
-from tpucfg.review.preview.reader import Violation
-from tpucfg.review.preview.refresh import RefreshScope
 
 Source = Literal["program", "head", "preview", "none"]
 """The source of an environment's resources.
@@ -21,24 +21,6 @@ Source = Literal["program", "head", "preview", "none"]
 `program`: the stack programs of both revisions. `head`: only the program of head, because the spec of base has
 errors. `preview`: a preview by Pulumi. `none`: unknown, because the programs cannot be run.
 """
-
-
-class Problem(NamedTuple):
-    """The reason why the changes to an environment's resources are unknown or incomplete."""
-
-    reason: str
-    """One sentence."""
-    output: tuple[str, ...] = ()
-    """Lines that the program or Pulumi printed."""
-
-
-class NotRun(NamedTuple):
-    """The reason why no stack program was run."""
-
-    reason: str
-    """A clause."""
-    command: str
-    """The command that changes this."""
 
 
 class EnvironmentReview(NamedTuple):

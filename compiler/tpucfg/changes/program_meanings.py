@@ -1,0 +1,396 @@
+"""Changes of what `pulumi up` reads and runs besides resources: program, settings, config, providers, features.
+
+No resource shows their effect, so each is said with its consequence.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+
+from tpucfg.changes.compare import FactChange, by_name, compare
+from tpucfg.changes.effects import effect_of, effect_statements
+from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, added, always, judge_all, removed
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, format_environments
+from tpucfg.git.program_files import FileVersion
+from tpucfg.infra.pulumi_files import PulumiFiles, StackFile
+from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue
+from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_files import KEYS
+from tpucfg.infra.stack_program import StackProgram
+from tpucfg.text_format import dotted, format_count, listed
+
+_MAX_FILES: Final = 6
+_MAX_CHANGES: Final = 12
+"""Changed settings of one environment that have a sentence of their own."""
+_PROVIDER_PREFIX: Final = "pulumi:providers:"
+_DEFAULT_INPUTS: Final = ("project", "region", "zone")
+"""Inputs of Google's provider that are only defaults; each resource of the bundled program sets its own."""
+_FEATURES: Final = ("transform", "component", "dynamic", "parameters", "call", "read")
+_CODE_OPTIONS: Final = ("pluginDownloadURL", "version", "envVarMappings")
+_WITHOUT_EFFECT: Final = ("description", "author", "website", "license", "template")
+_COMPILED: Final = frozenset({".pyc", ".pyo", ".pyd", ".so", ".dll", ".dylib"})
+_SETTINGS: Final = "settings of Pulumi changed"
+_CONFIG: Final = "config of providers or of Pulumi changed"
+_SECRETS_KEYS: Final = ("secretsprovider", "encryptionsalt", "encryptedkey")
+"""Keys of a stack file that Pulumi itself writes when a stack gets its first secrets provider."""
+
+
+class StackSetup(NamedTuple):
+    """The stack program of one revision, and the specs that its stacks read."""
+
+    program: StackProgram
+    other_specs: Mapping[str, str]
+    """By environment, the spec that its stack reads, if it is another one than the spec under review."""
+    pulumi: PulumiFiles = PulumiFiles()
+    """The settings in the project file and the stack files."""
+    files: tuple[FileVersion, ...] = ()
+    """The files that `pulumi up` may read."""
+
+
+def _first_secrets(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a stack that gets its first secrets provider."""
+    return not any((change.scope, ("setting of the stack", key)) in comparison.before for key in _SECRETS_KEYS)
+
+
+def _replaced(change: FactChange, _: Comparison) -> bool:
+    """Apply to a value that both revisions have."""
+    return ABSENT not in (change.before, change.after)
+
+
+def _other_spec(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    """Return the specs that a stack reads; only another one than the one under review is a fact."""
+    own = "the spec under review"
+    return tuple(own if spec is ABSENT else str(spec) for spec in (change.after, change.before))
+
+
+def _settings(*rows: tuple[str, Risk, str]) -> Iterator[Meaning]:
+    for pattern, risk, consequence in rows:
+        headline = _SETTINGS if risk is Risk.DESTRUCTIVE else ""
+        yield Meaning(f"setting of Pulumi.{pattern}", risk, consequence, headline=headline)
+
+
+def _whole(kind: str, sentence: str, headline: str, when: Condition = always) -> Meaning:
+    return Meaning(f"{kind}.**", Risk.DESTRUCTIVE, when=when, headline=headline, sentence=sentence)
+
+
+MEANINGS: Final = (
+    # https://www.pulumi.com/docs/iac/concepts/projects/project-file/ and, where that page is silent, Project in
+    # https://github.com/pulumi/pulumi/blob/master/sdk/go/common/workspace/project.go.
+    *_settings(
+        ("main", Risk.DESTRUCTIVE, "Pulumi runs another program"),
+        ("stackConfigDir", Risk.DESTRUCTIVE, "Pulumi reads the stack files of another folder"),
+        (
+            "backend.**",
+            Risk.DESTRUCTIVE,
+            "without the old state Pulumi creates every resource again, and no longer manages the existing ones",
+        ),
+        ("runtime.name", Risk.DESTRUCTIVE, "a program in another language runs, which this review cannot do"),
+        ("runtime.options.virtualenv", Risk.DESTRUCTIVE, "the program runs with the packages of another folder"),
+        ("runtime.options.binary", Risk.DESTRUCTIVE, "Pulumi runs this file instead of the program"),
+        ("plugins.**", Risk.DESTRUCTIVE, "Pulumi runs the code at these paths, with access to the cloud"),
+        ("packages.**", Risk.DESTRUCTIVE, "Pulumi downloads and runs this code, with access to the cloud"),
+        ("runtime.options.typechecker", Risk.CAUTION, "the program's types are checked in another way"),
+        ("options.refresh", Risk.CAUTION, "always makes each update accept first what was changed in the cloud"),
+        ("requiredPulumiVersion", Risk.CAUTION, "other versions of Pulumi may update the stacks"),
+        ("**", Risk.UNKNOWN, "no rule knows its effect"),
+    ),
+    Meaning(
+        "setting of the stack.environment",
+        Risk.DESTRUCTIVE,
+        "Pulumi ESC sets config and credentials",
+        headline=_SETTINGS,
+    ),
+    *(
+        Meaning(
+            f"setting of the stack.{key}", when=_first_secrets, sentence=f"{key} added: it encrypts the stack's secrets"
+        )
+        for key in _SECRETS_KEYS
+    ),
+    Meaning(
+        "setting of the stack.secretsprovider",
+        Risk.DESTRUCTIVE,
+        "another key encrypts the secrets in the state",
+        headline=_SETTINGS,
+    ),
+    *(
+        Meaning(
+            f"setting of the stack.{key}",
+            Risk.DESTRUCTIVE,
+            headline=_SETTINGS,
+            sentence=f"{key} of the stack changed: Pulumi cannot decrypt what it encrypted before",
+        )
+        for key in _SECRETS_KEYS[1:]
+    ),
+    Meaning("setting of the stack.**", Risk.UNKNOWN, "no rule knows its effect"),
+    # https://www.pulumi.com/docs/iac/concepts/config/#pulumi-configuration-options
+    Meaning("own config.**", consequence="the program reads it", subject="config"),
+    Meaning(
+        "encrypted config.**",
+        Risk.DESTRUCTIVE,
+        headline="encrypted config changed",
+        sentence="encrypted value of config {label} changed: this review cannot read it",
+    ),
+    Meaning("config.pulumi.tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack"),
+    Meaning(
+        "config.pulumi.autonaming",
+        Risk.DESTRUCTIVE,
+        "Pulumi gives resources other names, which replaces them",
+        headline=_CONFIG,
+    ),
+    Meaning(
+        "config.pulumi.disable-default-providers",
+        Risk.DESTRUCTIVE,
+        "it decides if resources may use a provider that the program does not configure",
+        headline=_CONFIG,
+    ),
+    Meaning("config.pulumi.**", Risk.UNKNOWN, "no rule knows its effect"),
+    Meaning(
+        "config.**",
+        Risk.DESTRUCTIVE,
+        "it configures a provider, such as its account, project or endpoint, which this review cannot show",
+        headline=_CONFIG,
+    ),
+    _whole(
+        "config of a part",
+        "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here",
+        _SETTINGS,
+    ),
+    _whole("unreadable file", "{label} cannot be read by this review: {after}", _SETTINGS, when=added),
+    Meaning("unreadable file.**"),
+    _whole(
+        "project file",
+        "Pulumi reads {after} as its project file instead of {before}, and the stack files that end like it",
+        _SETTINGS,
+        when=_replaced,
+    ),
+    _whole(
+        "stack program",
+        "stack program {before} removed: this review used the program bundled with tpucfg instead, and the result of "
+        "pulumi up is unknown",
+        "stack program removed",
+        when=removed,
+    ),
+    Meaning("stack program.**"),
+    _whole(
+        "Pulumi project",
+        "Pulumi project renamed from {before} to {after}: the next pulumi up starts with an empty stack, and the "
+        "resources of the old one remain and conflict with the new ones",
+        "Pulumi project renamed",
+        when=_replaced,
+    ),
+    *(Meaning(f"{kind}.**") for kind in ("project file", "Pulumi project", "spec of the stack")),
+    _whole(
+        "spec of the stack",
+        "stack reads {} instead of {}: this review does not include the effect on its resources",
+        "stack with another spec",
+        when=_other_spec,
+    ),
+    # What the programs declare besides resources.
+    _whole("provider", "{label} of a provider is {after}, previously {before}: updates act through it", ""),
+    _whole("secret of a provider", "{label} of a provider is another secret: updates act through it", ""),
+    *(
+        Meaning(f"{kind}.*", risk, sentence=f"{sentence}: {{label}}")
+        for kind, risk, sentence in (
+            ("transform", Risk.DESTRUCTIVE, "the program changes inputs in the engine, which is not shown here, of"),
+            ("component", Risk.DESTRUCTIVE, "the program uses a component of another package, which is not shown here"),
+            ("dynamic", Risk.DESTRUCTIVE, "the program runs code of its own as a provider"),
+            ("parameters", Risk.DESTRUCTIVE, "the program describes a package by parameters, whose code is not shown"),
+            ("call", Risk.UNKNOWN, "the program looks up what this review does not know"),
+            ("read", Risk.UNKNOWN, "the program reads what this review does not know"),
+        )
+    ),
+)
+"""By the kind and the name of a fact."""
+_OF_A_FIRST_FILE: Final = ("runtime.options.binary", "plugins", "packages")
+"""Settings that matter in a first project file too; all others belong to every project."""
+
+
+# Facts of what Pulumi reads
+
+
+def setup_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedStatement]:
+    """Yield the changes of program, project, specs, settings and files, whose effects the resources do not show."""
+    names = {before.pulumi.namespace, after.pulumi.namespace}
+    is_first = not before.pulumi.file
+    old, new = ([*_setup_facts(setup, names, is_first=is_first)] for setup in (before, after))
+    yield from _judged_statements(old, new)
+    yield from file_statements(before, after)
+
+
+def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[LocatedStatement]:
+    """Yield a sentence about each fact that differs; environments with the same one share it."""
+    comparison = Comparison(by_name(before), by_name(after))
+    found = judge_all(compare(*comparison), MEANINGS, comparison)
+    shown = [item for item in found if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
+    shown.sort(key=lambda item: -item.meaning.risk)
+    by_scope: dict[Scope, list[Judged]] = {}
+    for item in shown:
+        by_scope.setdefault(item.change.scope, []).append(item)
+    effects = ((scope, effect_of(item)) for scope, items in by_scope.items() for item in items[:_MAX_CHANGES])
+    yield from effect_statements(effects, _format_scopes)
+    for scope, items in by_scope.items():
+        if more := items[_MAX_CHANGES:]:
+            names = listed([dotted(item.change.name[1:]) for item in more])
+            text = f"{len(more):,} more such changes: {{}}"
+            yield LocatedStatement(scope.environment, Statement(text, (names,), more[0].meaning.risk))
+
+
+def _format_scopes(scopes: Sequence[Scope]) -> str:
+    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
+
+
+def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -> Iterator[Fact]:
+    """Yield the facts of one revision.
+
+    Args:
+        setup: what Pulumi reads.
+        names: the names of the project in both revisions.
+        is_first: True if the base has no project file.
+    """
+    pulumi, project = setup.pulumi, Scope()
+    if setup.program.is_own:
+        yield Fact(project, ("stack program", "path"), setup.program.shown)
+    # Without a project, the name is a default.
+    if setup.program.has_project and pulumi.file:
+        yield Fact(project, ("project file", "name"), pulumi.file)
+    if setup.program.has_project:
+        yield Fact(project, ("Pulumi project", "name"), setup.program.namespace)
+    yield from _unreadable(project, pulumi.file, pulumi.problem, pulumi.text)
+    for key, value in pulumi.settings.items():
+        is_usual = is_first and not key.startswith(_OF_A_FIRST_FILE)
+        if not is_usual and key.partition(".")[0] not in _WITHOUT_EFFECT:
+            yield Fact(project, ("setting of Pulumi", *key.split(".")), value)
+    for key, value in pulumi.parts.items():
+        yield Fact(project, ("config of a part", key), value)
+    for name, stack in pulumi.stacks.items():
+        yield from _stack_facts(Scope(name), stack, setup.other_specs.get(name, ""), names)
+
+
+def _stack_facts(scope: Scope, stack: StackFile, other_spec: str, names: Collection[str]) -> Iterator[Fact]:
+    if other_spec:
+        yield Fact(scope, ("spec of the stack", "path"), other_spec)
+    yield from _unreadable(scope, "the stack file", stack.problem, stack.text)
+    for key, value in stack.settings.items():
+        yield Fact(scope, ("setting of the stack", key), value)
+    for key, config in stack.config.items():
+        yield from _config_facts(scope, key, config, names)
+
+
+def _unreadable(scope: Scope, file: str, problem: str, text: str) -> Iterator[Fact]:
+    if problem:
+        # Named by its content: another text with the same problem is another file.
+        digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+        yield Fact(scope, ("unreadable file", file, digest), problem)
+
+
+def _config_facts(scope: Scope, key: str, config: ConfigValue, names: Collection[str]) -> Iterator[Fact]:
+    owner, _, name = key.partition(":")
+    if config.is_encrypted:
+        yield Fact(scope, ("encrypted config", name), config.text)
+    elif owner not in names:
+        yield Fact(scope, ("config", owner, name), _data(config.text))
+    elif name not in KEYS:
+        # The effect of the bundled program's keys is a change of resources.
+        yield Fact(scope, ("own config", name), _data(config.text))
+
+
+def _data(text: str) -> Any:
+    """Return a list or mapping as data, so that names in it are redacted."""
+    try:
+        return json.loads(text) if text.startswith(("{", "[")) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+# Files
+
+
+def file_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedStatement]:
+    """Yield one caution with the files of the stack program that changed, and one with those that no one can read."""
+    compared = {*before.pulumi.files, *after.pulumi.files}
+    other_code = [PurePosixPath(path) for path in (*before.pulumi.other_code, *after.pulumi.other_code)]
+    old, new = ({file.path: file for file in setup.files} for setup in (before, after))
+    changed: list[str] = []
+    unread: list[str] = []
+    for path in sorted({*old, *new}):
+        # Without an id, two equal versions may lead to different contents.
+        if path in compared or (old.get(path) == new.get(path) and (path not in new or new[path].id)):
+            continue
+        lineage = {PurePosixPath(path), *PurePosixPath(path).parents}
+        kinds = {file.kind for file in (old.get(path), new.get(path)) if file} - {"file"}
+        file = PurePosixPath(path)
+        # Pulumi reads the project file of another folder instead, if it runs there.
+        is_other_project = file.name in PROJECT_FILES and len(file.parts) > 1
+        is_code = is_other_project or file.suffix in _COMPILED or any(code in lineage for code in other_code)
+        target = new[path].target if path in new and new[path].target else ""
+        shown = f"{path} ({', '.join(sorted(kinds))}{f' to {target}' * bool(target)})" if kinds else path
+        (unread if kinds or is_code else changed).append(shown)
+    if changed and (after.program.is_own or before.program.is_own):
+        template = "stack program changed in {}: this review knows only the resources that it declares under mocks"
+        yield LocatedStatement("", Statement(template, (listed(changed, _MAX_FILES),), Risk.UNKNOWN))
+    if unread:
+        template = "Pulumi runs or reads what this review does not: {}"
+        headline = "files changed that this review does not read"
+        yield LocatedStatement("", Statement(template, (listed(unread, _MAX_FILES),), Risk.DESTRUCTIVE, headline))
+
+
+# What the programs declare besides resources
+
+
+def declaration_statements(
+    before: Mapping[str, EnvironmentResources], after: Mapping[str, EnvironmentResources]
+) -> Iterator[LocatedStatement]:
+    """Yield the changes of providers and of features of the engine, of the environments of head."""
+    old, new = [], []
+    for name, declared in after.items():
+        providers = {(provider.type, provider.name) for provider in declared.providers}
+        new += [*_declared_facts(name, declared, providers)]
+        if name in before:
+            old += [*_declared_facts(name, before[name], providers)]
+    # A feature that is no longer used has no effect.
+    known = {(fact.scope, fact.name) for fact in new}
+    yield from _judged_statements(
+        [fact for fact in old if fact.name[0] == "provider" or (fact.scope, fact.name) in known], new
+    )
+    for name, declared in after.items():
+        if name in before:
+            yield from (LocatedStatement(name, moved) for moved in _moved(before[name], declared))
+
+
+def _declared_facts(
+    environment: str, declared: EnvironmentResources, providers: Collection[tuple[str, str]]
+) -> Iterator[Fact]:
+    scope = Scope(environment)
+    for feature in declared.unseen:
+        # A kind that no version of this program writes is one that somebody else wrote.
+        yield Fact(scope, (feature.kind if feature.kind in _FEATURES else "dynamic", feature.name), True)
+    for provider in declared.providers:
+        if (provider.type, provider.name) not in providers:
+            continue
+        package = provider.type.removeprefix(_PROVIDER_PREFIX)
+        values = {key: value for key, value in provider.inputs.items() if key not in _DEFAULT_INPUTS}
+        values |= {key: value for key, value in provider.options.items() if key in _CODE_OPTIONS}
+        for key, value in values.items():
+            yield Fact(scope, ("provider", package, provider.name, key), value)
+        for key, digest in provider.secrets.items():
+            yield Fact(scope, ("secret of a provider", package, provider.name, key), digest)
+
+
+def _moved(before: EnvironmentResources, after: EnvironmentResources) -> Iterator[Statement]:
+    """Yield each pair of providers between which resources move: another one may have other credentials."""
+    old = {(resource.parent, resource.type, resource.name): _provider(resource) for resource in before.resources}
+    moved: dict[tuple[str, str], list[Resource]] = {}
+    for resource in after.resources:
+        previous = old.get((resource.parent, resource.type, resource.name))
+        if previous is not None and previous != _provider(resource):
+            moved.setdefault((previous, _provider(resource)), []).append(resource)
+    for (was, now), resources in moved.items():
+        text = f"the provider of {format_count(len(resources), 'resource')}, such as {{}}, is {{}} instead of {{}}"
+        yield Statement(text, (resources[0].label, now, was), Risk.DESTRUCTIVE)
+
+
+def _provider(resource: Resource) -> str:
+    return str(resource.options.get("provider", "the default provider"))

@@ -1,0 +1,160 @@
+"""Comparison of resources before and after a change, from stack programs or from a Pulumi preview."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
+from tpucfg.changes.grants import access_widenings
+from tpucfg.changes.resource_meanings import resource_statements
+from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, Op, ResourceChange, Step, Widening, holds_data
+from tpucfg.changes.statements import Statement
+from tpucfg.changes.tree_diff import value_changes
+from tpucfg.infra.grants import is_grant
+from tpucfg.infra.resources import EnvironmentResources, Resource, urn_name
+from tpucfg.redaction import SECRET, redact, redact_value
+
+
+def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceChange, ...]:
+    """Return the steps that change something, sorted by type and name, without personal data and secrets."""
+    # All steps at once: a grant that moves to a new bucket is revoked in one step and given in another.
+    meanings = zip(steps, access_widenings(steps), resource_statements(steps), strict=True)
+    changes = (_change(environment, *meaning) for meaning in meanings)
+    return tuple(
+        sorted(
+            (change for change in changes if change.op != "same" or change.protection or change.statements),
+            key=lambda change: (change.type, change.name, change.op),
+        )
+    )
+
+
+def input_changes(before: Resource | None, after: Resource | None) -> Iterable[Change]:
+    """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
+    old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
+    if before is not None and after is not None:
+        other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
+        secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
+        return (*value_changes(old, new), *secrets)
+    return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
+
+
+def sort_keys(value: Any) -> Any:
+    """Return the value with sorted keys: engine and stack program emit them in any order."""
+    if isinstance(value, Mapping):
+        return {key: sort_keys(value[key]) for key in sorted(value)}
+    return [sort_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def _change(
+    environment: str, step: Step, widened: Sequence[Widening], statements: tuple[Statement, ...]
+) -> ResourceChange:
+    resource = step.after or step.before
+    assert resource is not None  # noqa: S101 - every step has at least one resource
+    inputs = tuple(input_changes(step.before, step.after))
+    return ResourceChange(
+        environment=environment,
+        op=step.op,
+        type=resource.type,
+        name=redact(resource.name),
+        inputs=tuple(map(redact_change, inputs)),
+        because=step.because,
+        hidden=() if inputs else step.differs,
+        protected=bool(step.before and step.before.protect),
+        protection=_protection(step),
+        retained=bool(step.op in REMOVING_OPS and step.before and step.before.retain),
+        holds_data=holds_data(resource.type, is_grant=is_grant(resource)),
+        widened=tuple(
+            widening._replace(what=redact(widening.what), who=redact(widening.who), on=redact(widening.on))
+            for widening in widened
+        ),
+        statements=statements,
+    )
+
+
+def _protection(step: Step) -> Literal["", "lifted", "added"]:
+    if step.before is None or step.after is None or step.before.protect == step.after.protect:
+        return ""
+    return "lifted" if step.before.protect else "added"
+
+
+# Stack programs
+
+
+class _Key(NamedTuple):
+    """The identity of a resource in a stack."""
+
+    parent: str
+    """The types of its parents."""
+    type: str
+    name: str
+
+
+def program_changes(base: EnvironmentResources | None, head: EnvironmentResources | None) -> tuple[ResourceChange, ...]:
+    """Return the changes to the resources of an environment; a revision without the environment is None."""
+    declared = head or base
+    if declared is None:
+        return ()
+    steps = [_step(before, after) for before, after in _pairs(base, head)]
+    return resource_changes(declared.environment.name, steps)
+
+
+def redacted_resources(declared: EnvironmentResources) -> tuple[Resource, ...]:
+    """Return the resources without personal data and secrets, for a head that has no base to compare with."""
+    return tuple(
+        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs)))
+        for resource in declared.resources
+    )
+
+
+def forces_replacement(resource_type: str, changes: Iterable[Change]) -> tuple[str, ...]:
+    """Return the changed inputs that force a replacement of a resource of this type, in the order of the changes."""
+    immutable = KNOWN_TYPES.get(resource_type, frozenset())
+    changed = dict.fromkeys(str(change.path[0]) for change in changes)
+    return tuple(key for key in changed if key in immutable)
+
+
+def _pairs(
+    base: EnvironmentResources | None, head: EnvironmentResources | None
+) -> Iterator[tuple[Resource | None, Resource | None]]:
+    """Yield each resource before and after: by its identity in the stack, or else by an alias in head."""
+    before, after = _by_key(base), _by_key(head)
+    removed = {key: before[key] for key in before if key not in after}
+    for key, resource in sorted(after.items(), key=lambda item: item[0]):
+        aliased = next((old for old in sorted(removed) if old[1:] in _aliases(resource)), None)
+        if key in before:
+            yield before[key], resource
+        else:
+            yield removed.pop(aliased) if aliased else None, resource
+    for key in sorted(removed):
+        yield removed[key], None
+
+
+def _by_key(declared: EnvironmentResources | None) -> dict[_Key, Resource]:
+    resources = declared.resources if declared else ()
+    return {_Key(resource.parent, resource.type, resource.name): resource for resource in resources}
+
+
+def _aliases(resource: Resource) -> set[tuple[str, str]]:
+    """Return type and name of the resources that a resource may continue, wherever in the stack they are."""
+    listed = resource.options.get("aliases")
+    # The program could have written the options itself.
+    own = [alias for alias in listed if isinstance(alias, Mapping)] if isinstance(listed, list) else []
+    names = {(str(alias.get("type", resource.type)), _alias_name(alias, resource)) for alias in own}
+    return names | ({(resource.type, resource.name)} if resource.options.get("parentAliases") else set())
+
+
+def _alias_name(alias: Mapping[str, Any], resource: Resource) -> str:
+    return urn_name(str(alias["urn"])) if "urn" in alias else str(alias.get("name", resource.name))
+
+
+def _step(before: Resource | None, after: Resource | None) -> Step:
+    if before is None or after is None:
+        return Step(before, after, "create" if before is None else "delete")
+    changed = [change for change in input_changes(before, after) if not _differs_only_in_case(change)]
+    because = forces_replacement(after.type, changed)
+    op: Op = "replace" if because else "update" if changed else "same"
+    return Step(before, after, op, because)
+
+
+def _differs_only_in_case(change: Change) -> bool:
+    """Return True for a location written in another case, which the provider stores in upper case anyway."""
+    return change.path == ("location",) and str(change.before).upper() == str(change.after).upper()

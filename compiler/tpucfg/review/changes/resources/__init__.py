@@ -1,1 +1,0 @@
-"""Changes to the resources of an environment, and what they mean: data, protection, access, drift."""

@@ -1,1 +1,0 @@
-"""Read `pulumi preview --json`: events of the engine, resource steps, failures."""

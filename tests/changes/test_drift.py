@@ -1,0 +1,135 @@
+"""Drift in recorded previews with `--refresh`, apart from the change."""
+
+import json
+from typing import Any
+
+import pytest
+
+from recorded_previews import FORMS, read, read_text, text
+from tpucfg.changes.drift import Drift
+from tpucfg.changes.previews import Preview
+from tpucfg.changes.statements import Risk
+
+BUCKET = "data-us-central1"
+URN = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment$gcp:storage/bucket:Bucket::{BUCKET}"
+
+
+def paths(drift: Drift) -> list[str]:
+    """Return the properties that differ."""
+    return [".".join(map(str, change.path)) for change in (*drift.changes, *drift.unmanaged)]
+
+
+def refreshed(recorded: dict[str, Any], current: dict[str, Any] | None, op: str, new: dict[str, Any] | None) -> Preview:
+    """Return the preview of a bucket's refresh and of the step after it; each state is its inputs."""
+
+    def state(inputs: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if inputs is None else {"custom": True, "inputs": inputs, "outputs": {**inputs, "etag": "x"}}
+
+    old = state(recorded)
+    events = [
+        {"resourcePreEvent": {"metadata": {"op": "refresh", "urn": URN, "old": old, "new": old}}},
+        {"resOutputsEvent": {"metadata": {"op": "refresh", "urn": URN, "old": old, "new": state(current)}}},
+        {"resourcePreEvent": {"metadata": {"op": op, "urn": URN, "old": state(current), "new": state(new)}}},
+        {"summaryEvent": {}},
+    ]
+    return read_text("\n".join(map(json.dumps, events)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_update_that_reverts_drift_is_no_change(form: str) -> None:
+    """The drift is shown, with what the update does to it; the change has nothing of it."""
+    preview = read("drift", form)
+    assert preview.changes == ()
+    [drift] = preview.drift
+    assert paths(drift) == ["lifecycleRules.0.condition.age", "retentionPolicy"]
+    assert [change.path[0] for change in drift.unmanaged] == ["retentionPolicy"]
+    assert drift.reverted == (("lifecycleRules", 0, "condition", "age"),)
+    assert drift.risk is Risk.CAUTION
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_change_and_drift_of_one_resource_are_apart(form: str) -> None:
+    """The change has the new label only; an opened bucket and a grant that returns are access."""
+    preview = read("drift-and-update", form)
+    [change] = preview.changes
+    assert [item.path for item in change.inputs] == [("labels", "team")]
+    assert change.widened == ()
+    bucket, grant = preview.drift
+    assert (paths(bucket), bucket.risk) == (["publicAccessPrevention"], Risk.ACCESS)
+    assert (grant.deleted, grant.recreated, grant.risk) == (True, True, Risk.ACCESS)
+    assert grant.widened[0].who == "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_deleted_bucket_is_drift(form: str) -> None:
+    """A bucket deleted in the cloud is no creation by the change, and its grants give access to nothing old."""
+    preview = read("drift-deleted", form)
+    assert preview.changes == ()
+    assert [(drift.deleted, drift.loses_data, drift.risk) for drift in preview.drift] == [
+        (True, True, Risk.CAUTION),
+        (True, False, Risk.CAUTION),
+        (True, False, Risk.CAUTION),
+    ]
+
+
+def test_scope_of_the_refresh_is_known() -> None:
+    """Only a stream shows all drift, and a preview without `--refresh` shows none."""
+    assert [read("refreshed", "jsonl").refresh, read("refreshed", "json").refresh] == ["all", "changed"]
+    assert read("update", "jsonl").refresh == "none"
+    assert read("refreshed").drift == ()
+
+
+def test_order_of_events_is_irrelevant() -> None:
+    """The engine works in parallel."""
+    for name in ("drift", "drift-and-update", "drift-deleted"):
+        assert read_text("\n".join(reversed(text(name).splitlines()))) == read(name)
+
+
+@pytest.mark.parametrize(
+    ("new", "reverted"),
+    [
+        ({"a": 1, "labels": {"x": "1"}}, [("a",), ("labels", "y")]),
+        ({"a": 2, "labels": {"x": "3"}}, [("labels", "y")]),
+        ({"a": 3, "labels": {"x": "1", "y": "2"}}, []),
+    ],
+    ids=["all", "adopted-in-part", "others"],
+)
+def test_outcome_of_the_update_is_known(new: dict[str, Any], reverted: list[tuple[str, ...]]) -> None:
+    """Drift is reverted only if the update restores the value of the last update."""
+    recorded, current = {"a": 1, "labels": {"x": "1"}}, {"a": 2, "labels": {"x": "1", "y": "2"}}
+    [drift] = refreshed(recorded, current, "update", new).drift
+    assert [*drift.reverted] == reverted
+
+
+def test_change_begins_at_the_recorded_value() -> None:
+    """A property that drifted and that the change sets too is a change from the recorded value."""
+    [change] = refreshed({"a": 1}, {"a": 2}, "update", {"a": 3}).changes
+    assert [(item.before, item.after) for item in change.inputs] == [(1, 3)]
+
+
+def test_replacement_because_of_drift_stays_a_change() -> None:
+    """A bucket that was created anew elsewhere is replaced with its data, which no drift may hide."""
+    [change] = refreshed({"location": "A"}, {"location": "B"}, "replace", {"location": "A"}).changes
+    assert (change.op, change.destructive) == ("replace", True)
+
+
+@pytest.mark.parametrize(
+    "current",
+    [{"a": 1, "labels": {}}, {"a": 1, "x": ""}, {"a": 1}],
+    ids=["empty-mapping", "empty-text", "equal"],
+)
+def test_empty_values_are_no_drift(current: dict[str, Any]) -> None:
+    """Providers add and drop empty values."""
+    assert refreshed({"a": 1}, current, "same", {"a": 1}).drift == ()
+
+
+def test_location_in_another_case_is_no_drift() -> None:
+    """Google returns locations in upper case."""
+    assert refreshed({"location": "us-west4"}, {"location": "US-WEST4"}, "same", {"location": "us-west4"}).drift == ()
+
+
+def test_secrets_of_drift_are_redacted() -> None:
+    """Neither a person's address nor the value of a secret name is in the drift."""
+    [drift] = refreshed({"a": 1}, {"a": "jane.doe@example.com", "api_key": "hunter2"}, "same", {"a": 1}).drift
+    assert "jane.doe" not in repr(drift)
+    assert "hunter2" not in repr(drift)

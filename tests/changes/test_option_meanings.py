@@ -1,0 +1,145 @@
+"""Sentences about changed options, providers, source names and features of the engine."""
+
+from typing import Any
+
+import pytest
+
+from tpucfg.changes.program_meanings import declaration_statements
+from tpucfg.changes.resource_diff import program_changes
+from tpucfg.changes.resource_meanings import resource_statements
+from tpucfg.changes.resources import Step
+from tpucfg.changes.statements import Risk
+from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
+
+BUCKET = "gcp:storage/bucket:Bucket"
+GRANT = {"role": "roles/viewer", "member": "group:g@b.example", "project": "p"}
+
+
+def bucket(**options: Any) -> Resource:
+    """Return a bucket with options."""
+    return Resource(BUCKET, "b", {}, options=options)
+
+
+def texts(before: Resource | None, after: Resource | None) -> list[tuple[str, Risk]]:
+    """Return the sentences about two versions of a resource."""
+    return [(statement.plain, statement.risk) for statement in resource_statements([Step(before, after, "same")])[0]]
+
+
+def test_only_new_items_of_a_list_are_named() -> None:
+    """Of `ignoreChanges`, what was ignored before is no news; what is no longer ignored is."""
+    before, after = bucket(ignoreChanges=["labels", "cors"]), bucket(ignoreChanges=["labels", "versioning"])
+
+    (removed, removed_risk), (added, added_risk) = texts(before, after)
+
+    assert added.startswith("ignores changes of versioning:")
+    assert removed.startswith("no longer ignores changes of cors (ignoreChanges)")
+    assert (added_risk, removed_risk) == (Risk.DESTRUCTIVE, Risk.UNKNOWN)
+
+
+def test_equal_options_are_no_change() -> None:
+    """Options that stay are not reported, and neither is the end of an import."""
+    options = {"ignoreChanges": ["a"], "aliases": [{"name": "x"}], "provider": "gcp", "parent": "a:b:C"}
+
+    assert texts(bucket(**options), bucket(**options)) == []
+    assert texts(bucket(importId="x"), bucket()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "risk"),
+    [({"importId": "x"}, Risk.DESTRUCTIVE), ({"ignoreChanges": ["x"]}, Risk.UNKNOWN), ({"version": "1"}, Risk.UNKNOWN)],
+)
+def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
+    """A new resource can take over an existing one; what it will ignore later is not known."""
+    assert [shown for _, shown in texts(None, bucket(**options))] == [risk]
+
+
+def test_retention_of_data_and_of_access() -> None:
+    """A bucket that is left behind is safe; a grant that is left behind is access without a trace."""
+    kept, grant = Resource(BUCKET, "b", {}, retain=True), Resource("t", "g", GRANT)
+
+    assert texts(kept, bucket())[0][1] is Risk.DESTRUCTIVE
+    assert texts(bucket(), kept) == []
+    assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
+    assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains")
+
+
+def _environment(*resources: Resource, providers: Any = (), unseen: Any = ()) -> EnvironmentResources:
+    return EnvironmentResources(_Dev(), resources, {}, providers, unseen)  # type: ignore[arg-type] # only its name
+
+
+class _Dev:
+    name = "dev"
+
+
+def test_identity_includes_the_parents() -> None:
+    """With another parent, a bucket is deleted and created; with an alias, the review names the condition."""
+    old, new = bucket(parent="a:b:C"), bucket(parent="a:b:D")
+    aliased = bucket(parent="a:b:D", aliases=[{"parent": "urn:pulumi:s::p::a:b:C::c"}])
+
+    assert sorted(change.op for change in program_changes(_environment(old), _environment(new))) == ["create", "delete"]
+    (change,) = program_changes(_environment(old), _environment(aliased))
+    assert (change.op, change.destructive) == ("same", True)
+
+
+def test_alias_names_the_resource_it_continues() -> None:
+    """A resource that is renamed with an alias is compared with the old one, and not deleted."""
+    renamed = Resource(BUCKET, "new", {"labels": {"a": "b"}}, options={"aliases": [{"name": "b"}]})
+
+    (change,) = program_changes(_environment(bucket()), _environment(renamed))
+
+    assert (change.op, [statement.plain for statement in change.statements]) == ("update", ["takes over b (aliases)"])
+
+
+def declaration(before: EnvironmentResources, after: EnvironmentResources) -> list[Any]:
+    """Return the statements about providers and features."""
+    return [located.statement for located in declaration_statements({"dev": before}, {"dev": after})]
+
+
+def provider(**inputs: Any) -> Resource:
+    """Return a provider."""
+    return Resource(
+        "pulumi:providers:gcp",
+        "gcp",
+        {"project": "p", **inputs},
+        secrets=dict.fromkeys({"accessToken"} & inputs.keys(), "f00d"),
+    )
+
+
+def test_inputs_of_a_provider_are_named() -> None:
+    """Endpoint, account and token are lines that stop a merge; the project is not, and secrets are not printed."""
+    before = _environment(providers=(provider(billingProject="b"),))
+    after = _environment(providers=(provider(project="q", storageCustomEndpoint="https://x", accessToken="[secret]"),))
+
+    statements = declaration(before, after)
+
+    assert {statement.values[0].rpartition(".")[2] for statement in statements} == {
+        "accessToken",
+        "billingProject",
+        "storageCustomEndpoint",
+    }
+    assert all(statement.destructive for statement in statements)
+
+
+def test_another_provider_is_one_line_for_all_resources() -> None:
+    """Resources that move to another provider together share a sentence."""
+    old = [Resource(BUCKET, name, {}, options={"provider": "gcp"}) for name in "abc"]
+    new = [resource._replace(options={}) for resource in old]
+
+    (statement,) = declaration(_environment(*old), _environment(*new))
+
+    assert (
+        statement.plain
+        == "the provider of 3 resources, such as storage.Bucket a, is the default provider instead of gcp"
+    )
+
+
+def test_features_of_the_engine_are_named_once() -> None:
+    """Only what head adds is reported, by kind."""
+    known, new = Unseen("read", "a"), (Unseen("read", "b"), Unseen("read", "c"))
+
+    statements = declaration(_environment(unseen=(known,)), _environment(unseen=(known, *new)))
+
+    assert [statement.plain for statement in statements] == [
+        "the program reads what this review does not know: b",
+        "the program reads what this review does not know: c",
+    ]

@@ -1,0 +1,243 @@
+"""Sentences about changed resources: their property, their risk, and silence about harmless changes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tpucfg.changes.resource_diff import resource_changes
+from tpucfg.changes.resources import UNKNOWN, Op, Step
+from tpucfg.changes.statements import Risk
+from tpucfg.infra.resources import BUCKET, Resource
+
+TMP = {"action": {"type": "Delete"}, "condition": {"age": 14, "matchesPrefixes": ["tmp/"]}}
+ABORT = {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 1}}
+INPUTS: Mapping[str, Any] = {
+    "name": "b",
+    "publicAccessPrevention": "enforced",
+    "uniformBucketLevelAccess": True,
+    "forceDestroy": False,
+    "softDeletePolicy": {"retentionDurationSeconds": 2_592_000},
+    "versioning": {"enabled": True},
+    "storageClass": "STANDARD",
+    "lifecycleRules": [TMP],
+    "encryption": {"defaultKmsKeyName": "k"},
+    "logging": {"logBucket": "l"},
+}
+DELETE, CAUTION, ACCESS, UNCLEAR = Risk.DESTRUCTIVE, Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN
+
+
+def bucket(name: str = "data", *, protect: bool = False, retain: bool = False, **changed: Any) -> Resource:
+    """Return a bucket with some inputs changed, and those of None left out."""
+    inputs = {key: value for key, value in {**INPUTS, **changed}.items() if value is not None}
+    return Resource(BUCKET, name, inputs, protect, retain)
+
+
+def delete_rule(**condition: Any) -> list[Any]:
+    """Return the bucket's rules with one more that deletes."""
+    return [TMP, {"action": {"type": "Delete"}, "condition": condition}]
+
+
+def sentences(*steps: Step) -> list[tuple[Risk, str]]:
+    """Return the risk and the text of every sentence about the steps."""
+    changes = resource_changes("dev", steps)
+    return [(statement.risk, statement.plain) for change in changes for statement in change.statements]
+
+
+@pytest.mark.parametrize(
+    ("changed", "risk", "text"),
+    [
+        ({"lifecycleRules": delete_rule(age=3)}, DELETE, "deletes all objects 3 days after their creation"),
+        ({"lifecycleRules": delete_rule(age="3")}, DELETE, "deletes all objects 3 days after their creation"),
+        ({"lifecycleRules": "[secret]"}, UNCLEAR, "sets lifecycleRules to a value that is not known here"),
+        ({"lifecycleRules": [{"action": {"type": "delete"}}]}, UNCLEAR, "has a rule with the unknown action delete"),
+        ({"softDeletePolicy": {"retentionDurationSeconds": 0}}, DELETE, "for 0 days, previously for 30 days"),
+        ({"softDeletePolicy": {"retentionDurationSeconds": "604800"}}, DELETE, "for 7 days, previously for 30 days"),
+        ({"softDeletePolicy": UNKNOWN}, UNCLEAR, "sets softDeletePolicy to a value"),
+        ({"softDeletePolicy": None}, CAUTION, "no longer declares how long deleted objects can be restored"),
+        ({"forceDestroy": True}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
+        ({"forceDestroy": "true"}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
+        ({"versioning": {"enabled": False}}, DELETE, "no longer keeps old versions of its objects (versioning)"),
+        ({"versioning": None}, DELETE, "no longer keeps old versions of its objects (versioning)"),
+        ({"encryption": None}, ACCESS, "encrypts new objects with Google's keys instead of your own, k (encryption)"),
+        ({"encryption": {"defaultKmsKeyName": "x"}}, CAUTION, "encrypts new objects with another key, x"),
+        ({"logging": None}, CAUTION, "no longer logs access to l (logging)"),
+        ({"logging": {"logBucket": "{x}"}}, CAUTION, "logs access to another bucket, {x} (logging)"),
+        ({"storageClass": "ARCHIVE"}, CAUTION, "stores new objects as ARCHIVE: each read has a price (storageClass)"),
+        ({"requesterPays": True}, CAUTION, "refuses readers who do not pay for their requests (requesterPays)"),
+        ({"cors": [{"origins": ["*"]}]}, CAUTION, "can be read by web pages of other origins than before (cors)"),
+        ({"website": {"mainPageSuffix": "x"}}, CAUTION, "serves a web site (website)"),
+    ],
+)
+def test_weakened_bucket_is_a_sentence_with_its_property(changed: dict[str, Any], risk: Risk, text: str) -> None:
+    """Each change that makes a bucket worse has one sentence with its risk, which names the property."""
+    found = sentences(Step(bucket(), bucket(**changed), "update"))
+    assert max(actual for actual, _ in found) is risk
+    assert text in "\n".join(sentence for _, sentence in found)
+    assert all(next(iter(changed)) in sentence for _, sentence in found)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"lifecycleRules": [TMP, ABORT]},
+        {"lifecycleRules": []},
+        {"lifecycleRules": [{**TMP, "condition": {"age": 30, "matchesPrefixes": ["tmp/"]}}]},
+        {"softDeletePolicy": {"retentionDurationSeconds": 7_776_000}},
+        {"labels": {"a": "b"}},
+        {"retentionPolicy": {"retentionPeriod": 10}},
+        {"cors": []},
+    ],
+)
+def test_safer_bucket_needs_no_sentence(changed: dict[str, Any]) -> None:
+    """Less deletion, longer retention and labels are no risk."""
+    assert sentences(Step(bucket(), bucket(**changed), "update")) == []
+
+
+def test_first_declaration_is_compared_with_the_default() -> None:
+    """A bucket without a policy keeps deleted objects for seven days, by Google's default."""
+    undeclared = bucket(softDeletePolicy=None)
+    assert sentences(Step(undeclared, bucket(), "update")) == []
+    off = bucket(softDeletePolicy={"retentionDurationSeconds": 0})
+    assert sentences(Step(undeclared, off, "update")) == [
+        (DELETE, "keeps deleted objects for 0 days, previously for 7 days (softDeletePolicy)")
+    ]
+
+
+def test_many_rules_are_summed_up() -> None:
+    """A list of rules is cut after those that reach the jobs."""
+    rules = [TMP, *(delete_rule(matchesPrefixes=[f"x{number}/"])[1] for number in range(20)), delete_rule(age=9)[1]]
+    texts = [text for _, text in sentences(Step(bucket(), bucket(lifecycleRules=rules), "update"))]
+    assert len(texts) == 7
+    assert texts[0] == "deletes all objects 9 days after their creation (lifecycleRules)"
+    assert texts[-1] == "has 15 more such rules (lifecycleRules)"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"age": 3, "matchesPrefixes": ["tmp/x"]}, []),
+        ({"age": 3}, []),  # TPU096 reports it
+        (
+            {"age": 3, "matchesPrefixes": ["checkpoints/"]},
+            [(CAUTION, "deletes objects below checkpoints/ 3 days after their creation (lifecycleRules)")],
+        ),
+    ],
+)
+def test_new_bucket_names_what_it_deletes(condition: dict[str, Any], expected: list[Any]) -> None:
+    """A new bucket has no data to lose: its rules are a caution, unless they are temporary or already a finding."""
+    assert sentences(Step(None, bucket(lifecycleRules=delete_rule(**condition)), "create")) == expected
+
+
+def test_moved_bucket_is_compared_with_the_one_that_it_replaces() -> None:
+    """A bucket that moves is another resource, but it has to guard its data as before."""
+    old = bucket("data-a", protect=True, retain=True)
+    new = bucket("data-b", forceDestroy=True, lifecycleRules=delete_rule(age=1))
+    texts = [text for _, text in sentences(Step(old, None, "delete"), Step(None, new, "create"))]
+    assert sorted(texts) == [
+        "deletes all objects 1 days after their creation (lifecycleRules)",
+        "does not have protect, unlike the bucket that it replaces",
+        "does not have retainOnDelete, unlike the bucket that it replaces",
+        "would be deleted together with everything in it (forceDestroy)",
+    ]
+
+
+STORED = "gcp:secretmanager/secret:Secret"
+SQL_TYPE = "gcp:sql/databaseInstance:DatabaseInstance"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+ROLE, SERVICE = "gcp:projects/iAMCustomRole:IAMCustomRole", "gcp:projects/service:Service"
+GRANT = "gcp:projects/iAMMember:IAMMember"
+ACCOUNT, KEY = "gcp:serviceaccount/account:Account", "gcp:serviceaccount/key:Key"
+TRANSFER = "gcp:storage/transferJob:TransferJob"
+NO_RULES = "about which this review has no rules"
+
+
+@pytest.mark.parametrize(
+    ("type_", "before", "after", "risk", "text"),
+    [
+        (STORED, {"deletionProtection": True}, {"deletionProtection": False}, DELETE, "loses protection: deletion"),
+        (STORED, {"versionDestroyTtl": "864000s"}, {"versionDestroyTtl": "86400s"}, DELETE, "is 86400s, previously"),
+        (STORED, {}, {"expireTime": "2026-01-01T00:00:00Z"}, DELETE, "can lose data: expireTime is 2026-01-01"),
+        (SQL_TYPE, {}, {"deletionProtection": False}, DELETE, "deletionProtection is false, previously not set"),
+        (SQL_TYPE, {}, {"deletionProtection": True}, UNCLEAR, NO_RULES),
+        (
+            SQL_TYPE,
+            {"settings": {"backupConfiguration": {"enabled": True}}},
+            {"settings": {"backupConfiguration": {"enabled": False}}},
+            DELETE,
+            "settings.backupConfiguration.enabled is false, previously true",
+        ),
+        (REPOSITORY, {"deletionPolicy": "PREVENT"}, {}, DELETE, "deletionPolicy is not set, previously PREVENT"),
+        (REPOSITORY, {}, {"deletionPolicy": "PREVENT"}, UNCLEAR, NO_RULES),
+        (REPOSITORY, {}, {"cleanupPolicies": [{"id": "x"}]}, DELETE, "can lose data: cleanupPolicies"),
+        (ROLE, {"permissions": ["a.b"]}, {"permissions": ["a.b", "c.d"]}, ACCESS, "everyone who has the role c.d"),
+        (
+            ROLE,
+            {"permissions": ["tpu.nodes.delete"]},
+            {"permissions": []},
+            CAUTION,
+            "loses tpu.nodes.delete: slices that",
+        ),
+        (ROLE, {"permissions": ["a.b", "compute.instances.delete"]}, None, CAUTION, "can no longer delete themselves"),
+        (
+            GRANT,
+            {"role": "projects/p/roles/tpu.chat.dev", "member": "serviceAccount:a@p"},
+            {"role": "projects/p/roles/tpu.chat.dev", "member": "serviceAccount:b@p"},
+            CAUTION,
+            "takes the role from serviceAccount:a@p: slices that are running can no longer delete themselves",
+        ),
+        (ACCOUNT, {"disabled": True}, {}, ACCESS, "can be used again (disabled)"),
+        (ACCOUNT, {}, None, CAUTION, "grants to it end everywhere"),
+        (ACCOUNT, {}, {"newInput": 1}, CAUTION, "no rule knows its effect"),
+        (KEY, None, {"serviceAccountId": "a@b"}, UNCLEAR, NO_RULES),
+        (SERVICE, {}, None, CAUTION, "is disabled for the whole project (disableOnDestroy)"),
+        (SERVICE, {}, {"disableDependentServices": True}, CAUTION, "(disableDependentServices)"),
+        (
+            "gcp:storage/batchOperationsJob:BatchOperationsJob",
+            None,
+            {"deleteObject": {"deletePermanently": True}},
+            DELETE,
+            "deletes or overwrites data (deleteObject.deletePermanently)",
+        ),
+        (TRANSFER, None, {"transferOptions": {"deleteObjectsUniqueInSink": True}}, DELETE, "deleteObjectsUniqueInSink"),
+        ("command:local:Command", None, {}, DELETE, "runs commands on the machine of the update"),
+        ("aws:s3/bucket:Bucket", None, {}, UNCLEAR, "which is not Google's"),
+        ("gcp:compute/firewall:Firewall", None, {}, UNCLEAR, NO_RULES),
+        ("gcp:compute/firewall:Firewall", {}, {"a": 1}, UNCLEAR, NO_RULES),
+    ],
+)
+def test_other_types_have_sentences_too(
+    type_: str, before: dict[str, Any] | None, after: dict[str, Any] | None, risk: Risk, text: str
+) -> None:
+    """Guards of any type, and types that no rule is about, are reported with their risk."""
+    old, new = (None if inputs is None else Resource(type_, "x", inputs) for inputs in (before, after))
+    op: Op = "create" if old is None else "delete" if new is None else "update"
+    found = sentences(Step(old, new, op))
+    assert max(actual for actual, _ in found) is risk
+    assert text in "\n".join(sentence for _, sentence in found)
+
+
+def test_each_resource_without_rules_has_its_line() -> None:
+    """The second resource of a type is as unknown as the first one, and so is one of a type that exists already."""
+    rules = [Resource("gcp:compute/firewall:Firewall", f"r{number}", {}) for number in range(3)]
+    steps = (Step(rules[0], rules[0], "same"), Step(None, rules[1], "create"), Step(None, rules[2], "create"))
+    assert [risk for risk, _ in sentences(*steps)] == [UNCLEAR, UNCLEAR]
+
+
+def test_changed_secret_is_not_known() -> None:
+    """A value that the program wraps as a secret is compared by its digest alone."""
+    hidden = {"retentionPolicy": "[secret]"}
+    before, after, same = (
+        Resource(BUCKET, "data", {**INPUTS, **hidden}, secrets={"retentionPolicy": digest}) for digest in "aba"
+    )
+    ((risk, text),) = sentences(Step(before, after, "update"))
+    assert (risk, text) == (UNCLEAR, "sets retentionPolicy to a value that is not known here")
+    assert sentences(Step(before, same, "update")) == []
+
+
+def test_permissions_that_take_over_accounts_come_first() -> None:
+    """A long list of new permissions does not hide the dangerous one."""
+    permissions = [*(f"a.b{number}" for number in range(20)), "iam.serviceAccounts.actAs"]
+    before, after = (Resource(ROLE, "r", {"permissions": listed}) for listed in ([], permissions))
+    ((_, text),) = sentences(Step(before, after, "update"))
+    assert text.startswith("gives everyone who has the role iam.serviceAccounts.actAs, a.b0")
