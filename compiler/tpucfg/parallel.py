@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -33,7 +33,8 @@ def map_shared(
     if not second:
         yield from map(function, first)
         return
-    with _second_process(lambda: [portable(function(item)) for item in second]) as receive:
+    shared = _while_wanted(second, os.getpid())
+    with _second_process(lambda: [portable(function(item)) for item in shared]) as receive:
         yield from map(function, first)
         received = receive() or [None] * len(second)
     for item, result in zip(second, received, strict=True):
@@ -43,6 +44,14 @@ def map_shared(
 def _has_second_core() -> bool:
     """Return True if a fork has a core of its own. Only on Linux: elsewhere a fork may break system libraries."""
     return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
+
+
+def _while_wanted(items: Iterable[_Item], parent: int) -> Iterator[_Item]:
+    """Yield the items in a fork, and end it when the process that waits for their results was killed."""
+    for item in items:
+        if os.getppid() != parent:
+            os._exit(1)
+        yield item
 
 
 @contextmanager
