@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from frozen.compare import differences, unlisted
+from frozen.compare import differences, read_gone, unlisted
 from frozen.observe import FROZEN, GROUPS, Case, observations
 
 
@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes [default: 2]")
     options = parser.parse_args()
     failed = False
+    unused = {*read_gone()} if not options.write and options.only == "*" else set()
     for group in options.groups or GROUPS:
         observed = dict(observe(group, options.only, options.jobs))
         if options.write:
@@ -37,11 +38,15 @@ def main() -> int:
             continue
         frozen = {name: case for name, case in read(group).items() if fnmatchcase(name, options.only)}
         different = unlisted(group, frozen, observed)
+        every = [*differences(group, frozen, observed)]
+        unused -= {entry for entry in unused if any(map(entry.covers, every))}
         for difference in different:
             sys.stdout.write(f"{group}/{difference.case}: {difference.what}\n")
-        listed = len([*differences(group, frozen, observed)]) - len(different)
+        listed = len(every) - len(different)
         sys.stderr.write(f"{group}: {len(different)} differences, and {listed} that gone.yaml lists\n")
         failed |= bool(different)
+    for entry in sorted(entry for entry in unused if entry.cases.startswith(tuple(options.groups or GROUPS))):
+        sys.stderr.write(f"gone.yaml lists a difference that does not exist: {entry.cases}: {entry.what}\n")
     return int(failed)
 
 
