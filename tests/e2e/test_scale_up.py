@@ -1,17 +1,21 @@
 """Scaling up from rung to rung as a user does: submit, record, check the status, submit the next."""
 
+import io
 import json
 import os
 import re
 import shlex
 import subprocess
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs import program
 from process import COMMAND, ENVIRONMENT, Run
 from spec_factory import CATALOG, spec
+from tpucfg.cli.app import run
 from tpucfg.results import ExampleRecord
 from tpucfg.results.record_file import parse_records
 
@@ -35,9 +39,19 @@ then: tpucfg record --env dev --size v2-32 --run a2 --from LOG
 
 @pytest.fixture
 def scale_up(tpucfg: Run, tmp_path: Path) -> Run:
-    """Return the command in a project with a gate, prices and three rungs, without records."""
+    """Return the command, run in this process, in a project with a gate, prices and three rungs, without records."""
     write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5})
-    return tpucfg
+
+    def run_here(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        # A process for each of the many commands would take most of the time.
+        if more:
+            return tpucfg(*arguments, **more)
+        out, err = io.StringIO(), io.StringIO()
+        with chdir(tmp_path), redirect_stdout(out), redirect_stderr(err):
+            status = run([*arguments])
+        return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+    return run_here
 
 
 def write_spec(folder: Path, **changes: object) -> None:
@@ -520,8 +534,8 @@ def test_the_next_run_has_a_new_id(scale_up: Run, runs: list[str | None], expect
     """The suggested run id is the next one that no record of the rung has, on the largest rung too."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     record_metrics(scale_up, "v2-32", 4000, 0.97)
-    for run in runs:
-        options = ["--metric", "examples_per_second=1", "--metric", "accuracy=1", *(["--run", run] if run else [])]
+    for id_ in runs:
+        options = ["--metric", "examples_per_second=1", "--metric", "accuracy=1", *(["--run", id_] if id_ else [])]
         output = scale_up("record", "--size", "v2-128", *options)
     *_, again, then = output.stdout.splitlines()
     assert again.endswith(f": tpucfg submit --env dev --size v2-128 --run {expected}")
