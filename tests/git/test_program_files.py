@@ -110,3 +110,26 @@ def test_submodule_is_listed_with_its_commit(repository: Repository) -> None:
     before, after = versions(repository.spec)
 
     assert before["stacks/lib"] == after["stacks/lib"] == FileVersion("stacks/lib", "submodule", commit)
+
+
+def test_requirements_include_what_they_name(repository: Repository) -> None:
+    """Files named by -r and -c, and code installed by -e, are files of the program, and so is what these name."""
+    texts = {
+        "requirements.txt": "-r locks/base.txt\n--constraint=locks/limits.txt\n-e ./tools/own[extra]\nother==1\n",
+        "locks/base.txt": "-r ../more.txt\n-r ../../outside.txt\n-r base.txt\n",
+        "locks/limits.txt": "grpcio<2\n",
+        "more.txt": "x==1\n",
+        "tools/own/setup.py": "",
+        "tools/own/own/code.py": "",
+        "tools/other.py": "",
+    }
+    for name, text in texts.items():
+        (repository.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository.folder / name).write_text(text)
+    repository.commit()
+
+    before, after = versions(repository.spec)
+
+    assert before == after
+    assert {*texts} - {"tools/other.py"} <= {*before}
+    assert "tools/other.py" not in before

@@ -2,15 +2,25 @@
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.fs import open_regular_file
-from tpucfg.git.export import MAX_FILE_BYTES, MAX_FILES
-from tpucfg.git.objects import TreeEntry, follow_paths, list_entries, list_staged, read_contents
-from tpucfg.git.repository import GitError, Repository, split_nul
+from tpucfg.git.repository import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    GitError,
+    Repository,
+    TreeEntry,
+    follow_paths,
+    list_entries,
+    list_staged,
+    read_contents,
+    split_nul,
+)
 from tpucfg.git.specs import normalize_path
 from tpucfg.infra.pulumi_project import PROJECT_FILES, pulumi_project
 
@@ -29,6 +39,12 @@ ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sd
 """
 ATTRIBUTES: Final = ".gitattributes"
 """A file that can make a checkout differ from the commit: https://git-scm.com/docs/gitattributes."""
+_REQUIREMENTS: Final = "requirements.txt"
+_INCLUDE: Final = re.compile(r"^\s*(-r|--requirement|-c|--constraint|-e|--editable)[ =]?\s*([^\s#;\[]+)", re.MULTILINE)
+"""Lines of a requirements file that name another file, or a folder whose code is installed:
+https://pip.pypa.io/en/stable/reference/requirements-file-format/."""
+_BUILD_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+_MAX_INCLUDED: Final = 50
 _SURROUNDING_FILES: Final = (*PACKAGE_FILES, ATTRIBUTES)
 _MAX_HASHED_BYTES: Final = 1 << 26
 _MAX_LINK_BYTES: Final = 4096
@@ -58,6 +74,8 @@ class ProgramPaths(NamedTuple):
     """None without a project, or with one whose program is not in the repository."""
     stacks: PurePosixPath | None
     other_code: tuple[PurePosixPath, ...]
+    included: tuple[PurePosixPath, ...] = ()
+    """What requirements files name: other ones, and folders whose code is installed."""
 
     @property
     def roots(self) -> tuple[PurePosixPath, ...]:
@@ -85,7 +103,8 @@ class ProgramPaths(NamedTuple):
             return True
         is_stack_file = path.parent == self.stacks and path.name.startswith("Pulumi.")
         lineage = {path, *path.parents}
-        is_program = self.program in lineage or self.is_other_code(path)
+        is_included = not lineage.isdisjoint(self.included)
+        is_program = self.program in lineage or self.is_other_code(path) or is_included
         return is_stack_file or is_program or any(path in root.parents or path == root for root in self.roots)
 
     def is_other_code(self, path: PurePosixPath) -> bool:
@@ -125,7 +144,9 @@ def files_of_commit(
         GitError: The commit cannot be read.
     """
     outside = list_entries(repository, commit, paths.outside_roots, recursive=False) if paths.roots else ()
-    chosen = [entry for entry in dict.fromkeys([*entries, *outside]) if paths.includes(entry.path)]
+    paths = with_included(paths, lambda path: _text_of_commit(repository, commit, path))
+    included = list_entries(repository, commit, paths.included, recursive=True) if paths.included else ()
+    chosen = [entry for entry in dict.fromkeys([*entries, *outside, *included]) if paths.includes(entry.path)]
     targets = _link_targets(repository, commit, [entry for entry in chosen if entry.kind == "link"])
     return tuple(
         sorted(
@@ -133,6 +154,47 @@ def files_of_commit(
             for entry in chosen
         )
     )
+
+
+def with_included(paths: ProgramPaths, read: Callable[[PurePosixPath], str]) -> ProgramPaths:
+    """Return the paths with what the requirements files of the program name, and what these name in turn.
+
+    Args:
+        paths: the folders of the Pulumi project.
+        read: returns the text of a file; empty if there is none.
+    """
+    pending = [folder / _REQUIREMENTS for folder in paths.surrounding_folders]
+    included: dict[PurePosixPath, None] = {}
+    seen = {*pending}
+    while pending and len(included) < _MAX_INCLUDED:
+        file = pending.pop(0)
+        for option, name in _INCLUDE.findall(read(file)):
+            path = normalize_path(file.parent, name)
+            if path is None or path in seen:
+                continue
+            seen.add(path)
+            if option in {"-e", "--editable"}:
+                included |= dict.fromkeys(path / build for build in _BUILD_FILES)
+                # The whole repository is no part of the program.
+                included |= {} if path in {paths.spec_folder, *paths.spec_folder.parents} else {path: None}
+            else:
+                included[path] = None
+                pending.append(path)
+    return paths._replace(included=tuple(included))
+
+
+def _text_of_commit(repository: Repository, commit: str, path: PurePosixPath) -> str:
+    entries = [entry for entry in list_entries(repository, commit, [path], recursive=False) if entry.path == path]
+    readable = [entry for entry in entries if entry.is_regular and entry.size <= MAX_FILE_BYTES]
+    return b"".join(read_contents(repository, readable)).decode(errors="replace")
+
+
+def _text_of_file(path: Path) -> str:
+    try:
+        with open_regular_file(path) as file:
+            return file.read(MAX_FILE_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _kind(entry: TreeEntry, skipped: Collection[TreeEntry]) -> FileKind:
@@ -171,6 +233,7 @@ def files_of_working_tree(repository: Repository, folder: Path, paths: ProgramPa
         folder: the spec's folder.
         paths: the folders of the Pulumi project.
     """
+    paths = with_included(paths, lambda path: _text_of_file(folder / _shown(path, paths)))
     try:
         commit = repository.resolve("HEAD") or ""
         listed = {*_listed_files(repository, paths)}
@@ -183,7 +246,8 @@ def files_of_working_tree(repository: Repository, folder: Path, paths: ProgramPa
 
 def _listed_files(repository: Repository, paths: ProgramPaths) -> Iterator[tuple[str, str, str]]:
     """Yield path, kind and id of the files that git knows or would add; only a submodule's id is of use."""
-    roots = [*(paths.spec_folder / name for name in PROJECT_FILES), *paths.roots, *paths.outside_roots]
+    project_files = (paths.spec_folder / name for name in PROJECT_FILES)
+    roots = [*project_files, *paths.roots, *paths.outside_roots, *paths.included]
     pathspecs = [os.path.relpath(path, repository.prefix) for path in roots]
     for entry in list_staged(repository, pathspecs):
         if paths.includes(entry.path):

@@ -1,4 +1,7 @@
-"""Snapshots of a project: a spec and the files beside it, at a git revision or in the working tree."""
+"""Snapshots of a project, a spec and the files beside it, at a git revision or in the working tree.
+
+A revision is exported to a temporary folder: regular files only, limited in size and number, never outside of it.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,8 +10,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from tpucfg.git.export import FIT_FILE, MAX_FILE_BYTES, export_files
-from tpucfg.git.objects import TreeEntry, list_entries
 from tpucfg.git.program_files import (
     FileVersion,
     ProgramPaths,
@@ -16,7 +17,17 @@ from tpucfg.git.program_files import (
     files_of_working_tree,
     program_paths,
 )
-from tpucfg.git.repository import Repository, RevisionError, find_repository, split_nul
+from tpucfg.git.repository import (
+    FIT_FILE,
+    MAX_FILE_BYTES,
+    Repository,
+    RevisionError,
+    TreeEntry,
+    export_files,
+    find_repository,
+    list_entries,
+    split_nul,
+)
 from tpucfg.git.specs import package_folder
 from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.yamldoc.reader import read_file

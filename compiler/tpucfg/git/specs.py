@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from tpucfg.git.objects import list_entries, read_contents
-from tpucfg.git.repository import Repository
-from tpucfg.git.tree_change import TreeChange
+from tpucfg.git.changed_files import TreeChange
+from tpucfg.git.repository import Repository, list_entries, read_contents
 from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc import Document

@@ -11,11 +11,8 @@ from tpucfg.changes.resource_diff import program_changes, redacted_resources
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import changed_files
-from tpucfg.git.name_collisions import name_collisions
-from tpucfg.git.project_names import shared_project_names
+from tpucfg.git.changed_files import TreeChange, changed_files, name_collisions, shared_project_names
 from tpucfg.git.snapshots import CompareRequest
-from tpucfg.git.tree_change import TreeChange
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection

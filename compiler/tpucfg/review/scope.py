@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from tpucfg.git.changed_files import TreeChange, read_tree_change
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.specs import find_affected_specs
-from tpucfg.git.tree_change import TreeChange, read_tree_change
 from tpucfg.review.review import Review
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.git.name_collisions import NameCollision
-from tpucfg.git.project_names import SharedName
+from tpucfg.git.changed_files import NameCollision, SharedName
 
 _MAX_NAMED: Final = 4
 _TEXT: Final = (

@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles, content_hash
-from tpucfg.git.objects import Blob, TreeEntry, follow_paths, read_contents
-from tpucfg.git.repository import Repository
+from tpucfg.git.repository import Blob, Repository, TreeEntry, follow_paths, read_contents
 from tpucfg.git.snapshots import Snapshot
 
 _MAX_BYTES: Final = 1 << 26

@@ -11,7 +11,7 @@ from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount
-from tpucfg.git.export import FIT_FILE
+from tpucfg.git.repository import FIT_FILE
 from tpucfg.number_format import format_percent
 from tpucfg.review.changes.fits.revision_fits import KnownRung, RevisionFits
 from tpucfg.text_format import listed
