@@ -27,7 +27,7 @@ from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.render.pipeline import compile_project, findings_beside
 from tpucfg.render.validate import config_findings
 from tpucfg.spec.parse import load_project, parse_project
-from tpucfg.targets.config_kinds import other_target
+from tpucfg.targets.objects import other_target
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_file
 

@@ -11,8 +11,9 @@ from jobs import compiled
 from official import gke, samples
 from tpucfg.render.config import Config
 from tpucfg.render.pipeline import render_configs
-from tpucfg.targets.companions import json_value
-from tpucfg.targets.gke.rules import release_problems
+from tpucfg.targets.gke.rules import RELEASE_RULES
+from tpucfg.targets.objects import json_value
+from tpucfg.targets.rules import rule_problems
 
 pytestmark = pytest.mark.official
 
@@ -72,6 +73,8 @@ def test_what_only_the_newest_release_accepts_is_a_warning() -> None:
     assert gke.refusals([text], gke.NEWEST) == [[]]
     (refused,) = gke.refusals([text], gke.OLDEST)
     assert refused
-    messages = [problem.message for problem in release_problems(yaml.safe_load(text))]
+    messages = [problem.message for problem in rule_problems(RELEASE_RULES, yaml.safe_load(text))]
     assert len(messages) == 3
-    assert all(config.request_body and not list(release_problems(config.request_body)) for config in configs())
+    assert all(
+        config.request_body and not list(rule_problems(RELEASE_RULES, config.request_body)) for config in configs()
+    )

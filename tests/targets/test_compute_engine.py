@@ -17,9 +17,9 @@ from tpucfg.paths import first_match
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
-from tpucfg.targets.companions import combined_data
 from tpucfg.targets.compute_engine.request import HOST_IMAGES
 from tpucfg.targets.interface import Creations
+from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5"}
@@ -391,7 +391,7 @@ SCHEDULING = f"{HOST}__scheduling"
         ),
         ({f"{SCHEDULING}__provisioningModel": "FLEX_START"}, "provisioningModel", "600 to 604800 seconds"),
         ({f"{SCHEDULING}__provisioningModel": "SPOT"}, "automaticRestart", "not restarted"),
-        ({f"{SCHEDULING}__provisioningModel": "RESERVATION_BOUND"}, "reservationAffinity", "needs a reservation"),
+        ({f"{SCHEDULING}__provisioningModel": "RESERVATION_BOUND"}, "reservationAffinity", "is named by"),
         ({f"{HOST}__disks": [{"source": "zones/z/disks/d"}]}, "source", "4 hosts cannot attach one disk"),
         ({"instanceGroupManager__targetSizePolicy": None}, "targetSizePolicy", "in the mode BULK"),
         ({"instanceGroupManager__targetSize": 3}, "targetSize", "4x4 has 16 chips"),
@@ -433,7 +433,7 @@ SCHEDULING = f"{HOST}__scheduling"
         (
             {f"{HOST}__reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
             "reservationAffinity",
-            "names no reservation",
+            "is named by",
         ),
         ({f"{HOST}__disks__0__autoDelete": False}, "autoDelete", "leaves its boot disk behind"),
         ({f"{HOST}__disks__0__autoDelete": None}, "autoDelete", "leaves its boot disk behind"),

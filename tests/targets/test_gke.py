@@ -17,8 +17,8 @@ from start_command import start_command
 from tpucfg import schemas
 from tpucfg.paths import first_match
 from tpucfg.targets import SubmissionError, gke, target_named
-from tpucfg.targets.companions import combined
 from tpucfg.targets.gke.request import escape_dollars
+from tpucfg.targets.objects import combined
 
 CONTEXT = "gke_my-project_us-east5_train"
 EAST = {"region": "us-east5", "kube_context": CONTEXT}

@@ -17,8 +17,8 @@ from tpucfg.render.config import job_hash, render_config
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import gke
-from tpucfg.targets.companions import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.objects import combined, combined_data, companions_of, documents_of, json_value
 from tpucfg.yamldoc.reader import read_text
 
 EAST = {"region": "us-east5", "kube_context": "gke_my-project_us-east5_train"}

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from tpucfg.targets.documents import is_digest
+from tpucfg.targets.objects import is_digest
 
 FLAG: Final = "--"
 """The prefix of a flag."""

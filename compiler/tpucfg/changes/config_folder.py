@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.changes.facts import Scope
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
-from tpucfg.targets.companions import combined_data
+from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file
 

@@ -16,7 +16,7 @@ from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets import RequestBody
-from tpucfg.targets.companions import combined, companions_of
+from tpucfg.targets.objects import combined, companions_of
 from tpucfg.yamldoc.reader import read_file
 
 

@@ -189,7 +189,7 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
 
 def _no_target(files: Sequence[str]) -> CommandExit:
     """Return the refusal to check configs without a target, which names the target if the first file shows it."""
-    from tpucfg.targets.config_kinds import target_of_kinds
+    from tpucfg.targets.objects import target_of_kinds
     from tpucfg.yamldoc.reader import read_file
 
     for file in files[:1]:
@@ -204,9 +204,7 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     """Return the findings about a config, and its text."""
     from tpucfg.render.validate import config_findings
     from tpucfg.targets import target_named
-    from tpucfg.targets.companions import companion_schemas
-    from tpucfg.targets.config_kinds import other_target
-    from tpucfg.targets.documents import document_keys
+    from tpucfg.targets.objects import companion_schemas, document_keys, other_target
     from tpucfg.yamldoc.reader import read_file
 
     several = bool(companion_schemas(target) or document_keys(target_named(target)))

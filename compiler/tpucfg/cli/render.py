@@ -30,7 +30,7 @@ from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
-from tpucfg.targets.documents import objects_of
+from tpucfg.targets.objects import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.run_command import run_command
 from tpucfg.render.config import Config
 from tpucfg.targets import Command, Submission
-from tpucfg.targets.companions import json_value
 from tpucfg.targets.interface import Creations
+from tpucfg.targets.objects import json_value
 
 
 def start_job(submission: Submission, config: Config, render_command: Sequence[str]) -> None:

@@ -18,9 +18,9 @@ from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec import LAYERED, Project, layers_of
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.companions import combined, companions_of
 from tpucfg.targets.extra import extra_source
 from tpucfg.targets.interface import spec_path
+from tpucfg.targets.objects import combined, companions_of
 from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
 
 CONTEXT: Final = {"ignore_unknown_options": True}

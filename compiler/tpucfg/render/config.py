@@ -8,8 +8,7 @@ from tpucfg import __version__
 from tpucfg.findings import Finding, Location
 from tpucfg.plan import Job
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.companions import companions_of
-from tpucfg.targets.documents import documents
+from tpucfg.targets.objects import companions_of, documents
 from tpucfg.yamldoc.reader import read_text
 
 _CANONICAL_JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -19,8 +19,8 @@ from tpucfg.spec import Project
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.targets import RequestBody
-from tpucfg.targets.companions import json_value
 from tpucfg.targets.extra import Merged, merged_request_body, refused_extra
+from tpucfg.targets.objects import json_value
 from tpucfg.targets.spec_rules import target_findings
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file

@@ -16,16 +16,17 @@ from tpucfg.plan import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec import Project
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.companions import (
+from tpucfg.targets.extra import Merged, Refusal, extra_path
+from tpucfg.targets.interface import spec_path
+from tpucfg.targets.objects import (
     companion_path,
     companion_schemas,
     companions_of,
+    document_keys,
     documents_of,
+    merge_documents,
     unknown_kind,
 )
-from tpucfg.targets.documents import document_keys, merge_documents
-from tpucfg.targets.extra import Merged, Refusal, extra_path
-from tpucfg.targets.interface import spec_path
 from tpucfg.yamldoc import Document
 
 

@@ -40,19 +40,16 @@ def _unsupported_sizes(project: Project, environment: Environment, slices: Seque
         # Without all of its rungs, the ladder would be empty, which is an error too.
         is_whole = len(refused_slices) == len(environment.sizes)
         replace = f"replace {names} by sizes that {target} supports: tpucfg sizes --target {target}"
+        # The sources are read only here, because most specs have no such size.
+        sources = Catalog().sources
+        ids = dict.fromkeys(source for slice_ in refused_slices for source in slice_.refusals[target].sources)
         yield Finding.of(
             "TPU024",
             f"{target} does not support {names}: {reason}",
             project.document.value_location(path),
             help=f"{move}{replace if is_whole else f'leave {names} out'}",
-            # The sources are read only here, because most specs have no such size.
-            details=[f"see {Catalog().sources[source].url}" for source in _refusal_sources(refused_slices, target)],
+            details=[f"see {sources[id_].url}" for id_ in ids],
         )
-
-
-def _refusal_sources(slices: Sequence[Slice], target: str) -> list[str]:
-    """Return the ids of the sources of several refusals, each once."""
-    return list(dict.fromkeys(source for slice_ in slices for source in slice_.refusals[target].sources))
 
 
 def _target_edit(project: Project, environment: Environment, target: str) -> str:

@@ -28,6 +28,8 @@ MASTERS: Final[Mapping[str, str | None]] = {
 """The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
 DEFAULT_MACHINE: Final = "compute-engine"
 """The default variant, the only one with both generations of TPUs."""
+WORKER_CORES: Final = {"TPU_V2": 8, "TPU_V3": 8}
+"""The TPUs that the worker beside a Compute Engine machine can have, with their cores (GUIDE)."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "labels.*": Origin("spec", "environments.<env>.labels"),

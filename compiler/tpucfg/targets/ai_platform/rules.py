@@ -12,7 +12,7 @@ from tpucfg.paths import KeyPath
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings
-from tpucfg.targets.ai_platform.request import DEFAULT_MACHINE, GUIDE, MASTERS, NAME
+from tpucfg.targets.ai_platform.request import DEFAULT_MACHINE, GUIDE, MASTERS, NAME, WORKER_CORES
 from tpucfg.targets.interface import RequestBody
 from tpucfg.targets.rules import Rule, rule_problems, service_problem
 from tpucfg.targets.spec_rules import distinct_settings
@@ -29,6 +29,8 @@ PYTHONS: Final[Mapping[str, tuple[str, ...]]] = {
     "2.2": ("3.7",),
 }
 """The runtimes with TPU support (GUIDE), each with its Python versions (FIELDS, pythonVersion)."""
+_ACCELERATOR: Final = "trainingInput.workerConfig.acceleratorConfig"
+_LARGER: Final = "larger slices run on vertex-ai, cloud-tpu and gke"
 
 
 def _is_custom(training: Mapping[str, Any]) -> bool:
@@ -84,6 +86,20 @@ _RULES: Final = (
         lambda accelerator, _: str((accelerator or {}).get("type")).startswith("TPU"),
         "the TPU belongs to the worker, not to the master",
         "move it to workerConfig.acceleratorConfig",
+        GUIDE,
+    ),
+    Rule(
+        f"{_ACCELERATOR}.type",
+        lambda kind, accelerator: accelerator and kind not in WORKER_CORES,
+        "{value} is not a TPU of a worker",
+        f"set type to TPU_V2 or TPU_V3; {_LARGER}",
+        GUIDE,
+    ),
+    Rule(
+        f"{_ACCELERATOR}.count",
+        lambda count, accelerator: str(count) != str(WORKER_CORES.get(str(accelerator.get("type")), count)),
+        "a worker has 8 cores, not {value}",
+        f"set count to 8; {_LARGER}",
         GUIDE,
     ),
 )
@@ -201,56 +217,33 @@ def _python_problem(runtime: str, python: str) -> Problem | None:
     return Problem("TPU054", message, _training_path("pythonVersion"), f'set the Python version to "{pythons[0]}"')
 
 
-def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
+def rules(body: RequestBody, _: Catalog) -> Iterator[Problem]:
     """Yield the problems of a body; a valid one has one TPU worker of 8 cores, in a region and a runtime with TPUs."""
     yield from rule_problems(_RULES, body)
     training = body["trainingInput"]
-    if _is_custom(training) and training.get("workerType") == "cloud_tpu" and training.get("masterType"):
-        config = training.get("workerConfig", {}).get("acceleratorConfig")
-        yield from _accelerator_problems(training["masterType"], config, catalog)
+    if training.get("workerType") == "cloud_tpu":
+        yield from _accelerator_problems(training)
     yield from _version_problems(training)
 
 
-def _accelerator_problems(master: str, config: Mapping[str, Any] | None, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of acceleratorConfig: a legacy master excludes it, a Compute Engine master requires it."""
+def _accelerator_problems(training: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield an error if acceleratorConfig is beside a legacy master, or missing beside one of Compute Engine."""
+    master = training.get("masterType")
+    has_config = bool(training.get("workerConfig", {}).get("acceleratorConfig"))
+    if not master or not _is_custom(training) or has_config == _is_compute_engine(master):
+        return
     path = _training_path("workerConfig", "acceleratorConfig")
-    if not _is_compute_engine(master):
-        if config is not None:
-            fix = "delete acceleratorConfig, or set masterType to n1-highcpu-16"
-            yield service_problem(
-                path, f"{master} is a legacy machine: it has TPU v2 and no acceleratorConfig", fix, GUIDE
-            )
-        return
-    if not config:
-        fix = "add acceleratorConfig: {type: TPU_V2, count: 8}"
-        yield service_problem(
-            path, f"it is missing, and with the Compute Engine machine {master} it names the TPU", fix, GUIDE
-        )
-        return
-    kind, count = config.get("type"), config.get("count")
-    slice_ = _slice(kind, catalog)
-    if slice_ is None:
-        fix = "set type to TPU_V2 or TPU_V3; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield service_problem((*path, "type"), f"{kind or 'no type'} is not a TPU of a worker", fix, GUIDE)
-    elif str(count) != str(slice_.cores):
-        message = f"{kind} has {slice_.cores} cores, not {count}"
-        fix = f"set count to {slice_.cores}; larger slices run on vertex-ai, cloud-tpu and gke"
-        yield service_problem((*path, "count"), message, fix, GUIDE)
+    if has_config:
+        message = f"{master} is a legacy machine: it has TPU v2 and no acceleratorConfig"
+        yield service_problem(path, message, "delete it, or set masterType to n1-highcpu-16", GUIDE)
+    else:
+        message = f"it is missing, and with the Compute Engine machine {master} it names the TPU"
+        yield service_problem(path, message, "add acceleratorConfig: {type: TPU_V2, count: 8}", GUIDE)
 
 
 def _is_compute_engine(machine: str) -> bool:
     """Return True for a machine type of Compute Engine (n1-highcpu-16), False for a legacy one (complex_model_m)."""
     return "-" in machine
-
-
-def _slice(accelerator: str | None, catalog: Catalog) -> Slice | None:
-    """Return the size of an accelerator type of the service; None if there is none."""
-    # One generation at a time, because each is read from its own file.
-    for generation in catalog.generations():
-        for slice_ in generation.slices:
-            if NAME in slice_.targets and slice_.accelerators.get(NAME) == accelerator:
-                return slice_
-    return None
 
 
 def _version_problems(training: Mapping[str, Any]) -> Iterator[Problem]:

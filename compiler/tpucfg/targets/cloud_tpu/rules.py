@@ -21,6 +21,18 @@ _MAX_NAME_LENGTH: Final = 63
 """Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
 _MIN_NODES: Final = 2
 _MULTISLICE: Final = f"{API}#multisliceparams"
+
+
+def _one_of(path: str, field: str, other: str) -> Rule:
+    return Rule(
+        f"{path}.{field}",
+        lambda value, fields: (value is None) == (other not in fields),
+        f"a request has exactly one of {field} and {other}",
+        "keep the one that names the slices",
+        API,
+    )
+
+
 _RULES: Final = (
     *(
         Rule(
@@ -35,26 +47,14 @@ _RULES: Final = (
         "delete all but one of them",
         API,
     ),
-    Rule(
-        "tpu.nodeSpec.*.nodeId",
-        lambda node, spec: (node is None) == ("multisliceParams" not in spec),
-        "a request has exactly one of nodeId and multisliceParams",
-        "use nodeId for one slice, and multisliceParams for several",
-        API,
-    ),
+    _one_of("tpu.nodeSpec.*", "nodeId", "multisliceParams"),
+    _one_of("tpu.nodeSpec.*.node", "acceleratorType", "acceleratorConfig"),
     Rule(
         "tpu.nodeSpec.*.multisliceParams.nodeCount",
         lambda count, _: count is not None and count < _MIN_NODES,
         "{value} is below 2",
         "set it to 2 or more, or use nodeId",
         _MULTISLICE,
-    ),
-    Rule(
-        "tpu.nodeSpec.*.node.acceleratorType",
-        lambda size, node: (size is None) == ("acceleratorConfig" not in node),
-        "a node has exactly one of acceleratorType and acceleratorConfig",
-        "keep the one with the size",
-        API,
     ),
 )
 

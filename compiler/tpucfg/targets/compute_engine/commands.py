@@ -47,28 +47,20 @@ def submission(job: Job) -> Submission:
     """Return the commands that create, watch and delete the job's objects."""
     body = request_body(job)
     gcloud = ("gcloud", "compute", *(("instance-groups", "managed") if GROUP in body else ("instances",)))
-    location = (f"--project={job.environment.project}", f"--zone={job.zone}")
+    # The description of an instance has its start-up script.
+    watch = ("list-instances", job.name) if GROUP in body else ("describe", job.name, "--format=value(status)")
     return Submission(
         start=creations(job, body),
-        watch=Command((*gcloud, *_watch_words(job, body), *location)),
+        watch=Command((*gcloud, *watch, *_location(job))),
         delete=delete_command(job, slice_key(job)),
-        notes=(
-            *end_notes(job),
-            *_wait_notes(job),
-            *_cost_notes(job),
-            *_problem_notes(job, body),
-            *_network_notes(job),
-            *_log_notes(job),
-            *(_REUSE_NOTES if GROUP in body else ()),
-        ),
+        notes=(*end_notes(job), *_notes(job, body)),
         log=_log(job, "--freshness=30d"),
         log_since=lambda time: _log(job, since=time),
     )
 
 
-def _watch_words(job: Job, body: RequestBody) -> tuple[str, ...]:
-    """Return the words that print the state of each host: the description of an instance has its start-up script."""
-    return ("list-instances", job.name) if GROUP in body else ("describe", job.name, "--format=value(status)")
+def _location(job: Job) -> tuple[str, str]:
+    return f"--project={job.environment.project}", f"--zone={job.zone}"
 
 
 def _log(job: Job, *options: str, since: str = "") -> Command:
@@ -79,8 +71,7 @@ def _log(job: Job, *options: str, since: str = "") -> Command:
     https://cloud.google.com/sdk/gcloud/reference/logging/read.
     """
     project = job.environment.project
-    entries = f'logName="projects/{project}/logs/gcplogs-docker-driver"'
-    query = f"{entries} AND {_label_query(job)}"
+    query = f'logName="projects/{project}/logs/gcplogs-docker-driver" AND {_label_query(job)}'
     query += f' AND timestamp>="{since}"' if since else ""
     return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options))
 
@@ -90,59 +81,40 @@ def _label_query(job: Job) -> str:
     return f'jsonPayload.container.metadata."{LOG_LABEL}"="{job.name}"'
 
 
-def _log_notes(job: Job) -> Iterator[str]:
-    """Yield the command that prints the program's last lines as text, and the limit of the other one."""
-    limits = (f"--project={job.environment.project}", "--order=asc", "--freshness=1h")
-    fields = "--format=value(timestamp,jsonPayload.message)"
-    words = ("gcloud", "logging", "read", _label_query(job), *limits, fields)
-    yield f"to read the last hour: {Command(words).bash()}"
-    yield 'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START", or submit with --run'
+def _notes(job: Job, body: RequestBody) -> Iterator[str]:
+    """Yield what is charged beside the TPUs, the commands that explain a failing start, and what to know of its log.
 
-
-def _cost_notes(job: Job) -> Iterator[str]:
-    """Yield what is charged, and needs quota, beside the TPUs."""
-    hosts = job.slice.hosts
-    disks = f"{hosts * (job.options.get('disk_gb') or DEFAULT_DISK_GB):,} GB of disk"
-    addresses = "" if job.options.get("external_ips") is False else f" and {format_count(hosts, 'public IP')}"
-    yield f"not in this cost, and in quotas of their own: {disks}{addresses}"
-
-
-def _problem_notes(job: Job, body: RequestBody) -> Iterator[str]:
-    """Yield the commands that print why hosts are missing, and what a host has printed while it started.
-
-    The start-up script's output is in the serial port's:
+    An instance waits for capacity: https://cloud.google.com/compute/docs/instances/about-flex-start-vms. The output of
+    the start-up script is in the serial port's:
     https://cloud.google.com/compute/docs/instances/startup-scripts/linux#viewing-output.
     """
-    location = (f"--project={job.environment.project}", f"--zone={job.zone}")
-    if GROUP in body:
-        errors = ("gcloud", "compute", "instance-groups", "managed", "list-errors", job.name, *location)
-        yield f"if hosts are missing: {Command(errors).bash()}"
-    host = "HOST" if GROUP in body else job.name
-    serial = ("gcloud", "compute", "instances", "get-serial-port-output", host, *location)
-    yield f"if a host does not start the program: {Command(serial).bash()}"
-
-
-_REUSE_NOTES: Final = (
-    "policy and template cost nothing and stay, for the next start; a changed job needs a name of its own with --run",
-)
-
-
-def _wait_notes(job: Job) -> Iterator[str]:
-    """Yield a note about an instance that waits for capacity.
-
-    See https://cloud.google.com/compute/docs/instances/about-flex-start-vms.
-    """
-    if slice_key(job) == INSTANCE and (parameters := wait_parameters(job)):
-        hours = int(parameters["requestValidForDuration"]["seconds"]) // 3600
+    hosts, is_closed = job.slice.hosts, job.options.get("external_ips") is False
+    if INSTANCE in body and (wait := wait_parameters(job)):
+        hours = int(wait["requestValidForDuration"]["seconds"]) // 3600
         yield (
             f"without capacity, the request ends after {hours} hours, and the instance is gone without an error:"
             " submit it again"
         )
-
-
-def _network_notes(job: Job) -> Iterator[str]:
-    if job.options.get("external_ips") is False:
+    addresses = "" if is_closed else f" and {format_count(hosts, 'public IP')}"
+    disk_gb = hosts * (job.options.get("disk_gb") or DEFAULT_DISK_GB)
+    yield f"not in this cost, and in quotas of their own: {disk_gb:,} GB of disk{addresses}"
+    if GROUP in body:
+        errors = ("gcloud", "compute", "instance-groups", "managed", "list-errors", job.name, *_location(job))
+        yield f"if hosts are missing: {Command(errors).bash()}"
+    host = "HOST" if GROUP in body else job.name
+    serial = ("gcloud", "compute", "instances", "get-serial-port-output", host, *_location(job))
+    yield f"if a host does not start the program: {Command(serial).bash()}"
+    if is_closed:
         yield "the hosts install Docker from Ubuntu's servers, which they reach by Cloud NAT only"
+    options = (f"--project={job.environment.project}", "--order=asc", "--freshness=1h")
+    words = ("gcloud", "logging", "read", _label_query(job), *options, "--format=value(timestamp,jsonPayload.message)")
+    yield f"to read the last hour: {Command(words).bash()}"
+    yield 'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START", or submit with --run'
+    if GROUP in body:
+        yield (
+            "policy and template cost nothing and stay, for the next start; a changed job needs a name of its own with"
+            " --run"
+        )
 
 
 # The requests that create the objects

@@ -11,16 +11,15 @@ from typing import Any, Final, NamedTuple
 from tpucfg.plan import Job
 from tpucfg.spec import CapacityKind
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, without_empty
-from tpucfg.targets.documents import digest
 from tpucfg.targets.hosts import startup
 from tpucfg.targets.hosts.rules import NAMES
 from tpucfg.targets.interface import CAPACITY, DEADLINE, MACHINE, MACHINES, Effect, Origin, RequestBody, Reserved
+from tpucfg.targets.objects import digest
 
 # The public pages that state the rules of this target.
 
 _COMPUTE: Final = "https://cloud.google.com/compute/docs"
 
-POLICIES: Final = f"{_COMPUTE}/reference/rest/v1/resourcePolicies"
 TEMPLATES: Final = f"{_COMPUTE}/reference/rest/v1/instanceTemplates"
 GROUPS: Final = f"{_COMPUTE}/reference/rest/v1/instanceGroupManagers"
 INSTANCES: Final = f"{_COMPUTE}/reference/rest/v1/instances"
@@ -36,7 +35,6 @@ TIME_LIMIT: Final = f"{_COMPUTE}/instances/limit-vm-runtime"
 DISKS: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
 IMAGES: Final = "https://docs.cloud.google.com/tpu/docs/quickstart-create-multi-host-slice"
 ADDRESSES: Final = "https://cloud.google.com/vpc/docs/private-google-access"
-SUBNETS: Final = "https://cloud.google.com/vpc/docs/subnets"
 NAT: Final = "https://cloud.google.com/nat/docs/overview"
 STARTUP: Final = f"{_COMPUTE}/instances/startup-scripts/linux"
 ACCOUNTS: Final = f"{_COMPUTE}/access/service-accounts"
@@ -355,38 +353,24 @@ _HOST: Final[Mapping[str, Origin]] = {
 """The fields of a host, in a template and in an instance."""
 
 
-def _origins() -> Iterator[tuple[str, Origin]]:
-    for key in DOCUMENTS:
-        yield f"{key}.kind", Origin("rule", "identifies the document in the config", GROUPS_OF_TPUS)
-        yield f"{key}.name", Origin("rule", "the job's name", NAMES, "name")
-    for key in (POLICY, TEMPLATE):
-        yield f"{key}.description", Origin("rule", "an equal object that exists is reused", TEMPLATES)
-    yield (
-        f"{POLICY}.workloadPolicy.type",
-        Origin("rule", "hosts that are connected by the TPU network", GROUPS_OF_TPUS, "sizes"),
-    )
-    yield f"{POLICY}.workloadPolicy.acceleratorTopology", Origin("catalog", "topology", GROUPS_OF_TPUS)
-    for prefix in (f"{TEMPLATE}.properties", INSTANCE):
-        yield from ((f"{prefix}.{path}", origin) for path, origin in _HOST.items())
-    yield f"{INSTANCE}.params.requestValidForDuration.seconds", _CAPACITY
-    yield f"{GROUP}.baseInstanceName", Origin("rule", "the start of the hosts' names", NAMES, "name")
-    yield f"{GROUP}.targetSize", Origin("catalog", "hosts", GROUPS_OF_TPUS)
-    yield f"{GROUP}.versions.*.instanceTemplate", Origin("rule", "the template of this config", GROUPS, _PROJECT)
-    yield (
-        f"{GROUP}.targetSizePolicy.mode",
-        Origin("rule", "all hosts of a slice are created at once, or none", BULK, "sizes"),
-    )
-    yield (
-        f"{GROUP}.resourcePolicies.workloadPolicy",
-        Origin("rule", "the policy of this config", GROUPS_OF_TPUS, _PROJECT),
-    )
-    yield (
-        f"{GROUP}.instanceLifecyclePolicy.defaultActionOnFailure",
-        Origin("rule", "a host that has ended is not created again", GROUPS, "sizes"),
-    )
-
-
-ORIGINS: Final[Mapping[str, Origin]] = dict(_origins())
+ORIGINS: Final[Mapping[str, Origin]] = {
+    "*.kind": Origin("rule", "identifies the document in the config", GROUPS_OF_TPUS),
+    "*.name": Origin("rule", "the job's name", NAMES, "name"),
+    "*.description": Origin("rule", "an equal object that exists is reused", TEMPLATES),
+    f"{POLICY}.workloadPolicy.type": Origin("rule", "hosts on the TPU network", GROUPS_OF_TPUS, "sizes"),
+    f"{POLICY}.workloadPolicy.acceleratorTopology": Origin("catalog", "topology", GROUPS_OF_TPUS),
+    **{f"{TEMPLATE}.properties.{path}": origin for path, origin in _HOST.items()},
+    **{f"{INSTANCE}.{path}": origin for path, origin in _HOST.items()},
+    f"{INSTANCE}.params.requestValidForDuration.seconds": _CAPACITY,
+    f"{GROUP}.baseInstanceName": Origin("rule", "the start of the hosts' names", NAMES, "name"),
+    f"{GROUP}.targetSize": Origin("catalog", "hosts", GROUPS_OF_TPUS),
+    f"{GROUP}.versions.*.instanceTemplate": Origin("rule", "the template of this config", GROUPS, _PROJECT),
+    f"{GROUP}.targetSizePolicy.mode": Origin("rule", "all hosts are created at once, or none", BULK, "sizes"),
+    f"{GROUP}.resourcePolicies.workloadPolicy": Origin("rule", "the policy of this config", GROUPS_OF_TPUS, _PROJECT),
+    f"{GROUP}.instanceLifecyclePolicy.defaultActionOnFailure": Origin(
+        "rule", "a host that has ended is not created again", GROUPS, "sizes"
+    ),
+}
 """See `Target.ORIGINS`."""
 _OTHER_OBJECT: Final = Effect(
     "TPU068",

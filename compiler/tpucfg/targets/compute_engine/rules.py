@@ -16,29 +16,15 @@ from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import FLEX_START_SECONDS
 from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
+from tpucfg.targets.compute_engine import request
 from tpucfg.targets.compute_engine.request import (
-    BULK,
-    BULK_GROUPS,
-    COLLECTIONS,
     DOCUMENTS,
-    FLEX_START,
-    FLEX_START_WAIT,
     GROUP,
-    GROUPS,
-    GROUPS_OF_TPUS,
     HOST_IMAGES,
-    IMAGES,
     INSTANCE,
-    INSTANCES,
     NAME,
-    NAT,
     POLICY,
-    RESERVATIONS,
-    SPOT,
     TEMPLATE,
-    TEMPLATES,
-    TIME_LIMIT,
-    TPUS,
 )
 from tpucfg.targets.hosts.rules import disk_parts, disk_problems, host_findings
 from tpucfg.targets.interface import RequestBody
@@ -81,14 +67,16 @@ def _is_no_flex_start_duration(model: Any, scheduling: Mapping[str, Any]) -> boo
     return model == "FLEX_START" and is_valid and seconds not in FLEX_START_SECONDS
 
 
-def _names_no_reservation(affinity: Any, _: Mapping[str, Any]) -> bool:
-    is_specific = (affinity or {}).get("consumeReservationType") == "SPECIFIC_RESERVATION"
-    return is_specific and not (affinity.get("key") and affinity.get("values"))
+def _is_restarted(value: Any, scheduling: Mapping[str, Any]) -> bool:
+    # Only flex-start instances are not restarted by default.
+    return bool(value) if _is_model(scheduling, "FLEX_START") else value is not False and _is_model(scheduling, "SPOT")
 
 
-def _needs_reservation(affinity: Any, host: Mapping[str, Any]) -> bool:
-    is_specific = (affinity or {}).get("consumeReservationType") == "SPECIFIC_RESERVATION"
-    return _is_model(host.get("scheduling"), "RESERVATION_BOUND") and not is_specific
+def _lacks_reservation(affinity: Any, host: Mapping[str, Any]) -> bool:
+    fields = affinity or {}
+    is_specific = fields.get("consumeReservationType") == "SPECIFIC_RESERVATION"
+    is_named = is_specific and fields.get("key") and fields.get("values")
+    return not is_named and (is_specific or _is_model(host.get("scheduling"), "RESERVATION_BOUND"))
 
 
 def _has_no_room(new_disk: Any, disk: Mapping[str, Any]) -> bool:
@@ -104,77 +92,63 @@ _HOST_RULES: Final = (
         lambda value, _: value != "TERMINATE",
         "TPU VMs cannot be moved while they run",
         "set it to TERMINATE",
-        SPOT,
+        request.SPOT,
     ),
     Rule(
         "scheduling.terminationTime",
         lambda time, scheduling: time is not None and "maxRunDuration" in scheduling,
         "it excludes maxRunDuration",
         "delete one of the two",
-        TIME_LIMIT,
+        request.TIME_LIMIT,
     ),
     Rule(
         "scheduling.instanceTerminationAction",
         lambda action, scheduling: action is None and scheduling.keys() & {"maxRunDuration", "terminationTime"},
         "it is missing, and a limit of the run needs it",
         "add instanceTerminationAction: DELETE",
-        TIME_LIMIT,
+        request.TIME_LIMIT,
     ),
     Rule(
         "scheduling.instanceTerminationAction",
         lambda action, scheduling: action != "DELETE" and _is_model(scheduling, "RESERVATION_BOUND"),
         "an instance of a reservation is deleted at its end",
         "set it to DELETE",
-        BULK_GROUPS,
+        request.BULK_GROUPS,
     ),
     Rule(
         "scheduling.maxRunDuration.seconds",
         lambda seconds, _: seconds is not None and _integer(seconds) not in _SECONDS,
         "a duration is 30 seconds to 120 days",
         f"set it to a number from {_SECONDS[0]} to {_SECONDS[-1]}: in a spec, max_run_duration from 30s to 120d",
-        TIME_LIMIT,
+        request.TIME_LIMIT,
     ),
     Rule(
         "scheduling.provisioningModel",
         _is_no_flex_start_duration,
         "flex-start takes a duration of 600 to 604800 seconds",
         "set maxRunDuration.seconds to a number of this range",
-        FLEX_START,
+        request.FLEX_START,
     ),
     Rule(
         "scheduling.automaticRestart",
-        lambda value, scheduling: value is not False and _is_model(scheduling, "SPOT"),
-        "spot instances are not restarted",
+        _is_restarted,
+        "spot and flex-start instances run once, and are not restarted",
         "set it to false",
-        SPOT,
-    ),
-    Rule(
-        "scheduling.automaticRestart",
-        lambda value, scheduling: value and _is_model(scheduling, "FLEX_START"),
-        "flex-start instances run once, and are not restarted",
-        "set it to false",
-        FLEX_START_WAIT,
+        request.SPOT,
     ),
     Rule(
         "reservationAffinity",
-        _needs_reservation,
-        "RESERVATION_BOUND needs a reservation",
-        "add a specific reservation, or set scheduling.provisioningModel to STANDARD",
-        RESERVATIONS,
-    ),
-    Rule(
-        "reservationAffinity",
-        _names_no_reservation,
-        "it names no reservation by key and values",
-        "add key: compute.googleapis.com/reservation-name and values: [NAME]",
-        RESERVATIONS,
+        _lacks_reservation,
+        "a reservation is named by its type SPECIFIC_RESERVATION, key and values",
+        "add all three, with key: compute.googleapis.com/reservation-name",
+        request.RESERVATIONS,
     ),
     Rule(
         "disks.*.autoDelete",
         lambda value, disk: not value and disk.get("boot") and "initializeParams" in disk,
         "each host leaves its boot disk behind, which is billed until you delete it",
         "set it to true",
-        INSTANCES,
+        request.INSTANCES,
         "TPU121",
     ),
     Rule(
@@ -182,7 +156,7 @@ _HOST_RULES: Final = (
         _has_no_room,
         "the boot disk has no room for Docker and the trainer's image beside the system",
         'set its diskSizeGb to "200", the size that tpucfg renders',
-        INSTANCES,
+        request.INSTANCES,
         "TPU121",
     ),
 )
@@ -194,14 +168,14 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
             lambda value, _: value != "HIGH_THROUGHPUT",
             "the hosts of a slice need the throughput between them",
             "set it to HIGH_THROUGHPUT",
-            GROUPS_OF_TPUS,
+            request.GROUPS_OF_TPUS,
         ),
         Rule(
             "workloadPolicy.acceleratorTopology",
             lambda topology, _: not topology,
             "it is missing, so the hosts would form no slice",
             "add it, such as 4x4",
-            GROUPS_OF_TPUS,
+            request.GROUPS_OF_TPUS,
         ),
     ),
     GROUP: (
@@ -212,14 +186,14 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
             ),
             "the hosts of a slice are created at once, in the mode BULK",
             "set {path}.mode to BULK",
-            BULK,
+            request.BULK,
         ),
         Rule(
             "versions",
             lambda versions, _: len(versions or ()) > 1,
             "a group in the mode BULK has one version",
             "delete all but one",
-            BULK,
+            request.BULK,
         ),
     ),
 }
@@ -263,7 +237,7 @@ def _unreachable_packages(project: Project, environment: Environment, slices: Se
             project.document.value_location(path),
             help=f"give the subnetwork in {environment.region} a Cloud NAT, and allow TPU064, or delete "
             f"{dotted(path)}, which gives each host an address on the internet",
-            details=(f"see {NAT}",),
+            details=(f"see {request.NAT}",),
         )
 
 
@@ -292,7 +266,7 @@ def _remote_disks(project: Project, environment: Environment, slices: Sequence[S
                 f"of {environment.project}, where it looks for a disk by its name",
                 project.document.value_location(path),
                 help=f"name a disk in {zone} of {environment.project}{other_zone}",
-                details=(f"see {TEMPLATES}",),
+                details=(f"see {request.TEMPLATES}",),
             )
 
 
@@ -323,7 +297,9 @@ def _missing_objects(body: RequestBody) -> Iterator[Problem]:
         yield Problem("TPU071", "no document of the config creates a host", (), fix)
     if INSTANCE in body and len(body) > 1:
         others = listed([key for key in DOCUMENTS if key in body and key != INSTANCE], last=" and ")
-        problem = service_problem((INSTANCE,), f"it is one more host beside {others}", "delete one of them", GROUPS)
+        problem = service_problem(
+            (INSTANCE,), f"it is one more host beside {others}", "delete one of them", request.GROUPS
+        )
         yield problem._replace(at_key=True)
 
 
@@ -335,7 +311,7 @@ def _machine_rules(path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
         offered = listed([*_FAMILIES.values()], last=" and ")
         message = f"Compute Engine offers TPUs of {offered}, and {format_value(name or 'the default')} has none of them"
         fix = "choose a machine such as ct6e-standard-4t, or another target"
-        yield service_problem((*path, "machineType"), message, fix, TPUS)
+        yield service_problem((*path, "machineType"), message, fix, request.TPUS)
         return
     for image_path, value in values_at(host, "disks.*.initializeParams.sourceImage"):
         image = value.rpartition("/")[2]
@@ -343,7 +319,7 @@ def _machine_rules(path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
         if match and generation not in match[1].split("-"):
             message = f"{image} is an image for {match[1].replace('-', ', ')}, and the machine is of {generation}"
             fix = f"end it with {HOST_IMAGES[generation].family}"
-            yield service_problem((*path, *image_path), message, fix, IMAGES)
+            yield service_problem((*path, *image_path), message, fix, request.IMAGES)
 
 
 def _disk_rules(body: RequestBody, path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
@@ -364,9 +340,10 @@ def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
     hosts = body[GROUP]["targetSize"]
     if value_at(body, path) is None and (POLICY in body or hosts > 1):
         message = f"it is missing, so the {hosts} hosts would form no slice"
-        fix = f"set it to {_form(body, POLICY)}"
+        name = body.get(POLICY, {}).get("name", "NAME")
+        fix = f"set it to projects/PROJECT/regions/REGION/resourcePolicies/{name}"
         with_policy = "" if POLICY in body else f", and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
-        yield service_problem(path, message, fix + with_policy, GROUPS_OF_TPUS)
+        yield service_problem(path, message, fix + with_policy, request.GROUPS_OF_TPUS)
 
 
 def _other_names(body: RequestBody) -> Iterator[Problem]:
@@ -376,12 +353,7 @@ def _other_names(body: RequestBody) -> Iterator[Problem]:
         for path, value in values_at(body[GROUP], pattern):
             if own and value.rpartition("/")[2] != own:
                 message = f"it names another object than the {key} of this config, {own}"
-                yield service_problem((GROUP, *path), message, "make the two names equal", GROUPS)
-
-
-def _form(body: RequestBody, key: str) -> str:
-    """Return the form of the path of an object, with its name if it is in the config."""
-    return f"projects/PROJECT/regions/REGION/{COLLECTIONS[key]}/{body.get(key, {}).get('name', 'NAME')}"
+                yield service_problem((GROUP, *path), message, "make the two names equal", request.GROUPS)
 
 
 def _size_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
@@ -389,19 +361,19 @@ def _size_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     group = body[GROUP]
     topology = value_at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
     machine = value_at(body, (TEMPLATE, "properties", "machineType"))
-    chips = _chips_of(machine, catalog) if isinstance(machine, str) else None
-    if chips is None or not topology:  # a missing one is an error of the policy
+    shapes = _shapes_of(machine, catalog) if isinstance(machine, str) else None
+    if shapes is None or not topology:  # a missing topology is an error of the policy
         return
-    known = _topologies_of(machine, catalog)
+    chips, known = shapes
     if topology not in known and not _has_cubes(topology, known):
         near = [name for name in known if _chips_in(name) == group["targetSize"] * chips]
         message = f"{format_value(topology, quoted=False)} is no topology of {machine}"
         path = (POLICY, "workloadPolicy", "acceleratorTopology")
-        yield service_problem(path, message, f"set it to {listed(near or known, last=' or ')}", GROUPS_OF_TPUS)
+        yield service_problem(path, message, f"set it to {listed(near or known, last=' or ')}", request.GROUPS_OF_TPUS)
     elif group["targetSize"] * chips != (total := _chips_in(topology)):
         message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
         fix = f"set it to {total // chips}, or change the topology"
-        yield service_problem((GROUP, "targetSize"), message, fix, GROUPS_OF_TPUS)
+        yield service_problem((GROUP, "targetSize"), message, fix, request.GROUPS_OF_TPUS)
 
 
 def _chips_in(topology: str) -> int:
@@ -415,24 +387,15 @@ def _has_cubes(topology: str, known: Sequence[str]) -> bool:
 
 
 @cache
-def _chips_of(machine: str, catalog: Catalog) -> int | None:
-    """Return the chips of a machine type; None if the catalog does not have it."""
+def _shapes_of(machine: str, catalog: Catalog) -> tuple[int, tuple[str, ...]] | None:
+    """Return the chips of a machine type and the topologies of its slices; None if the catalog does not have it."""
     generation = _generation_of(machine)
     slices = catalog.generation(generation).slices if generation else ()
-    machines = (each for slice_ in slices for each in (*slice_.machines, *slice_.named_machines))
-    return next((each.chips for each in machines if each.name == machine), None)
-
-
-@cache
-def _topologies_of(machine: str, catalog: Catalog) -> tuple[str, ...]:
-    """Return the topologies in the catalog that hosts of a machine type form."""
-    slices = catalog.generation(_generation_of(machine) or "").slices
-    return tuple(
-        topology
-        for slice_ in slices
-        if machine in {each.name for each in (*slice_.machines, *slice_.named_machines)}
-        for topology in slice_.topologies
-    )
+    pairs = [(slice_, each) for slice_ in slices for each in (*slice_.machines, *slice_.named_machines)]
+    found = [(slice_, each) for slice_, each in pairs if each.name == machine]
+    if not found:
+        return None
+    return found[0][1].chips, tuple(topology for slice_, _ in found for topology in slice_.topologies)
 
 
 def _failure_rules(body: RequestBody) -> Iterator[Problem]:
@@ -441,4 +404,4 @@ def _failure_rules(body: RequestBody) -> Iterator[Problem]:
     if model == "FLEX_START" and action != "DO_NOTHING":
         path = (GROUP, "instanceLifecyclePolicy", "defaultActionOnFailure")
         message = "a group of flex-start instances does not repair them"
-        yield service_problem(path, message, "set it to DO_NOTHING", BULK)
+        yield service_problem(path, message, "set it to DO_NOTHING", request.BULK)

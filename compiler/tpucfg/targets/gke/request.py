@@ -15,29 +15,8 @@ from tpucfg.plan.job import Job
 from tpucfg.plan.naming import account_id
 from tpucfg.spec.settings import Mount, Secret
 from tpucfg.targets.common import without_empty
-from tpucfg.targets.gke.nodes import (
-    ACCELERATOR,
-    CHIPS,
-    COMPUTE_CLASS,
-    FLEX_START,
-    INSTANCE,
-    MAX_RUN_DURATION,
-    NODE_POOL,
-    PLACEMENT_POLICY,
-    REQUIRED_TOPOLOGY,
-    RESERVATION_AFFINITY,
-    RESERVATION_NAME,
-    RESERVATION_PROJECT,
-    SLICE_REQUIRED_TOPOLOGY,
-    SLICE_SIZE,
-    SLICE_TOPOLOGY,
-    SPOT,
-    TOPOLOGY,
-    is_placed_by_queue,
-    node_selector,
-    placement_annotations,
-    tolerations,
-)
+from tpucfg.targets.gke import nodes
+from tpucfg.targets.gke.nodes import CHIPS, SLICE_TOPOLOGY, is_placed_by_queue
 from tpucfg.targets.interface import (
     CAPACITY,
     COMPANIONS,
@@ -78,7 +57,7 @@ def request_body(job: Job) -> RequestBody:
             name=job.name,
             namespace=job.options.get("namespace", "default"),
             labels={**job.environment.labels, **_queue_labels(job)},
-            annotations={EXCLUSIVE: NODE_POOL} if _has_own_node_pools(job) else {},
+            annotations={EXCLUSIVE: nodes.NODE_POOL} if _has_own_node_pools(job) else {},
         ),
         "spec": {
             **without_empty(failurePolicy=_failure_policy(job)),
@@ -123,6 +102,7 @@ def _queue_labels(job: Job) -> dict[str, str]:
 def _child_job(job: Job) -> dict[str, Any]:
     """Return the job of one slice."""
     hosts = job.slice.hosts_per_slice
+    annotations = _mount_annotations(job) | nodes.placement_annotations(job)
     return {
         "parallelism": hosts,
         "completions": hosts,
@@ -133,7 +113,7 @@ def _child_job(job: Job) -> dict[str, Any]:
             podFailurePolicy=_pod_failure_policy(job),
         ),
         "template": {
-            **without_empty(metadata=without_empty(annotations=_mount_annotations(job) | placement_annotations(job))),
+            **without_empty(metadata=without_empty(annotations=annotations)),
             "spec": _pod(job),
         },
     }
@@ -145,8 +125,8 @@ def _pod(job: Job) -> dict[str, Any]:
         priorityClassName=job.options.get("priority"),
         imagePullSecrets=[{"name": name} for name in job.options.get("image_pull_secrets") or ()],
         restartPolicy="Never",
-        nodeSelector=node_selector(job),
-        tolerations=tolerations(job),
+        nodeSelector=nodes.node_selector(job),
+        tolerations=nodes.tolerations(job),
         containers=[_container(job)],
         volumes=_volumes(job),
     )
@@ -381,22 +361,22 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_CHILD}.podFailurePolicy.**": _RESTARTS,
     **{
         f"{_TEMPLATE}.metadata.annotations.[{name}]": Origin("spec", "targets.gke.topology_aware")
-        for name in (SLICE_TOPOLOGY, REQUIRED_TOPOLOGY, SLICE_REQUIRED_TOPOLOGY, SLICE_SIZE)
+        for name in (SLICE_TOPOLOGY, nodes.REQUIRED_TOPOLOGY, nodes.SLICE_REQUIRED_TOPOLOGY, nodes.SLICE_SIZE)
     },
     f"{_TEMPLATE}.metadata.annotations.*": Origin("rule", "GKE adds the container that mounts the buckets", _FUSE),
     f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{_POD}.priorityClassName": Origin("spec", "targets.gke.priority"),
     f"{_POD}.imagePullSecrets.**": Origin("spec", "targets.gke.image_pull_secrets"),
     f"{_POD}.restartPolicy": Origin("rule", _ONE_POD, JOBSET),
-    f"{_POD}.nodeSelector.[{ACCELERATOR}]": Origin("catalog", "gke_label", TPUS),
-    f"{_POD}.nodeSelector.[{TOPOLOGY}]": Origin("catalog", "topology", TPUS),
-    f"{_POD}.nodeSelector.[{INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
-    f"{_POD}.nodeSelector.[{COMPUTE_CLASS}]": Origin("spec", "targets.gke.compute_class"),
-    f"{_POD}.nodeSelector.[{PLACEMENT_POLICY}]": Origin("spec", "targets.gke.placement_policy"),
-    f"{_POD}.nodeSelector.[{MAX_RUN_DURATION}]": _DURATION,
+    f"{_POD}.nodeSelector.[{nodes.ACCELERATOR}]": Origin("catalog", "gke_label", TPUS),
+    f"{_POD}.nodeSelector.[{nodes.TOPOLOGY}]": Origin("catalog", "topology", TPUS),
+    f"{_POD}.nodeSelector.[{nodes.INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
+    f"{_POD}.nodeSelector.[{nodes.COMPUTE_CLASS}]": Origin("spec", "targets.gke.compute_class"),
+    f"{_POD}.nodeSelector.[{nodes.PLACEMENT_POLICY}]": Origin("spec", "targets.gke.placement_policy"),
+    f"{_POD}.nodeSelector.[{nodes.MAX_RUN_DURATION}]": _DURATION,
     **{
         f"{_POD}.nodeSelector.[{label}]": _CAPACITY
-        for label in (SPOT, FLEX_START, RESERVATION_NAME, RESERVATION_PROJECT, RESERVATION_AFFINITY)
+        for label in (nodes.SPOT, nodes.FLEX_START, "cloud.google.com/reservation-*")
     },
     f"{_POD}.tolerations.0.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", TPUS),
     f"{_POD}.tolerations.1.**": _CAPACITY,
@@ -418,13 +398,14 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{COMPANIONS}.**": Origin("rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS),
 }
 _NODE_LABELS: Final[Mapping[str, Effect]] = {
-    **dict.fromkeys(
-        (SPOT, "cloud.google.com/gke-preemptible", FLEX_START, "cloud.google.com/gke-provisioning"), CAPACITY
-    ),
-    **dict.fromkeys(("cloud.google.com/gke-queued", "cloud.google.com/reservation-*", COMPUTE_CLASS), CAPACITY),
+    **{
+        f"cloud.google.com/gke-{name}": CAPACITY
+        for name in ("spot", "preemptible", "flex-start", "provisioning", "queued")
+    },
+    **dict.fromkeys(("cloud.google.com/reservation-*", nodes.COMPUTE_CLASS), CAPACITY),
     **dict.fromkeys(("*.kubernetes.io/instance-type", "cloud.google.com/gke-tpu-*"), MACHINE),
     "cloud.google.com/machine-family": MACHINE,
-    MAX_RUN_DURATION: DEADLINE,
+    nodes.MAX_RUN_DURATION: DEADLINE,
 }
 """The labels of nodes by which a pod would choose others than the plan has."""
 

@@ -9,7 +9,7 @@ have newer ones.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -20,7 +20,7 @@ from tpucfg.spec import Environment, Mount, Project
 from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, TOPOLOGY, can_be_placed
 from tpucfg.targets.gke.request import MAX_EXEC_TIME, NAME, NAMES, REPLICATED_JOB, SHARED_MEMORY, TPUS
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import service_problem
+from tpucfg.targets.rules import Rule, rule_problems, service_problem
 from tpucfg.targets.spec_rules import long_job_names
 from tpucfg.text_format import dotted, format_value, listed
 
@@ -44,37 +44,32 @@ _EXEC_TIME: Final = "https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-e
 _CONTAINERS: Final = "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
 
 
-class _Addition(NamedTuple):
-    """A field of a JobSet, or a value of one, that a release added."""
-
-    path: str
-    values: tuple[str, ...]
-    """The values that were added; none if the field itself was."""
-    release: str
-    gate: str
-    """The feature gate without which the release refuses it; empty if it needs none."""
-    fix: str
-    """The edit that every release accepts; `{path}` is the field's."""
+def _added(path: str, value: str, release: str, gate: str, fix: str) -> Rule:
+    """Return the rule about a value of a field, or the field itself without a value, that a release added."""
+    with_gate = f" with the feature gate {gate}, which is off by default" if gate else ""
+    source = "blob/{}/pkg/features/features.go" if gate else "releases/tag/{}"
+    return Rule(
+        path,
+        lambda found, _: found == value if value else found is not None,
+        f"{'{value}' if value else 'it'} needs JobSet {release} or newer{with_gate}",
+        f"{fix}, or install that release in the cluster",
+        f"https://github.com/kubernetes-sigs/jobset/{source.format(release)}",
+        "TPU104",
+        at_key=not value,
+    )
 
 
 _ACTION: Final = "spec.failurePolicy.rules.*.action"
-_ADDITIONS: Final = (
-    _Addition(
-        "spec.failurePolicy.restartStrategy", ("InPlaceRestart",), "v0.11.0", "InPlaceRestart", "set {path} to Recreate"
+_FREE_RESTART: Final = "RestartJobAndIgnoreMaxRestarts"
+RELEASE_RULES: Final = (
+    _added(
+        "spec.failurePolicy.restartStrategy", "InPlaceRestart", "v0.11.0", "InPlaceRestart", "set {path} to Recreate"
     ),
-    _Addition(_ACTION, ("RestartJob",), "v0.12.0", "RestartJob", "set {path} to RestartJobSet"),
-    _Addition(
-        _ACTION,
-        ("RestartJobAndIgnoreMaxRestarts",),
-        "v0.12.0",
-        "RestartJob",
-        "set {path} to RestartJobSetAndIgnoreMaxRestarts",
-    ),
-    _Addition("spec.volumeClaimPolicies", (), "v0.11.0", "", "delete {path}, and mount a claim that exists"),
+    _added(_ACTION, "RestartJob", "v0.12.0", "RestartJob", "set {path} to RestartJobSet"),
+    _added(_ACTION, _FREE_RESTART, "v0.12.0", "RestartJob", "set {path} to RestartJobSetAndIgnoreMaxRestarts"),
+    _added("spec.volumeClaimPolicies", "", "v0.11.0", "", "delete {path}, and mount a claim that exists"),
 )
-"""Releases: https://github.com/kubernetes-sigs/jobset/releases."""
-_GATES: Final = "https://github.com/kubernetes-sigs/jobset/blob/{release}/pkg/features/features.go"
-_RELEASE: Final = "https://github.com/kubernetes-sigs/jobset/releases/tag/{release}"
+"""Fields and values that only newer releases know: https://github.com/kubernetes-sigs/jobset/releases."""
 
 
 # The findings about a spec
@@ -189,7 +184,7 @@ def _mount_problem(mount: Mount) -> str | None:
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """Yield the problems of releases and time limits, and of pods that do not fill the hosts of a slice."""
-    yield from release_problems(body)
+    yield from rule_problems(RELEASE_RULES, body)
     yield from _duration_rule(body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
     if not any(
@@ -200,23 +195,6 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     for index, job in enumerate(jobs):
         path = ("spec", "replicatedJobs", index, "template", "spec")
         yield from _job_rules(path, job["template"].get("spec", {}), catalog)
-
-
-def release_problems(body: RequestBody) -> Iterator[Problem]:
-    """Yield a warning for each field or value of a JobSet that only newer releases know."""
-    for addition in _ADDITIONS:
-        for path, value in values_at(body, addition.path):
-            if not addition.values or value in addition.values:
-                yield _release_problem(addition, path, value)
-
-
-def _release_problem(addition: _Addition, path: KeyPath, value: Any) -> Problem:
-    subject = f"{dotted(path)}: {format_value(value, quoted=False)}" if addition.values else dotted(path)
-    gate = f" with the feature gate {addition.gate}, which is off by default" if addition.gate else ""
-    message = f"{subject} needs JobSet {addition.release} or newer{gate}"
-    source = (_GATES if addition.gate else _RELEASE).format(release=addition.release)
-    hint = f"{addition.fix.format(path=dotted(path))}, or install that release in the cluster"
-    return Problem("TPU104", message, path, hint, at_key=not addition.values, details=(f"the source: {source}",))
 
 
 def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
@@ -279,7 +257,8 @@ def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Cat
     shapes = _shapes(label, catalog)
     if not shapes:
         location = (*pod_path, "nodeSelector", ACCELERATOR)
-        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {_labels(catalog)}", TPUS)
+        labels = dict.fromkeys(machine.gke_label for slice_ in catalog.all() for machine in slice_.machines)
+        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {listed([*labels])}", TPUS)
     elif topology not in shapes:
         location = (*pod_path, "nodeSelector", TOPOLOGY)
         fix = f"set it to one of: {listed(tuple(shapes), 16)}"
@@ -314,7 +293,3 @@ def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
         if shapes:
             return shapes
     return {}
-
-
-def _labels(catalog: Catalog) -> str:
-    return listed(tuple(dict.fromkeys(machine.gke_label for slice_ in catalog.all() for machine in slice_.machines)))

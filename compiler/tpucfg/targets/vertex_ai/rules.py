@@ -66,35 +66,24 @@ def _package_findings(project: Project, settings: Settings) -> Iterator[Finding]
 
 def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, mount: Mount) -> Iterator[Finding]:
     """Yield an error for a mount whose folder is not the one where the service shows the bucket."""
-    settings = project.settings[environment.name, slice_.size]
-    if _JOB_DIR in mount.source:
-        yield _mounted_job_dir(project, environment, settings, mount)
-        return
     values = _KnownPlaceholders(path_values(project, environment, slice_.size))
-    source = fill_placeholders(mount.source, values).rstrip("/")
-    folder = _ROOT + source.removeprefix("gs://")
+    folder = _ROOT + fill_placeholders(mount.source, values).rstrip("/").removeprefix("gs://")
     if mount.path == folder:
         return
-    path = settings.source(("trainer", "mounts", mount.path))
+    path = project.settings[environment.name, slice_.size].source(("trainer", "mounts", mount.path))
     move = removal_hint(project, environment, path, "mounts", mount.path)
     own_path: KeyPath = path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
+    if _JOB_DIR in mount.source:
+        reason = "its folder changes with the size and run"
+        fix = f"pass {mount.source} as a flag"
+    else:
+        reason = f"this bucket is at {folder}"
+        fix = f"add to {dotted(own_path)}: {folder}: {mount.source}"
     yield Finding.of(
         "TPU059",
-        f"{NAME} cannot mount {mount.source} at {mount.path}: every bucket is below {_ROOT}, and this one at {folder}",
+        f"{NAME} cannot mount {mount.source} at {mount.path}: every bucket is below {_ROOT}, and {reason}",
         project.document.key_location(path),
-        help=f"{move}, and add to {dotted(own_path)}: {folder}: {mount.source}",
-        details=(f"see {_FUSE}",),
-    )
-
-
-def _mounted_job_dir(project: Project, environment: Environment, settings: Settings, mount: Mount) -> Finding:
-    """Return an error for a mount of the job's own folder: its path below the root is another one for each run."""
-    path = settings.source(("trainer", "mounts", mount.path))
-    return Finding.of(
-        "TPU059",
-        f"{NAME} cannot mount {mount.source} at {mount.path}: below {_ROOT}, its folder changes with the size and run",
-        project.document.key_location(path),
-        help=f"{removal_hint(project, environment, path, 'mounts', mount.path)}, and pass {mount.source} as a flag",
+        help=f"{move}, and {fix}",
         details=(f"see {_FUSE}",),
     )
 
