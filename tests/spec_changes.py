@@ -8,13 +8,13 @@ from typing import Any
 
 from spec_factory import CATALOG, project
 from tpucfg.changes.config_diff import config_difference
+from tpucfg.changes.costs import CostChanges, compute_costs
+from tpucfg.changes.figures import row_label, scaling_cell, scaling_columns
+from tpucfg.changes.impact import Impact, compute_impact
 from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.throughputs import RevisionRecords
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.render.pipeline import compile_project
-from tpucfg.review.changes.costs.cost_changes import CostChanges, compute_costs
-from tpucfg.review.changes.costs.record_changes import RevisionRecords
-from tpucfg.review.changes.impact import Impact, compute_impact
-from tpucfg.review.changes.jobs.scaling_table import row_label, scaling_cell, scaling_columns
 
 
 def compiled_revision(data: Any | None) -> CompiledRevision:

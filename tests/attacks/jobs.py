@@ -130,8 +130,7 @@ ATTACKS: Final = (
     attack(
         "another-account",
         options("vertex-ai", service_account="owner@my-project-prod.iam.gserviceaccount.com"),
-        "service account changed from",
-        "to `owner@my-project-prod.iam.gserviceaccount.com`: jobs run as an account that the stack does not create",
+        "service account added (`owner@my-project-prod.iam.gserviceaccount.com`): jobs run as an account",
     ),
     attack(
         "shell-in-the-job",
@@ -191,7 +190,7 @@ ATTACKS: Final = (
     attack(
         "danger-among-many-fields",
         options("gke", extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}} | pod(hostPID=True)),
-        "the container sees and controls its host's processes",
+        "hostPID` added (`true`): the program reaches its host",
         "and 392 more, which the fold shows",
         base=GKE,
     ),
@@ -216,13 +215,13 @@ ATTACKS: Final = (
     attack(
         "argument-removed",
         spec(("    data_dir: ${bucket}/data\n", "")),
-        "argument `--data_dir` removed (was `gs://my-project-<env>-mnist-<env>-us-central1/data`)",
+        "argument `--data_dir` removed (was `${bucket}/data`)",
     ),
     attack(
         "privileged-container",
         options("gke", extra=pod(securityContext={"runAsUser": 0}, hostIPC=True, hostPID=True)),
-        "`securityContext.runAsUser` added (`0`): the program runs as root",
-        "`hostPID` added (`true`)",
+        "securityContext.runAsUser` added (`0`): the program gets other rights on its host",
+        "hostPID` added (`true`)",
         base=GKE,
     ),
     attack(
@@ -230,9 +229,8 @@ ATTACKS: Final = (
         options(
             "gke", extra=pod({"name": "side", "image": "evil.example/x:1", "securityContext": {"privileged": True}})
         ),
-        "`containers[1].securityContext.privileged` added (`true`): the container controls its host",
+        "containers.side.securityContext.privileged` added (`true`): the program gets other rights on its host",
         "code comes from `evil.example`",
-        "another program runs in the job",
         base=GKE,
     ),
     attack(
@@ -243,14 +241,14 @@ ATTACKS: Final = (
                 volumes=[{"name": "v", "hostPath": {"path": "/"}}, {"name": "s", "secret": {"secretName": "admin"}}]
             ),
         ),
-        "the container reads files of its host",
-        "the program gets a token or a secret of the cluster",
+        "hostPath.path` added (`/`): the program reaches its host",
+        "secret.secretName` added (`admin`): the program gets files from elsewhere",
         base=GKE,
     ),
     attack(
         "another-namespace",
         options("gke", namespace="kube-system"),
-        "`metadata.namespace` changed from `default` to `kube-system`: other accounts, quotas and policies apply",
+        "namespace added (`kube-system`): other accounts, quotas and policies apply",
         base=GKE,
     ),
     attack(
@@ -289,7 +287,7 @@ ATTACKS: Final = (
             extra=node({"ssh-keys": "me:ssh-ed25519 AAAA"}, networkConfig={"canIpForward": True}, tags=["open"]),
         ),
         "people can log in to the hosts",
-        "`tags` added",
+        "tags` added",
         base=together(CLOUD_TPU, ONE_SIZE),
     ),
     attack(

@@ -28,8 +28,8 @@ def _second_spec(repository: Repository) -> None:
 _RECORDED: Final = together(
     _PRICES, *(write(f"results/{name}.jsonl", _record("v2-8", 1000)) for name in ("dev", "prod"))
 )
-_RUN_TEN_TIMES: Final = "+368.64 USD for one run of each config (+900%)"
-_FOUR_TIMES_THE_CHIPS: Final = "USD an hour for all configs together (+229%)"
+_RUN_TEN_TIMES: Final = "+61.44 USD for a run on v2-8 in dev, prod (+900%)"
+_FOUR_TIMES_THE_CHIPS: Final = "USD an hour on v2-512 in dev, prod (+300%)"
 _RESERVED: Final = ("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: mine}\n")
 _ALLOWED: Final = ", ".join(f"TPU04{digit}: no reason" for digit in range(1, 6))
 _OTHER_JOB: Final = '{capacity: on-demand, trainer: {max_run_duration: null, env: {DEBUG: "1"}}}'
@@ -40,19 +40,19 @@ _ANOTHER_RUNG: Final = (
 _ARGS: Final = "    data_dir: ${bucket}/data\n"
 
 ATTACKS: Final = (
-    Attack("larger-slice", _LARGER, ("; +576.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES),
-    Attack("larger-slice-without-prices", _LARGER, ("; +384 chips (+229%)",), status=0),
+    Attack("larger-slice", _LARGER, ("; +288.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES),
+    Attack("larger-slice-without-prices", _LARGER, ("; +192 chips on v2-512 in dev, prod (+300%)",), status=0),
     Attack(
         "lower-price-beside-a-larger-slice",
         together(_LARGER, edit("tpucfg.yaml", ("v2: 1.5", "v2: 0.3"))),
-        ("; +115.20 " + _FOUR_TIMES_THE_CHIPS, "> - `prices` changed: `v2 1.5 → 0.3`"),
+        ("; +57.60 " + _FOUR_TIMES_THE_CHIPS, "> - price `v2` changed from `1.5` to `0.3`: everything looks cheaper"),
         status=0,
         base=_PRICES,
     ),
     Attack(
         "prices-removed-beside-a-larger-slice",
         together(_LARGER, edit("tpucfg.yaml", ("prices: {v2: 1.5}\n", ""))),
-        ("; +576.00 " + _FOUR_TIMES_THE_CHIPS, "> - `prices` changed: `v2 1.5 → –`"),
+        ("; +288.00 " + _FOUR_TIMES_THE_CHIPS, "> - price `v2` removed (was `1.5`)"),
         status=0,
         base=_PRICES,
     ),
@@ -110,7 +110,7 @@ ATTACKS: Final = (
         "larger-slice-on-demand-without-a-time-limit",
         edit("tpucfg.yaml", _ANOTHER_RUNG),
         (
-            "; +256 chips (+152%); cost of a run not limited in dev: v2-512\n",
+            "; +256 chips on v2-512 in dev; cost of a run not limited in dev: v2-512\n",
             "> - **dev: v2-512**: capacity `on-demand`, unlike `v2-128` with `reservation mine`: machines are billed",
             "maximum run duration not set, unlike `v2-128` with `2h`: nothing else ends a run that hangs",
             "the spec sets no limit of time, as it does for all configs of the base",
@@ -122,13 +122,13 @@ ATTACKS: Final = (
     Attack(
         "new-spec-without-prices",
         _second_spec,
-        ("6 configs added; +168 chips", "- all configs together have 0 → 168 chips"),
+        ("6 configs added; +64 chips on v2-128 in dev, prod", "- v2-128 in dev, prod has 0 → 64 chips"),
         status=0,
     ),
     Attack(
         "time-limit-raised",
         edit("tpucfg.yaml", (" 2h", " 1d")),
-        ("USD at most for one run of each config (+1,100%)", "at most 504.00 → 6,048.00 USD"),
+        ("USD at most for a run on v2-128 in dev, prod (+1,100%)", "at most 192.00 → 2,304.00 USD"),
         status=0,
         base=together(_PRICES, _LIMITED),
     ),

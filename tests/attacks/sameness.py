@@ -68,7 +68,7 @@ ATTACKS: Final = (
                 "    model_dir: ${job_dir}\n    data_dir: ${bucket}/data\n",
             )
         ),
-        "order of `containerSpec.args` changed",
+        "order of the arguments changed from",
     ),
     attack(
         "record-that-opens-the-gate",
@@ -101,13 +101,13 @@ ATTACKS: Final = (
     attack(
         "label-of-an-environment",
         spec(("    protect: true", "    labels: {team: theirs}\n    protect: true")),
-        "**prod**: labels: `team` changed from `mine` to `theirs`",
+        "**prod**: label `team` changed from `mine` to `theirs`",
         base=spec(("    protect: true", "    labels: {team: mine}\n    protect: true")),
     )._replace(edit=spec(("{team: mine}", "{team: theirs}"))),
     attack(
         "account-of-the-pods",
         options("gke", service_account="default"),
-        "service account changed from `tpu-mnist-<env>` to `default`: jobs run as an account that the stack does not",
+        "service account added (`default`): jobs run as an account that the stack does not",
         base=GKE,
     ),
 )

@@ -137,7 +137,7 @@ def test_long_work_shows_progress_at_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bar is drawn on stderr if it is a terminal, and nothing otherwise."""
-    monkeypatch.setattr(load_spec, "MIN_STEPS", 2)
+    monkeypatch.setattr(load_spec, "_MIN_STEPS", 2)
     assert run(["check", "--config", "configs", *TARGET]) == 1
     assert capfd.readouterr().err == ""
     reader, writer = pty.openpty()

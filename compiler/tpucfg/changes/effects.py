@@ -1,7 +1,7 @@
 """Sentences about changed facts: risky ones each by itself, the others of one kind together, for all scopes alike."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -9,9 +9,9 @@ from tpucfg.changes.compare import FactChange
 from tpucfg.changes.facts import ABSENT, Absent, Change, Scope, redact_change
 from tpucfg.changes.meanings import Judged, Meaning
 from tpucfg.changes.shown_values import ShownPair, show_change
-from tpucfg.changes.statements import LocatedStatement, Statement
+from tpucfg.changes.statements import LocatedStatement, Statement, replace_name
 from tpucfg.paths import pattern_steps
-from tpucfg.text_format import dotted
+from tpucfg.text_format import dotted, listed
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
@@ -23,9 +23,12 @@ _MAX_RISKY: Final = 16
 """Sentences about risky changes of the same scopes."""
 _MAX_VARIANTS: Final = 3
 """Values of a fact that are shown if they differ between scopes."""
+_ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
-_TEXT_KINDS: Final = ("argument", "variable")
-"""The kinds whose values are texts of a command line, which are written without quotes."""
+_FLAG_KINDS: Final = ("argument", "variable")
+"""The kinds whose values are texts of a command line, and whose names are words of it."""
+_PLAIN_KINDS: Final = (*_FLAG_KINDS, "price", "training", "XLA flag")
+"""The kinds whose values are always texts, which are written without quotes."""
 
 
 class Effect(NamedTuple):
@@ -57,7 +60,7 @@ def effect_of(judged: Judged, baseline: str = "") -> Effect:
     before, after, note = _shown_values(change)
     return Effect(
         meaning.subject or str(name[0]),
-        dotted(label, "") if name[0] not in _TEXT_KINDS else str(label[-1]),
+        str(label[-1]) if name[0] in _FLAG_KINDS else dotted(label, ""),
         before,
         after,
         meaning,
@@ -76,16 +79,19 @@ def _count_literal(pattern: str) -> int:
 
 
 def _shown_values(change: FactChange) -> tuple[str | None, str | None, str]:
-    is_text = change.name[0] in _TEXT_KINDS
-    value = Change(change.name[1:] or change.name, change.before, change.after)
+    kind, *name = change.name
+    is_text = kind in _PLAIN_KINDS
+    # The name of a secret's variable would make a reference to the secret look like a secret.
+    value = Change(() if kind == "secret" else tuple(name), change.before, change.after)
     # Only texts are keys of the cache: 1 and True would be the same key.
     is_cached = isinstance(value.before, str | Absent) and isinstance(value.after, str | Absent)
     shown = (_shown if is_cached else _shown.__wrapped__)(value, is_text=is_text)
-    before = None if change.before is ABSENT else shown.before
-    after = None if change.after is ABSENT else shown.after
-    if is_text and change.after is None and change.before is ABSENT:
-        after = ""  # a flag without a value
-    return before, after, shown.note
+    # A flag without a value, and the name of an item, need no value beside them.
+    is_bare = ABSENT in (change.before, change.after) and all(
+        value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
+    )
+    before, after = ("" if is_bare else shown.before), ("" if is_bare else shown.after)
+    return None if change.before is ABSENT else before, None if change.after is ABSENT else after, shown.note
 
 
 # Hundreds of configs share most changes.
@@ -126,13 +132,30 @@ def _shared(owned: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, lis
         if len(exact) <= _MAX_VARIANTS:
             yield from exact.items()
         else:
-            first = next(iter(exact))
-            yield first._replace(varies=True), [*dict.fromkeys(scope for scopes in exact.values() for scope in scopes)]
+            scopes = [*dict.fromkeys(scope for members in exact.values() for scope in members)]
+            yield _general(exact), scopes
+
+
+def _general(exact: Mapping[Effect, Sequence[Scope]]) -> Effect:
+    """Return one effect for several that differ in the names of their environments, or in their values."""
+    forms = {_with_placeholder(effect, scope.environment) for effect, scopes in exact.items() for scope in scopes}
+    if len(forms) == 1:
+        return forms.pop()
+    first = next(iter(exact))
+    before, after = (None if value is None else _ANY_VALUE for value in (first.before, first.after))
+    return first._replace(before=before, after=after, layer="", varies=True)
+
+
+def _with_placeholder(effect: Effect, environment: str) -> Effect:
+    before, after = (
+        None if value is None else replace_name(value, environment) for value in (effect.before, effect.after)
+    )
+    return effect._replace(before=before, after=after)
 
 
 def _without_values(effect: Effect) -> Effect:
     before, after = (None if value is None else "" for value in (effect.before, effect.after))
-    return effect._replace(before=before, after=after, values=(), note="", baseline="")
+    return effect._replace(before=before, after=after, values=(), note="", layer="", baseline="")
 
 
 def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
@@ -140,7 +163,8 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
     by_kind: dict[object, list[Effect]] = {}
     for effect in effects:
         is_alone = not effect.label or effect.meaning.sentence
-        by_kind.setdefault(effect if is_alone else (effect.subject, effect.baseline), []).append(effect)
+        kind = effect.baseline or effect.subject
+        by_kind.setdefault(effect if is_alone else kind, []).append(effect)
     yield from by_kind.values()
 
 
@@ -149,6 +173,10 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
 
 def _statement(effects: Sequence[Effect]) -> Statement:
     """Return one sentence about effects of one kind; only the first ones if there are many."""
+    baseline = effects[0].baseline
+    if baseline and effects[0].label and not effects[0].meaning.risk:
+        names = listed([effect.label for effect in effects])
+        return Statement("{} set in another way than on {}", (names, baseline))
     shown = [*_first(effects)]
     meaning = effects[0].meaning
     head = effects[0].subject + "s" * (len(effects) > 1)
@@ -156,9 +184,7 @@ def _statement(effects: Sequence[Effect]) -> Statement:
     more = f" and {len(effects) - len(shown):,} more, which the fold shows" if len(shown) < len(effects) else ""
     template = ", ".join(template for template, _ in clauses) + more
     values = tuple(value for _, values in clauses for value in values)
-    if effects[0].baseline:
-        template, values = f"unlike {{}}: {template}", (effects[0].baseline, *values)
-    return Statement(template, values, meaning.risk, meaning.headline)
+    return Statement(template, values, meaning.risk, meaning.headline.replace("{label}", effects[0].label))
 
 
 def _first(effects: Sequence[Effect]) -> Iterator[Effect]:
@@ -177,7 +203,7 @@ def _clause(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     if meaning.sentence:
         return _filled(meaning.sentence, effect)
     template, values = _event(effect, head)
-    if effect.layer:
+    if effect.layer and not effect.baseline:
         template, values = f"{template} in {{}}", (*values, effect.layer)
     if meaning.consequence:
         consequence, more = _filled(meaning.consequence, effect)
@@ -188,6 +214,10 @@ def _clause(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
 def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     subject = " ".join(part for part in (head, "{}" if effect.label else "") if part)
     label = (effect.label,) if effect.label else ()
+    if effect.baseline:
+        now, then = ("not set" if effect.after is None else "{}"), ("without" if effect.before is None else "with {}")
+        own, other = ((value,) if value is not None else () for value in (effect.after, effect.before))
+        return f"{subject} {now}, unlike {{}} {then}", (*label, *own, effect.baseline, *other)
     if effect.varies:
         verb = "added" if effect.before is None else "removed" if effect.after is None else "changed"
         return f"{subject} {verb} (the values differ)", label

@@ -5,20 +5,43 @@ decides about a job or its resources has changed, and a reader has to judge it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import Final, NamedTuple
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.compare import FactChange, Facts
-from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.facts import ABSENT, Fact, Scope
 from tpucfg.changes.statements import Risk
 from tpucfg.paths import matches, pattern_steps
 
 
-class Comparison(NamedTuple):
+class Comparison:
     """All facts of both revisions, for conditions that depend on more than one of them."""
 
-    before: Facts
-    after: Facts
+    def __init__(self, before: Facts, after: Facts, known: Iterable[Fact] = ()) -> None:
+        self.before = before
+        self.after = after
+        self._known = known
+
+    def pair(self, scope: Scope, *name: str | int) -> tuple[Any, Any]:
+        """Return the values of another fact before and after; ABSENT where a revision lacks it."""
+        old, new = (facts.get((scope, name)) for facts in (self.before, self.after))
+        return (old.value if old else ABSENT), (new.value if new else ABSENT)
+
+    def is_kept(self, scope: Scope) -> bool:
+        """Return True for a job that is compared with one of the base, or with another rung."""
+        return ABSENT not in self.pair(scope, "target")
+
+    @cached_property
+    def known_texts(self) -> tuple[tuple[str, str], ...]:
+        """The texts that the base has somewhere, each with its kind."""
+        pairs = {(str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value)}
+        return tuple(sorted(pairs))
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return a text, or the texts of a list."""
+    values = value if isinstance(value, list) else [value]
+    return [text for text in values if isinstance(text, str)]
 
 
 Condition = Callable[[FactChange, Comparison], bool | tuple[str, ...]]
@@ -33,6 +56,11 @@ def always(_change: FactChange, _comparison: Comparison) -> bool:
 def added(change: FactChange, _comparison: Comparison) -> bool:
     """Apply to a fact that only the head has."""
     return change.before is ABSENT
+
+
+def kept(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a job that is compared with another one, and not to every value of a new job."""
+    return comparison.is_kept(change.scope)
 
 
 def removed(change: FactChange, _comparison: Comparison) -> bool:
@@ -62,6 +90,8 @@ class Meaning(NamedTuple):
     sentence: str = ""
     """The whole sentence, if the change of a value would not read well; `{}` stands for the name's last step, the
     value before and the value after, as far as they exist."""
+    is_silent: bool = False
+    """True for a change that another sentence or table shows."""
     source: str = ""
     """The public page that states the consequence."""
 

@@ -40,10 +40,10 @@ def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
 def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
     """Yield the pairs that may differ, and the added and removed items."""
     equal = matches([*map(canonical_json, before)], [*map(canonical_json, after)])
-    for old, new in _gaps(equal, len(before), len(after)):
-        named_pairs = matches([_identity(before[index]) for index in old], [_identity(after[index]) for index in new])
+    for old, new in gaps(equal, len(before), len(after)):
+        named_pairs = matches([identity(before[index]) for index in old], [identity(after[index]) for index in new])
         yield from ((old[i], new[j]) for i, j in named_pairs)
-        for old_rest, new_rest in _gaps(named_pairs, len(old), len(new)):
+        for old_rest, new_rest in gaps(named_pairs, len(old), len(new)):
             yield from zip_longest((old[index] for index in old_rest), (new[index] for index in new_rest))
 
 
@@ -53,7 +53,7 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Matc
     The common beginning and end are matched first, then unique tokens, then the neighbours of those.
     """
     pairs = _common_ends(before, after, range(len(before)), range(len(after)))
-    for old, new in _gaps(pairs, len(before), len(after)):
+    for old, new in gaps(pairs, len(before), len(after)):
         anchors = _longest_increasing(_unique_matches(before, after, old, new))
         pairs += anchors
         if anchors:
@@ -63,7 +63,7 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Matc
     return sorted(pairs)
 
 
-def _gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
+def gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
     """Yield the ranges between the matches."""
     for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(pairs), (before_length, after_length)]):
         if next_i - i > 1 or next_j - j > 1:
@@ -110,7 +110,8 @@ def _longest_increasing(pairs: Sequence[_Match]) -> list[_Match]:
     return chosen[::-1]
 
 
-def _identity(item: Any) -> str | None:
+def identity(item: Any) -> str | None:
+    """Return what identifies an item of a list, even if all its other values have changed; None for other items."""
     if not isinstance(item, dict):
         return None
     return next((f"{key} {item[key]}" for key in _IDENTITY_KEYS if isinstance(item.get(key), str)), None)

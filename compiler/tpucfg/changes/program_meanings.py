@@ -223,7 +223,7 @@ def setup_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedS
 def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[LocatedStatement]:
     """Yield a sentence about each fact that differs; environments with the same one share it."""
     comparison = Comparison(by_name(before), by_name(after))
-    found = judge_all(compare(*comparison), MEANINGS, comparison)
+    found = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
     shown = [item for item in found if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
     shown.sort(key=lambda item: -item.meaning.risk)
     by_scope: dict[Scope, list[Judged]] = {}

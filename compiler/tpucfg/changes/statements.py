@@ -63,8 +63,12 @@ class Statement(NamedTuple):
 
     def with_env_placeholder(self, environment: str) -> "Statement":
         """Return the statement with `<env>` instead of the environment's name."""
-        own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
-        return self._replace(values=tuple(own_name.sub("<env>", value) for value in self.values))
+        return self._replace(values=tuple(replace_name(value, environment) for value in self.values))
+
+
+def replace_name(text: str, environment: str) -> str:
+    """Return the text with `<env>` instead of the environment's name."""
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])", "<env>", text)
 
 
 class LocatedStatement(NamedTuple):

@@ -101,7 +101,7 @@ def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
 
 def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:
     from tpucfg.catalog import Catalog
-    from tpucfg.changes.job_data import job_difference, own_settings
+    from tpucfg.changes.target_diff import job_difference, own_settings
     from tpucfg.cli.load_spec import load_compiled
 
     catalog = Catalog()
@@ -112,7 +112,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
-    from tpucfg.changes.job_data import revision_difference
+    from tpucfg.changes.target_diff import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)

@@ -14,7 +14,7 @@ from tpucfg.git.repository import find_repository
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
-    from tpucfg.review.changes.fits.revision_fits import RunFits
+    from tpucfg.changes.revision_fits import RunFits
 
 # As in the schema of the spec: the name is part of file names and of the comment.
 _ENVIRONMENT_NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
@@ -128,8 +128,8 @@ def _parse_fit_files(options: Sequence[str]) -> dict[str, Path]:
 
 
 def _read_fits(path: Path) -> "RunFits":
+    from tpucfg.changes.revision_fits import RunFits
     from tpucfg.fit.fit_file import read_fit_file
-    from tpucfg.review.changes.fits.revision_fits import RunFits
 
     file = read_fit_file(path, is_trusted=True)
     if file.findings:

@@ -3,13 +3,20 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tpucfg.changes.ci_files import CI_PATHS, ci_statements
 from tpucfg.changes.config_diff import Difference, config_difference
+from tpucfg.changes.costs import NO_COSTS, compute_costs
+from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, compute_fits
+from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
+from tpucfg.changes.name_collisions import collision_statements, shared_project_statements
 from tpucfg.changes.preview_gaps import complete_preview
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
 from tpucfg.changes.resource_diff import program_changes, redacted_resources
+from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
+from tpucfg.changes.throughputs import read_revision_records
 from tpucfg.findings import Finding
 from tpucfg.git.changed_files import TreeChange, changed_files, name_collisions, shared_project_names
 from tpucfg.git.snapshots import CompareRequest
@@ -17,13 +24,6 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
 from tpucfg.redaction import redact
-from tpucfg.review.changes.costs.cost_changes import NO_COSTS, compute_costs
-from tpucfg.review.changes.costs.record_changes import read_revision_records
-from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges, compute_fits
-from tpucfg.review.changes.fits.revision_fits import RunFits
-from tpucfg.review.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.review.changes.name_collisions import collision_statements, shared_project_statements
-from tpucfg.review.changes.workflow_changes import WORKFLOW_PATHS, workflow_statements
 from tpucfg.review.review import EnvironmentReview, Review, Source
 
 
@@ -64,7 +64,7 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     if tree.base is None:
         return ()
     return (
-        *workflow_statements(changed_files(tree.repository, tree.base, tree.head, WORKFLOW_PATHS)),
+        *ci_statements([file.path for file in changed_files(tree.repository, tree.base, tree.head, CI_PATHS)]),
         *collision_statements(name_collisions(tree)),
         *shared_project_statements(shared_project_names(tree)),
     )

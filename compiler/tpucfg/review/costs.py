@@ -1,15 +1,13 @@
-"""The costs of the jobs before and after: a line for each sum, a table of the rungs that change, and a phrase."""
+"""The costs of the jobs before and after: the largest growth of each measure, and the rungs that change."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.changes.costs import MEASURES, CostChanges, CostRow, Largest, Measure
 from tpucfg.markdown import prose
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.review.bounds import Fold
-from tpucfg.review.changes.costs.cost_changes import CostChanges, Total
-from tpucfg.review.changes.costs.cost_rows import CostRow
-from tpucfg.review.changes.costs.run_cost import MEASURES, Measure
 from tpucfg.review.effects import table_with_fold
 from tpucfg.review.review import Review
 from tpucfg.text_format import listed
@@ -17,52 +15,45 @@ from tpucfg.text_format import listed
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
 
 
-class _Sum(NamedTuple):
-    """The texts about a sum over all configs."""
+class _Amount(NamedTuple):
+    """The texts about the run for which a measure grows most."""
 
     line: str
-    """A line of the comment, with the amounts."""
+    """A line of the comment, with a place for the run and one for the amounts."""
     phrase: str
-    """The words after the growth in the headline, with a place for the configs that the sum covers."""
-    all_configs: str = "each config"
-    """The words for these configs, if the sum covers all."""
+    """The words after the growth in the headline, with a place for the run."""
 
 
-_SUMS: Final = {
-    "usd": _Sum("one run of each config costs {} USD", "USD for one run of {}"),
-    "usd_per_hour": _Sum("all configs together cost {} USD an hour", "USD an hour for {}", "all configs together"),
-    "max_usd": _Sum("one run of each config can cost at most {} USD", "USD at most for one run of {}"),
-    "chip_hours": _Sum("one run of each config takes {} chip hours", "chip hours for one run of {}"),
-    "chips": _Sum("all configs together have {} chips", "chips"),
+_AMOUNTS: Final = {
+    "usd": _Amount("a run on {} costs {} USD", "USD for a run on {}"),
+    "usd_per_hour": _Amount("an hour of {} costs {} USD", "USD an hour on {}"),
+    "max_usd": _Amount("a run on {} can cost at most {} USD", "USD at most for a run on {}"),
+    "reserved": _Amount("reserved: an hour of {} costs {} USD, with or without a run", "USD an hour reserved on {}"),
+    "chip_hours": _Amount("a run on {} takes {} chip hours", "chip hours for a run on {}"),
+    "chips": _Amount("{} has {} chips", "chips on {}"),
 }
 """In the order in which the headline prefers them."""
-_NOT_BOUNDED: Final = "not bounded"
-_PRICED: Final = ("usd", "usd_per_hour", "max_usd")
+_PRICED: Final = ("usd", "usd_per_hour", "max_usd", "reserved")
 """The measures that are amounts of money."""
 _FORMATS: Final = {measure.key: measure.format for measure in MEASURES}
 
 
 def cost_phrase(costs: CostChanges) -> str:
-    """Return the growth for the headline: `+1,240.00 USD for one run of each config (+25%)`; empty if it is small.
-
-    A sum that leaves configs out names how many it covers: `for one run of 1 of 3 configs (+25%), 2 not known`.
-    """
-    for key in _shown_sums(costs):
-        total = costs.totals[key]
-        added, growth = total.after - total.before, total.growth
-        # Without any job before, all of it is new. Rounded, because the amounts of a sum are.
-        if added > 0 and (growth is None or round(growth, 6) >= _MIN_HEADLINE_GROWTH):
-            sum_, known = _SUMS[key], total.configs - total.unknown
-            configs = f"{known:,} of {total.configs:,} configs" if total.unknown else sum_.all_configs
-            unknown = f", {total.unknown:,} {_unknown_word(costs, key)}" if total.unknown else ""
-            return f"+{_FORMATS[key](added)} {sum_.phrase.format(configs)}{_share(total)}{unknown}"
+    """Return the largest growth for the headline: `+1,240.00 USD for a run on v2-8 in dev (+25%)`; empty if small."""
+    for key in _shown(costs):
+        largest = costs.largest[key]
+        added, growth = largest.after - largest.before, largest.growth
+        # Without any job before, all of it is new.
+        if added > 0 and (growth is None or growth >= _MIN_HEADLINE_GROWTH):
+            phrase = _AMOUNTS[key].phrase.format(largest.place)
+            return f"+{_FORMATS[key](added)} {phrase}{_share(largest)}{_unknown(costs, key, ', ')}"
     return ""
 
 
 def cost_block(review: Review) -> str:
-    """Return the sums, and the table of rungs if it is short; empty if the change does not touch the jobs."""
+    """Return the amounts, and the table of rungs if it is short; empty if the change does not touch the jobs."""
     costs = review.costs
-    lines = [f"- {line}" for line in sum_lines(costs)] if costs.rows or review.difference else []
+    lines = [f"- {line}" for line in amount_lines(costs)] if costs.rows or review.difference else []
     if not lines:
         return ""
     if not costs.rows:
@@ -78,50 +69,47 @@ def cost_folds(review: Review) -> list[Fold]:
     return _cost_table(review.costs)[1]
 
 
-def sum_lines(costs: CostChanges) -> Iterator[str]:
-    """Yield a line for each sum; one that covers no config of the head has no amount, rather than 0."""
-    for key in _shown_sums(costs):
-        total = costs.totals[key]
-        if total.configs and total.unknown == total.configs:
-            yield f"{_SUMS[key].line.format('–')}{_unknown(costs, key)}"
+def amount_lines(costs: CostChanges) -> Iterator[str]:
+    """Yield a line for each measure; one that no config of the head has known has no amount, rather than 0."""
+    for key in _shown(costs):
+        largest = costs.largest[key]
+        if not largest.place:
+            yield f"{_AMOUNTS[key].line.format('each config', '–')}{_unknown(costs, key)}"
             continue
-        amounts = [_FORMATS[key](amount) for amount in dict.fromkeys((total.before, total.after))]
-        share = _share(total) if len(amounts) > 1 else " (as before)"
-        yield f"{_SUMS[key].line.format(' → '.join(amounts))}{share}{_unknown(costs, key)}"
-    if costs.has_prices and "max_usd" not in costs.totals:
+        amounts = [_FORMATS[key](amount) for amount in dict.fromkeys((largest.before, largest.after))]
+        share = _share(largest) if len(amounts) > 1 else " (as before)"
+        yield f"{_AMOUNTS[key].line.format(largest.place, ' → '.join(amounts))}{share}{_unknown(costs, key)}"
+    if costs.has_prices and costs.unbounded and "max_usd" not in costs.largest:
         yield f"the most that a run can cost is not bounded: {'; '.join(costs.unbounded)}"
 
 
-def _unknown(costs: CostChanges, key: str) -> str:
-    total = costs.totals[key]
-    if not total.unknown:
+def _unknown(costs: CostChanges, key: str, separator: str = "; ") -> str:
+    """Return for how many configs an amount is not known, with the reasons if they have no limit."""
+    largest = costs.largest[key]
+    if not largest.unknown:
         return ""
-    word = _unknown_word(costs, key)
-    reasons = f": {'; '.join(costs.unbounded)}" if word == _NOT_BOUNDED else ""
-    return f"; {word} for {total.unknown:,} of {total.configs:,}{reasons}"
+    is_unbounded = key == "max_usd" and bool(costs.unbounded) and not costs.largest["usd_per_hour"].unknown
+    reasons = f": {'; '.join(costs.unbounded)}" if is_unbounded and separator == "; " else ""
+    word = "not bounded" if is_unbounded else "not known"
+    return f"{separator}{word} for {largest.unknown:,} of {largest.configs:,}{reasons}"
 
 
-def _unknown_word(costs: CostChanges, key: str) -> str:
-    """Return the word for the configs that a sum leaves out: without a limit, or without a price or a record."""
-    return _NOT_BOUNDED if key == "max_usd" and not costs.totals["usd_per_hour"].unknown else "not known"
-
-
-def _shown_sums(costs: CostChanges) -> list[str]:
-    """Return the keys of the sums that are known; hours and chips only for what has no cost."""
-    totals = costs.totals
-    shown = [key for key in _SUMS if key in totals and (key in _PRICED or totals[key].before != totals[key].after)]
-    for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips")):
-        if unpriced in shown and priced in totals and totals[priced].unknown <= totals[unpriced].unknown:
+def _shown(costs: CostChanges) -> list[str]:
+    """Return the keys of the measures that are shown; hours and chips only for what has no cost."""
+    known = costs.largest
+    shown = [key for key in _AMOUNTS if key in known and (key in _PRICED or known[key].before != known[key].after)]
+    for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
+        if unpriced in shown and priced in known and known[priced].unknown <= known[unpriced].unknown:
             shown.remove(unpriced)
     return shown
 
 
-def _share(total: Total) -> str:
-    """Return the change as a share of the sum before: ` (+25%)`."""
-    if not total.growth:
+def _share(largest: Largest) -> str:
+    """Return the change as a share of the amount before: ` (+25%)`."""
+    if not largest.growth:
         return ""
-    sign = "+" if total.growth > 0 else "-"
-    return f" ({sign}{format_percent(abs(total.growth))})"
+    sign = "+" if largest.growth > 0 else "-"
+    return f" ({sign}{format_percent(abs(largest.growth))})"
 
 
 # Rungs
@@ -131,7 +119,7 @@ def _cost_table(costs: CostChanges) -> tuple[str, list[Fold]]:
     """Return the table; none if only chips are known, as it would repeat that of the hosts and cores."""
     is_known = any(cost.usd_per_hour or cost.hours for row in costs.rows for cost in row.costs)
     rows = costs.rows if is_known else ()
-    measures = [measure for measure in MEASURES if _is_shown(measure, rows)]
+    measures = [measure for measure in MEASURES if measure.column and _is_shown(measure, rows)]
     header = ["rung", *(measure.column for measure in measures)]
     cells = [[prose(_row_label(row)), *(_cell(row, measure) for measure in measures)] for row in rows]
     return table_with_fold(f"the cost of {len(rows):,} rungs", header, cells)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
+from tpucfg.changes.figures import ScalingRow, row_label, scaling_cell, scaling_columns
+from tpucfg.changes.fits import FitChanges, FitRow
 from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
 from tpucfg.fit.rung_fit import RungFit
@@ -14,8 +16,6 @@ from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
 from tpucfg.review.bounds import Fold, bound_lines, fold
-from tpucfg.review.changes.fits.fit_changes import FitChanges, FitRow
-from tpucfg.review.changes.jobs.scaling_table import ScalingRow, row_label, scaling_cell, scaling_columns
 from tpucfg.review.folds import drift_line
 from tpucfg.review.review import Review
 from tpucfg.review.revisions import format_revision

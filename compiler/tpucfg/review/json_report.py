@@ -3,8 +3,11 @@
 from typing import Any
 
 from tpucfg.changes.config_diff import redact_difference
+from tpucfg.changes.costs import MEASURES, CostChanges, RunCost
 from tpucfg.changes.describe import change_json, difference_json
 from tpucfg.changes.drift import Drift
+from tpucfg.changes.figures import Figures, ScalingRow
+from tpucfg.changes.fits import FitChanges
 from tpucfg.changes.programs import Problem
 from tpucfg.changes.resources import ResourceChange, count_resources
 from tpucfg.changes.statements import LocatedStatement, Statement
@@ -14,10 +17,6 @@ from tpucfg.git.snapshots import Snapshot
 from tpucfg.number_format import to_json_number
 from tpucfg.redaction import redact, redact_report, redact_value
 from tpucfg.review.cautions import give_verdict, spec_cautions
-from tpucfg.review.changes.costs.cost_changes import CostChanges
-from tpucfg.review.changes.costs.run_cost import MEASURES, RunCost
-from tpucfg.review.changes.fits.fit_changes import FitChanges
-from tpucfg.review.changes.jobs.scaling_table import Figures, ScalingRow
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.review.summary import headline, repository_headline
 from tpucfg.text_format import json_text
@@ -113,14 +112,15 @@ def _figures(figures: Figures) -> dict[str, float]:
 
 def _costs(costs: CostChanges) -> dict[str, Any]:
     return {
-        "totals": {
+        "largest": {
             key: {
-                "before": to_json_number(total.before),
-                "after": to_json_number(total.after),
-                "configs": total.configs,
-                "unknown": total.unknown,
+                "config": largest.place or None,
+                "before": to_json_number(largest.before),
+                "after": to_json_number(largest.after),
+                "configs": largest.configs,
+                "unknown": largest.unknown,
             }
-            for key, total in costs.totals.items()
+            for key, largest in costs.largest.items()
         },
         "rungs": [
             {
@@ -137,7 +137,7 @@ def _costs(costs: CostChanges) -> dict[str, Any]:
 
 
 def _run_cost(cost: RunCost | None) -> dict[str, float | None] | None:
-    return {measure.key: to_json_number(measure.get(cost)) for measure in MEASURES} if cost else None
+    return {measure.key: to_json_number(measure.get(cost)) for measure in MEASURES if measure.column} if cost else None
 
 
 def _fits(fits: FitChanges) -> dict[str, Any]:

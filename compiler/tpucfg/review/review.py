@@ -3,7 +3,10 @@
 from typing import Literal, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
+from tpucfg.changes.costs import NO_COSTS, CostChanges
 from tpucfg.changes.drift import Drift, RefreshScope
+from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges
+from tpucfg.changes.impact import Impact
 from tpucfg.changes.previews import Violation
 from tpucfg.changes.programs import NotRun, Problem
 from tpucfg.changes.resources import ResourceChange
@@ -11,9 +14,6 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import Resource
-from tpucfg.review.changes.costs.cost_changes import NO_COSTS, CostChanges
-from tpucfg.review.changes.fits.fit_changes import NO_FIT_CHANGES, FitChanges
-from tpucfg.review.changes.impact import Impact
 
 Source = Literal["program", "head", "preview", "none"]
 """The source of an environment's resources.

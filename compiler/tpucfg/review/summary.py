@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tpucfg.changes.drift import RefreshScope
+from tpucfg.changes.project_meanings import LIFTED
 from tpucfg.changes.resources import count_resources, reported_widenings
 from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, prose, table
-from tpucfg.review.changes.environment_changes import LIFTED
 from tpucfg.review.costs import cost_phrase
 from tpucfg.review.effects import fit_phrase
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review, Source

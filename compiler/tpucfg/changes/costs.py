@@ -1,0 +1,346 @@
+"""Changes to what the jobs cost: of each rung, and of the run whose cost grows most.
+
+Both revisions are judged by the same prices and the same records, so that only what the change does to the jobs counts:
+a price that is lowered along with a larger slice would otherwise hide what the slice costs. A price that only the head
+has does not count, and amounts of runs that nobody makes together are not added up.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from tpucfg.catalog import Slice
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.figures import rung_baselines
+from tpucfg.changes.revisions import CompiledRevision, config_key
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
+from tpucfg.changes.throughputs import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
+from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.results.cost import price_per_hour, run_hours
+from tpucfg.results.record_file import FOLDER
+from tpucfg.results.run_limit import RunLimit, run_limit
+from tpucfg.spec.project import Prices
+
+_NO_LIMIT: Final = "cost of a run not limited"
+_NEVER_LIMITED: Final = "the spec sets no limit of time, as it does for all configs of the base"
+
+
+class RunCost(NamedTuple):
+    """The cost of one run of a config; None for a value that is not known."""
+
+    chips: Fraction
+    usd_per_hour: Fraction | None
+    hours: Fraction | None
+    limit: RunLimit
+    """The longest time that the config allows."""
+    is_reserved: bool = False
+    """True if the machines are reserved, and paid for whether a run uses them or not."""
+
+    @property
+    def max_hours(self) -> Fraction | None:
+        """The limit of the whole run; None if the config sets none."""
+        return self.limit.hours
+
+    @property
+    def chip_hours(self) -> Fraction | None:
+        """Chips times hours of the whole run."""
+        return None if self.hours is None else self.chips * self.hours
+
+    @property
+    def usd(self) -> Fraction | None:
+        """The cost of the whole run."""
+        return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
+
+    @property
+    def max_usd(self) -> Fraction | None:
+        """The most that the run can cost."""
+        return None if self.max_hours is None or self.usd_per_hour is None else self.max_hours * self.usd_per_hour
+
+
+class Measure(NamedTuple):
+    """A value of RunCost that is compared."""
+
+    key: str
+    column: str
+    """Its column in the table of rungs; empty if that has another for it."""
+    get: Callable[[RunCost], Fraction | None]
+    format: Callable[[Fraction | None], str]
+    is_of: Callable[[RunCost], bool] = lambda _: True
+    """Returns True for the costs whose growth the measure compares."""
+
+
+def _is_paid_by_use(cost: RunCost) -> bool:
+    return not cost.is_reserved
+
+
+MEASURES: Final = (
+    Measure("chips", "chips", lambda cost: cost.chips, format_number),
+    Measure("usd_per_hour", "USD/hour", lambda cost: cost.usd_per_hour, format_dollars, _is_paid_by_use),
+    Measure("hours", "hours", lambda cost: cost.hours, format_hours),
+    Measure("chip_hours", "chip hours", lambda cost: cost.chip_hours, format_hours),
+    Measure("usd", "USD/run", lambda cost: cost.usd, format_dollars, _is_paid_by_use),
+    Measure("max_usd", "USD/run at most", lambda cost: cost.max_usd, format_dollars, _is_paid_by_use),
+    Measure("reserved", "", lambda cost: cost.usd_per_hour, format_dollars, lambda cost: cost.is_reserved),
+)
+
+
+class CostRow(NamedTuple):
+    """A rung whose cost changes."""
+
+    size: str
+    baseline: str
+    """The size that `before` belongs to: its own, or that of the rung which it replaces; empty for a new rung."""
+    before: RunCost | None
+    after: RunCost | None
+    """None for a rung that is removed."""
+    environments: tuple[str, ...] = ()
+    """The environments in which it changes in this way."""
+
+    @property
+    def costs(self) -> tuple[RunCost, ...]:
+        """The costs before and after, as far as the rung exists."""
+        return tuple(cost for cost in (self.before, self.after) if cost)
+
+    @property
+    def place(self) -> str:
+        """The rung with its environments: `v2-32 in dev, prod`."""
+        return f"{self.size} in {', '.join(self.environments)}"
+
+
+class Largest(NamedTuple):
+    """A measure of the run for which it grows most; of the most expensive run if it grows for none."""
+
+    place: str
+    """`v2-32 in dev`; empty if no config of the head has a known value."""
+    before: Fraction
+    """0 for a new rung."""
+    after: Fraction
+    configs: int
+    """The number of configs of the head that have the measure."""
+    unknown: int
+    """The number of these for which it is not known in one of the revisions."""
+
+    @property
+    def growth(self) -> Fraction | None:
+        """The growth as a share of the value before; None if that is 0."""
+        return self.after / self.before - 1 if self.before else None
+
+
+class CostChanges(NamedTuple):
+    """The costs of the jobs of two revisions."""
+
+    largest: Mapping[str, Largest]
+    """By the key of the measure."""
+    rows: tuple[CostRow, ...]
+    """The largest growth first."""
+    statements: tuple[LocatedStatement, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences about where the figures come from."""
+    unbounded: tuple[str, ...] = ()
+    """The reasons why nothing limits what some configs of the head can cost, or what would limit it."""
+
+    @property
+    def has_prices(self) -> bool:
+        """True if the spec has a price for some config."""
+        return "usd_per_hour" in self.largest
+
+
+NO_COSTS: Final = CostChanges({}, ())
+
+
+def compute_costs(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
+) -> CostChanges:
+    """Return the changes to the cost of each rung of two revisions without errors."""
+    if after.project is None:
+        return NO_COSTS
+    ladders = _ladders((before, after))
+    prices = _judged_prices(before.project.prices if before.project else None, after.project.prices)
+    throughputs = judged_throughputs(ladders, *records)
+    old, new = (_run_costs(revision, prices, throughputs) for revision in (before, after))
+    rows = tuple(_rows(before, after, old, new))
+    changed = [row for row in rows if row.before != row.after]
+    return CostChanges(
+        largest=dict(_largest_of_all(rows)),
+        rows=_grouped(changed),
+        statements=(*_limit_statements(changed, old, new), *record_statements(ladders, *records)),
+        notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
+        unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
+    )
+
+
+def _judged_prices(before: Prices | None, after: Prices) -> Prices:
+    """Return the prices that the base has, as they are in the head if it has them too; a first spec has its own."""
+    if before is None:
+        return after
+    return {
+        name: {kind: after.get(name, {}).get(kind, price) for kind, price in by_kind.items()}
+        for name, by_kind in before.items()
+    }
+
+
+def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Slice]]:
+    """Return the sizes of both revisions by environment, from small to large."""
+    slices: dict[str, dict[str, Slice]] = {}
+    for revision in revisions:
+        for job, _ in revision.request_bodies:
+            slices.setdefault(job.environment.name, {})[job.size] = job.slice
+    return {
+        name: sorted(by_size.values(), key=lambda slice_: (slice_.cores, slice_.size))
+        for name, by_size in sorted(slices.items())
+    }
+
+
+def _run_costs(
+    revision: CompiledRevision, prices: Prices, throughputs: Mapping[Scope, Fraction]
+) -> dict[Scope, RunCost]:
+    return {
+        key: RunCost(
+            chips=Fraction(job.slice.chips),
+            usd_per_hour=price_per_hour(job.slice, prices, job.capacity.kind),
+            hours=run_hours(job.rung.examples, throughputs.get(key)),
+            limit=run_limit(job, body),
+            is_reserved=job.capacity.kind == "reservation",
+        )
+        for job, body in revision.request_bodies
+        for key in (config_key(job),)
+    }
+
+
+# Rungs
+
+
+def _rows(
+    before: CompiledRevision, after: CompiledRevision, old: Mapping[Scope, RunCost], new: Mapping[Scope, RunCost]
+) -> Iterator[CostRow]:
+    """Yield a row for each config of the head, and for each that is removed and not replaced."""
+    baselines = {
+        key: Scope(key.environment, baseline)
+        for key, (baseline, is_rung_below) in rung_baselines(before.jobs, after.jobs)
+        if baseline and not is_rung_below
+    }
+    replaced = {*baselines.values()}
+    for key in sorted_keys({*old, *new}):
+        baseline = key if key in old else baselines.get(key)
+        if key in new or key not in replaced:
+            cost = old[baseline] if baseline else None
+            yield CostRow(key.size, baseline.size if baseline else "", cost, new.get(key), (key.environment,))
+
+
+def _grouped(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
+    """Return each of the rows that differ only in their environment once, the largest growth first."""
+    environments: dict[CostRow, list[str]] = {}
+    for row in rows:
+        environments.setdefault(row._replace(environments=()), []).extend(row.environments)
+    grouped = (row._replace(environments=tuple(names)) for row, names in environments.items())
+    return tuple(sorted(grouped, key=_sort_key))
+
+
+def _sort_key(row: CostRow) -> tuple[object, ...]:
+    """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips."""
+    growth = (-_growth(row, measure) for measure in reversed(MEASURES))
+    return (*growth, Scope("", row.size).sort_key, row.environments)
+
+
+def _growth(row: CostRow, measure: Measure) -> Fraction:
+    old, new = (measure.get(cost) if cost else Fraction(0) for cost in (row.before, row.after))
+    return Fraction(0) if old is None or new is None else new - old
+
+
+def _largest_of_all(rows: Sequence[CostRow]) -> Iterator[tuple[str, Largest]]:
+    """Yield each measure that is known for a config of the head, or was for one of the base."""
+    for measure in MEASURES:
+        of_head = [row for row in rows if row.after and measure.is_of(row.after)]
+        known = _grouped(row for row in of_head if _is_known(row, measure))
+        is_lost = any(row.before and measure.get(row.before) is not None for row in rows)
+        # A most that is not known because no run of the head is limited has a line of its own.
+        is_limited = measure.key != "max_usd" or any(row.after and row.after.max_hours for row in of_head)
+        unknown = sum(not _is_known(row, measure) for row in of_head)
+        if known:
+            growths = {row: _growth(row, measure) for row in known}
+            row = max(known, key=lambda row: (max(growths[row], 0), abs(growths[row]), _amount(row.after, measure)))
+            amounts = _amount(row.before, measure), _amount(row.after, measure)
+            yield measure.key, Largest(row.place, *amounts, len(of_head), unknown)
+        elif of_head and is_lost and is_limited:
+            yield measure.key, Largest("", Fraction(0), Fraction(0), len(of_head), unknown)
+
+
+def _amount(cost: RunCost | None, measure: Measure) -> Fraction:
+    return (measure.get(cost) if cost else None) or Fraction(0)
+
+
+def _is_known(row: CostRow, measure: Measure) -> bool:
+    return all(measure.get(cost) is not None for cost in row.costs)
+
+
+# Limits
+
+
+def _limit_statements(
+    rows: Iterable[CostRow], before: Mapping[Scope, RunCost], after: Collection[Scope]
+) -> Iterator[LocatedStatement]:
+    """Yield the runs without a limit that had one or are new, and those that their limit would end."""
+    is_always_limited = bool(before) and all(cost.limit.seconds for cost in before.values())
+    owned = (
+        (Scope(name, row.size), statement)
+        for row in rows
+        for name in row.environments
+        for statement in _limit_changes(row, is_always_limited=is_always_limited)
+    )
+    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
+
+
+def _limit_changes(row: CostRow, *, is_always_limited: bool) -> Iterator[Statement]:
+    old, new = row.before, row.after
+    if new is None:
+        return
+    if old is None:
+        text = _NEVER_LIMITED if is_always_limited and not new.limit.seconds else ""
+    else:
+        text = _lost_limit(old, new)
+    if text:
+        yield Statement(text, (), Risk.CAUTION, _NO_LIMIT)
+    if _is_too_long(new) and not (old and _is_too_long(old)):
+        text = f"by the records, a run takes {_hours(new.hours)}, but it is ended after {_hours(new.max_hours)}"
+        yield Statement(text, risk=Risk.CAUTION)
+
+
+def _lost_limit(old: RunCost, new: RunCost) -> str:
+    """Return the sentence about a limit that is gone; empty if there was none, or there still is one."""
+    if old.max_hours and not new.max_hours:
+        if new.limit.seconds:
+            was = _hours(old.max_hours)
+            return f"only each attempt of a run is limited, and no longer all together to {was}: {new.limit.unbounded}"
+        return f"the spec no longer limits the length of a run, previously to {_hours(old.max_hours)}"
+    if old.limit.seconds and not new.limit.seconds:
+        return f"the spec no longer limits the length of an attempt, previously to {_hours(old.limit.seconds / 3600)}"
+    return ""
+
+
+def _hours(value: Fraction | None) -> str:
+    return "1 hour" if value == 1 else f"{format_hours(value)} hours"
+
+
+def _is_too_long(cost: RunCost) -> bool:
+    return bool(cost.hours and cost.max_hours and cost.hours > cost.max_hours)
+
+
+def _notes(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    records: tuple[RevisionRecords, RevisionRecords],
+    *,
+    is_forecast: bool,
+) -> Iterator[str]:
+    old, new = (revision.project.prices if revision.project else {} for revision in (before, after))
+    if old and old != new:
+        yield "Before and after are both at the prices of the head that the base has too, or that the head removes."
+    if any(job.capacity.kind == "reservation" for job in after.jobs.values()) and (old or new):
+        yield "Reserved machines are paid for whether a run uses them or not, so their amounts are shown apart."
+    if is_forecast:
+        yield "Hours follow from the examples/s in results/, as committed by the base, or else by the head."
+    for name, problem in sorted({**records[0].problems, **records[1].problems}.items()):
+        yield f"{FOLDER}/{name}.jsonl {problem}."

@@ -1,0 +1,161 @@
+"""The facts of a job: each value that the plan and the spec decide about it, once, with the layer of the spec.
+
+Arguments, variables, images and mounts are the texts of the spec, with their placeholders: a value that only follows
+the name of a bucket or a size is equal in all jobs, and does not change when that name does.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.changes.facts import Fact, Scope
+from tpucfg.changes.figures import rung_numbers
+from tpucfg.changes.patience import identity
+from tpucfg.paths import KeyPath
+from tpucfg.plan import Job
+from tpucfg.plan.naming import account_id
+from tpucfg.spec.layers import LAYERED
+from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, Secret
+from tpucfg.text_format import dotted
+
+READ_ONLY: Final = "read-only"
+"""The value of a disk that the program cannot change."""
+_TEXTS: Final = {
+    "image": "image",
+    "worker image": "worker_image",
+    "package": "package",
+    "module": "module",
+    "runtime version": "runtime",
+    "Python version": "python",
+}
+"""The settings of the trainer that are one text, by what they are called."""
+_DEFAULTS: Final = {"external_ips": True}
+"""The values of settings that a host has even if the spec does not set them."""
+
+
+def job_facts(job: Job) -> list[Fact]:
+    """Return all facts of a job; the first step of a name is its kind."""
+    scope = Scope(job.environment.name, job.size)
+    facts = [Fact(scope, ("target",), job.target)]
+    facts += [Fact(scope, ("figure", name), number.value) for name, number in rung_numbers(job.rung).items() if number]
+    facts += [Fact(scope, (name,), value) for name, value in _places(job) if value is not None]
+    facts += [Fact(scope, name, value, _layer(job, path)) for name, value, path in _settings(job)]
+    return facts
+
+
+def _layer(job: Job, path: KeyPath) -> str:
+    """Return the layer that sets a value, in dotted form; empty for the top of the spec, and for a default."""
+    if job.settings.layers.find(*map(str, path)) is None:
+        return ""
+    source = job.settings.source(path)
+    end = next((index for index, step in enumerate(source) if step in (*LAYERED, "args")), len(source))
+    return dotted(source[:end], "")
+
+
+def _places(job: Job) -> Iterator[tuple[str, str | None]]:
+    """Yield the machines and the place of a job."""
+    yield "machine type", job.slice.machine.name if job.slice.machine else None
+    yield "topology", job.slice.topology
+    yield "zone", job.zone
+
+
+def _settings(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
+    """Yield the layered settings: the fact's name, its value, and its path in the layers."""
+    trainer = job.settings.trainer
+    yield ("capacity",), capacity_text(job.capacity), ("capacity",)
+    yield from _program(job)
+    if job.restarts is not None:
+        yield ("restarts",), job.restarts, ("trainer", "restarts")
+    if job.max_run_duration:
+        yield ("maximum run duration",), job.max_run_duration.text, ("trainer", "max_run_duration")
+    if trainer.fit:
+        yield ("step to compile",), trainer.fit.step, ("trainer", "fit", "step")
+        if trainer.fit.python != DEFAULT_PYTHON:
+            yield ("Python of the compiled step",), trainer.fit.python, ("trainer", "fit", "python")
+    yield from _options(job)
+
+
+def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
+    """Yield the program with its arguments, variables, secrets, mounts and the flags of the compiler."""
+    trainer = job.settings.trainer
+    for name, key in _TEXTS.items():
+        if (text := getattr(trainer, key)) is not None:
+            yield (name,), text, ("trainer", key)
+    for arg in trainer.args:
+        value = arg.values[0] if len(arg.values) == 1 else [*arg.values]
+        yield ("argument", f"--{arg.key}"), value, ("trainer", "args", arg.key)
+    for key, text in trainer.env:
+        yield ("variable", key), text, ("trainer", "env", key)
+    for secret in trainer.secrets:
+        text = _reference(secret, job.environment.project)
+        yield ("secret", secret.variable), text, ("trainer", "secrets", secret.variable)
+    for mount in trainer.mounts:
+        yield ("mount", mount.path), mount.source, ("trainer", "mounts", mount.path)
+    for flag in trainer.xla_flags.get(job.slice.generation, ()):
+        name, _, text = flag.partition("=")
+        yield ("XLA flag", name), text, ("trainer", "xla_flags", job.slice.generation)
+
+
+def _reference(secret: Secret, project: str) -> str:
+    """Return the reference to a secret as short as the spec may write it in an environment of a Google project."""
+    if secret.project in (None, project):
+        return f"{secret.name}/{secret.version}"
+    return f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
+
+
+def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
+    """Yield the target's own settings, each item of a list and each value of `extra` by itself."""
+    has_hosts = TARGET_FACTS[job.target].host_settings
+    defaults = {key: value for key, value in _DEFAULTS.items() if key in has_hosts}
+    for key, value in {**defaults, **job.options}.items():
+        path = ("targets", job.target, key)
+        if key == "extra":
+            yield from ((("field", *field), leaf, path) for field, leaf in _leaves(value or {}, ()))
+        elif isinstance(value, list):
+            yield from ((("option", key, *name), text, path) for name, text in map(_item, value))
+        elif value not in (None, own_account(job)):
+            yield ("option", key), value, path
+
+
+def _item(item: Any) -> tuple[KeyPath, str]:
+    """Return the name and the value of an item of a list: a name, or a disk."""
+    if isinstance(item, dict):
+        return (str(item["source"]),), READ_ONLY if item.get("read_only", True) else "read-write"
+    return (str(item),), ""
+
+
+def _leaves(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, Any]]:
+    """Yield the values of a tree; the items of lists of objects by their names, so that an order means nothing."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        names = [(identity(item) or "").partition(" ")[::2] for item in value]
+        are_unique = len({*names}) == len(names) and ("", "") not in names
+        for index, ((key, name), item) in enumerate(zip(names, value, strict=True)):
+            if not are_unique:
+                yield from _leaves(item, (*path, index))
+            else:  # without what the path says already
+                others = {field: part for field, part in item.items() if field != key}
+                yield from _leaves(others or item, (*path, name))
+    else:
+        yield path, value
+
+
+def own_account(job: Job) -> str:
+    """Return the account that the environment's stack creates for the jobs, as the config names it."""
+    if TARGET_FACTS[job.target].runs_pods:
+        return account_id(name=job.project, environment=job.environment.name)
+    return job.account
+
+
+def capacity_text(capacity: Capacity) -> str:
+    """Return a capacity with the name of its reservation, if it has one."""
+    return f"{capacity.kind} {capacity.reservation}" if capacity.reservation else capacity.kind
+
+
+def argument_orders(before: Job, after: Job) -> tuple[list[str], list[str]]:
+    """Return the arguments that both jobs have with equal values, in the order of each job."""
+    old, new = ({f"--{arg.key}": arg.values for arg in job.settings.trainer.args} for job in (before, after))
+    common = {key for key in old.keys() & new.keys() if old[key] == new[key]}
+    return [key for key in old if key in common], [key for key in new if key in common]

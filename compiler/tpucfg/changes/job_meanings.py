@@ -1,0 +1,422 @@
+"""The meaning of changed facts of a job, for a reader who judges what a run does, reaches and costs.
+
+A changed figure, argument or variable is a change without a caution, unless a row says otherwise. Of `extra`, only what
+is listed here as harmless is none: the fields of the services are too many for a list of dangers.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.changes.compare import FactChange
+from tpucfg.changes.facts import ABSENT, Scope
+from tpucfg.changes.job_facts import READ_ONLY
+from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, kept, removed, texts_of
+from tpucfg.changes.statements import Risk
+from tpucfg.number_format import format_factor
+from tpucfg.spec.settings import Duration
+
+_REFERENCE: Final = re.compile(r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+", re.IGNORECASE)
+"""The service and the bucket or host of an address: `gs://bucket`, `https://example.com`."""
+_ADDRESS: Final = re.compile(_REFERENCE.pattern + r"(?:/[^\s'\"?#,;)]*)?", re.IGNORECASE)
+"""A whole address, with its path."""
+_BUCKETS: Final = ("gs://", "/gcs/")
+_DIGEST: Final = "@sha256:"
+_PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
+_DEFAULT_REGISTRY: Final = "docker.io"
+_LATEST: Final = "latest"
+_MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
+"""Folders in which no image has its program."""
+
+
+# Addresses
+
+
+def _references(value: Any) -> set[str]:
+    """Return the services and hosts of the addresses in a value."""
+    return {match for text in texts_of(value) if "/" in text for match in _REFERENCE.findall(text)}
+
+
+def _new_references(change: FactChange, comparison: Comparison) -> list[str]:
+    """Return the services and hosts that neither the value before nor the base has, and that are not the bucket."""
+    new = _references(change.after) - _references(change.before)
+    if not new:
+        return []
+    bucket = comparison.pair(Scope(change.scope.environment), "environment", "bucket")[1]
+    new -= {f"{start}{bucket}" for start in _BUCKETS}
+    known = _known_references(comparison) if new and not comparison.is_kept(change.scope) else set()
+    return sorted(new - known)
+
+
+def _known_references(comparison: Comparison) -> set[str]:
+    return {match for _, text in comparison.known_texts if "/" in text for match in _REFERENCE.findall(text)}
+
+
+def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    return tuple(name for name in _new_references(change, comparison) if name.startswith(_BUCKETS))[:1]
+
+
+def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    return tuple(_new_references(change, comparison)[:1])
+
+
+def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    """Return the first new address with steps to a parent folder: `/gcs/mine/../other` is a file of another bucket."""
+    old, new = ([match for text in texts_of(value) for match in _ADDRESS.findall(text)] for value in change[2:4])
+    return tuple(address for address in new if ".." in address.split("/") and address not in old)[:1]
+
+
+def _addresses(kind: str) -> tuple[Meaning, ...]:
+    return (
+        Meaning(kind, Risk.CAUTION, "{} is not the environment's bucket", _other_bucket),
+        Meaning(kind, Risk.CAUTION, "{} is a new address", _other_address),
+        Meaning(kind, Risk.CAUTION, "{} leads out of its folder, and can lead to another bucket", _leads_out),
+    )
+
+
+# Images
+
+
+def _other_registry(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    """Return the registries of an image after and before, if they differ."""
+    if not isinstance(change.before, str) or not isinstance(change.after, str):
+        return ()
+    old, new = _registry(change.before), _registry(change.after)
+    return () if old == new else (new, old)
+
+
+def _new_registry(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Return the registry of an added image, if no job of the base has one from there."""
+    if change.before is not ABSENT or not isinstance(change.after, str):
+        return ()
+    registry = _registry(change.after)
+    known = {_registry(text) for kind, text in comparison.known_texts if kind.endswith("image")}
+    return (registry,) if known and registry not in known else ()
+
+
+def _registry(image: str) -> str:
+    """Return the host of an image and the project or owner in it."""
+    host, separator, rest = image.partition("/")
+    if not separator or not ("." in host or ":" in host or host == "localhost"):
+        host, rest = _DEFAULT_REGISTRY, image
+    parts = rest.split("/")
+    # The project of a domain has two parts: example.com/my-project.
+    count = 2 if _PROJECT_REGISTRY.fullmatch(host) and "." in parts[0] else 1
+    return "/".join([host, *parts[: min(count, len(parts) - 1)]])
+
+
+def _loses_digest(change: FactChange, _: Comparison) -> bool:
+    return _DIGEST in str(change.before) and change.after is not ABSENT and _DIGEST not in str(change.after)
+
+
+def _becomes_mutable(change: FactChange, _: Comparison) -> bool:
+    return _is_mutable(change.after) and not _is_mutable(change.before)
+
+
+def _is_mutable(image: Any) -> bool:
+    """Return True if an image has neither a digest nor a version of its own."""
+    if not isinstance(image, str) or _DIGEST in image:
+        return False
+    name = image.rpartition("/")[2]
+    return ":" not in name or name.endswith(f":{_LATEST}")
+
+
+def _image(pattern: str, subject: str = "") -> tuple[Meaning, ...]:
+    return (
+        Meaning(pattern, Risk.CAUTION, "code comes from {} instead of {}", _other_registry, subject=subject),
+        Meaning(pattern, Risk.CAUTION, "code comes from {}", _new_registry, subject=subject),
+        Meaning(pattern, Risk.CAUTION, "the digest that fixed its content is gone", _loses_digest, subject=subject),
+        Meaning(pattern, Risk.CAUTION, "its tag can mean another image at any time", _becomes_mutable, subject=subject),
+    )
+
+
+# Settings
+
+
+def _becomes_capacity(kind: str) -> Condition:
+    return lambda change, _: change.before is not ABSENT and str(change.after).partition(" ")[0] == kind
+
+
+def _other_secret(change: FactChange, _: Comparison) -> bool:
+    old, new = (str(value).rpartition("/")[0] for value in change[2:4])
+    return change.after is not ABSENT and (change.before is ABSENT or old != new)
+
+
+def _at_latest(change: FactChange, _: Comparison) -> bool:
+    return str(change.after).endswith(f"/{_LATEST}")
+
+
+def _over_program(change: FactChange, _: Comparison) -> bool:
+    path = str(change.name[1])
+    return change.before is ABSENT and not any(f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS)
+
+
+def _fewer(change: FactChange, comparison: Comparison) -> bool:
+    is_number = isinstance(change.before, int) and isinstance(change.after, int)
+    return kept(change, comparison) and is_number and bool(change.after < change.before)
+
+
+def _present(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a value that a job gets which is compared with another one."""
+    return change.after is not ABSENT and kept(change, comparison)
+
+
+def _changed(change: FactChange, _: Comparison) -> bool:
+    return ABSENT not in (change.before, change.after)
+
+
+def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    if ABSENT in (change.before, change.after):
+        return ()
+    factor = Fraction(Duration.read(change.after).seconds, Duration.read(change.before).seconds)
+    return (format_factor(factor),) if factor > 1 else ()
+
+
+def _other_target(change: FactChange, comparison: Comparison) -> bool:
+    old, new = comparison.pair(change.scope, "target")
+    return kept(change, comparison) and old != new
+
+
+def _left_behind(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a setting of another target than before, unless it limited the hosts."""
+    is_limit = change.after is ABSENT and change.name[1] in TARGET_FACTS["compute-engine"].host_settings
+    is_open = change.name[1] == "external_ips" and True in (change.before, change.after)
+    return _other_target(change, comparison) and ABSENT in (change.before, change.after) and (not is_limit or is_open)
+
+
+def _other_region(change: FactChange, comparison: Comparison) -> bool:
+    old, new = comparison.pair(Scope(change.scope.environment), "environment", "region")
+    return kept(change, comparison) and old != new
+
+
+def _is_default(change: FactChange, _: Comparison) -> bool:
+    """Apply to a value that means the same as none."""
+    return {change.before, change.after} <= {ABSENT, "default"}
+
+
+def _opens(change: FactChange, _: Comparison) -> bool:
+    return change.before is False and change.after is True
+
+
+def _closes_no_longer(change: FactChange, _: Comparison) -> bool:
+    return change.before is False
+
+
+def _readable(change: FactChange, _: Comparison) -> bool:
+    return bool(change.after == READ_ONLY)
+
+
+def _without_prefix(change: FactChange, _: Comparison) -> bool:
+    """Apply to a key of a team; one with a prefix belongs to a program of the cluster, which acts on it."""
+    return "/" not in str(change.name[-1])
+
+
+def _caution(pattern: str, subject: str, consequence: str, when: Condition = kept) -> Meaning:
+    return Meaning(pattern, Risk.CAUTION, consequence, when, subject=subject)
+
+
+def _access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
+    return Meaning(f"field.**.{pattern}", Risk.ACCESS, consequence, when, "more access for jobs")
+
+
+def _harmless(kind: str, **subjects: str) -> Iterator[Meaning]:
+    yield from (Meaning(f"{kind}.{name}", subject=subject) for name, subject in subjects.items())
+
+
+def _variables(names: Iterable[str], consequence: str, risk: Risk = Risk.CAUTION) -> Iterator[Meaning]:
+    yield from (Meaning(f"variable.{name}", risk, consequence) for name in names)
+
+
+_NETWORK: Final = "the job runs in another network"
+_OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
+_OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
+_HARMLESS_FIELDS: Final = ("**.ttlSecondsAfterFinished", "**.resources.requests.memory", "**.resources.requests.cpu")
+
+JOB_MEANINGS: Final = (
+    Meaning("figure.**", is_silent=True),
+    Meaning("target", is_silent=True),
+    # The program
+    *_image("image"),
+    Meaning("image"),
+    *_image("worker image"),
+    Meaning("worker image"),
+    *_addresses("package"),
+    Meaning("package"),
+    _caution("module", "module", "another program runs in the job"),
+    Meaning("module"),
+    Meaning("runtime version"),
+    Meaning("Python version"),
+    *_addresses("argument.*"),
+    Meaning("argument.*"),
+    Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
+    *_variables(_OTHER_CODE, "the program can load other code"),
+    *_variables(_OTHER_WAYS, "the program's traffic takes another way"),
+    *_variables(("GOOGLE_APPLICATION_CREDENTIALS",), "the program acts as another account", Risk.ACCESS),
+    *_addresses("variable.*"),
+    Meaning("variable.*"),
+    *_addresses("XLA flag.*"),
+    Meaning("XLA flag.*"),
+    # Its data and its secrets
+    Meaning(
+        "secret.*",
+        Risk.ACCESS,
+        "the program gets its value, and the stack grants the jobs' account access to it",
+        _other_secret,
+        "more access for jobs",
+    ),
+    Meaning("secret.*", Risk.CAUTION, "its value can change between two runs", _at_latest),
+    Meaning("secret.*"),
+    Meaning(
+        "mount.*", Risk.CAUTION, "what the program writes there stays on the machine, and is lost with it", removed
+    ),
+    *_addresses("mount.*"),
+    Meaning("mount.*", Risk.CAUTION, "the bucket's files hide those of the image there", _over_program),
+    Meaning("mount.*"),
+    # Machines, and the length of a run
+    Meaning(
+        "capacity",
+        Risk.CAUTION,
+        "machines can be taken away while a run is under way",
+        _becomes_capacity("spot"),
+    ),
+    Meaning(
+        "capacity",
+        Risk.CAUTION,
+        "a run starts when machines are found, and loses them after at most 7 days",
+        _becomes_capacity("flex-start"),
+    ),
+    Meaning(
+        "capacity",
+        Risk.CAUTION,
+        "machines are billed at the on-demand price, and none are set aside",
+        _becomes_capacity("on-demand"),
+    ),
+    Meaning("capacity"),
+    Meaning("machine type"),
+    Meaning("topology"),
+    Meaning("zone", when=_other_region, is_silent=True),
+    Meaning("zone"),
+    _caution("restarts", "restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
+    _caution("restarts", "restarts", "fewer failures end a run", _fewer),
+    _caution("restarts", "restarts", "a program that keeps failing uses its slice for longer", _present),
+    Meaning("restarts"),
+    _caution("maximum run duration", "maximum run duration", "nothing else ends a run that hangs", removed),
+    _caution(
+        "maximum run duration",
+        "maximum run duration",
+        "a run that hangs ends later, and can cost {} as much",
+        _longer,
+    ),
+    Meaning("maximum run duration"),
+    _caution("step to compile", "step to compile", "no compilation shows any more that the job fits", removed),
+    _caution("step to compile", "step to compile", "another function decides what is known to fit", _changed),
+    Meaning("step to compile"),
+    Meaning("Python of the compiled step"),
+    # Settings of one target
+    Meaning("option.*", when=_left_behind, is_silent=True),
+    Meaning(
+        "option.service_account",
+        Risk.CAUTION,
+        "the settings of the new target name none, so jobs run as the stack's own",
+        lambda *args: removed(*args) and _other_target(*args),
+        subject="service account",
+    ),
+    Meaning(
+        "option.service_account",
+        Risk.ACCESS,
+        "jobs run as an account that the stack does not create",
+        lambda change, _: change.after is not ABSENT,
+        "more access for jobs",
+        "service account",
+    ),
+    Meaning(
+        "option.external_ips",
+        Risk.ACCESS,
+        "hosts get addresses on the internet",
+        _opens,
+        "more access for jobs",
+        "external addresses",
+    ),
+    _caution(
+        "option.external_ips",
+        "external addresses",
+        "the service decides if hosts have addresses on the internet",
+        _closes_no_longer,
+    ),
+    Meaning("option.network", when=_is_default, subject="network"),
+    _caution("option.network", "network", _NETWORK),
+    _caution("option.subnetwork", "subnetwork", _NETWORK),
+    _caution("option.tags.*", "network tag", "other firewall rules apply to the hosts"),
+    Meaning("option.namespace", when=_is_default, subject="namespace"),
+    _caution("option.namespace", "namespace", "other accounts, quotas and policies apply", lambda *_: True),
+    _caution("option.data_disks.*", "data disk", "the program no longer finds it", removed),
+    _caution("option.data_disks.*", "data disk", "the program reads it", _readable),
+    _caution("option.data_disks.*", "data disk", "the program can change it", lambda *_: True),
+    Meaning(
+        "option.image_pull_secrets.*",
+        Risk.ACCESS,
+        "images come from a registry with its own credentials",
+        added,
+        "more access for jobs",
+        "image pull secret",
+    ),
+    _caution("option.queue", "queue", "jobs start at once, whatever quota is left", removed),
+    _caution("option.queue", "queue", "other quotas apply", _changed),
+    _caution("option.priority", "priority class", "it decides which pods wait, and which are evicted for others"),
+    _caution(
+        "option.compute_class",
+        "compute class",
+        "the class decides the machines' capacity, and with it their price",
+    ),
+    _caution("option.topology_aware", "topology-aware placement", "the queue places slices in another way"),
+    _caution("option.placement_policy", "placement policy", "the nodes of a slice are placed in another way"),
+    *_harmless(
+        "option",
+        service_account="service account",
+        external_ips="external addresses",
+        network="network",
+        subnetwork="subnetwork",
+        queue="queue",
+        priority="priority class",
+        compute_class="compute class",
+        topology_aware="topology-aware placement",
+        placement_policy="placement policy",
+        disk_gb="boot disk (GB)",
+        machine="machine",
+        master="master machine",
+        runtime_version="runtime version",
+    ),
+    Meaning("option.tags.*", subject="network tag"),
+    Meaning("option.image_pull_secrets.*", subject="image pull secret"),
+    # Fields of `extra`
+    *(Meaning(f"field.{pattern}") for pattern in _HARMLESS_FIELDS),
+    Meaning("field.**.labels.*", when=_without_prefix),
+    Meaning("field.**.annotations.*", when=_without_prefix),
+    Meaning("field.**.volumes.*.emptyDir.**"),
+    Meaning("field.**.valueFrom.fieldRef.**"),
+    Meaning("field.**.valueFrom.resourceFieldRef.**"),
+    _access("securityContext.**", "the program gets other rights on its host", lambda *_: True),
+    _access("host*.**", "the program reaches its host: its network, processes or files", lambda *_: True),
+    _access("volumes.**", "the program gets files from elsewhere"),
+    _access("automountServiceAccountToken", "the program gets a token of the cluster"),
+    _access("valueFrom.**", "the program gets a token or a secret of the cluster"),
+    _access("envFrom.**", "the program gets a token or a secret of the cluster"),
+    _access("imagePullSecrets.**", "images come from a registry with its own credentials"),
+    _access("serviceAccount*.**", "jobs run as another account, or its tokens open more services"),
+    _access("enableWebAccess", "people can open a shell in the running job", becomes(True)),
+    _access("enableDashboardAccess", "people can open the dashboard of the running job", becomes(True)),
+    _access("enableExternalIps", "hosts get addresses on the internet", becomes(True)),
+    _access("accessConfigs.**", "hosts get addresses on the internet"),
+    _access("canIpForward", "hosts may send packets under other addresses", becomes(True)),
+    _access("*ssh*.**", "people can log in to the hosts"),
+    _access("*oslogin*.**", "keys in the metadata can log in to the hosts"),
+    _access("*serial-port*.**", "people can log in over the serial port"),
+    *_image("field.**.image"),
+    *_image("field.**.imageUri"),
+    Meaning("field.**.*etwork*.**", Risk.CAUTION, _NETWORK),
+    Meaning("field.**.*ontainers.**.image", Risk.CAUTION, "another program runs in the job", added),
+    Meaning("field.**", Risk.CAUTION, "the service acts on it, and no setting of the spec explains it"),
+    Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
+)

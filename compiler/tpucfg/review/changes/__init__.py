@@ -1,1 +1,0 @@
-"""Changes between two revisions as values: jobs, training, environments, resources, access."""

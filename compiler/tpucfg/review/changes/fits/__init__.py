@@ -1,1 +1,0 @@
-"""Changes to what the TPU compiler reports of the training step of each rung."""

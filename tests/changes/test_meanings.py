@@ -1,0 +1,281 @@
+"""Each row of the table of meanings decides about a change here, with its risk and its words."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tpucfg.changes.compare import FactChange, by_name
+from tpucfg.changes.effects import effect_of, effect_statements
+from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.job_facts import READ_ONLY
+from tpucfg.changes.meanings import UNKNOWN, Comparison, Judged, judged
+from tpucfg.changes.statements import Risk
+from tpucfg.changes.tables import MEANINGS
+
+_NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
+_A: Final = ABSENT
+_TARGETS: Final = {"target": ("cloud-tpu", "compute-engine")}
+_NEW: Final = {"target": (_A, "gke")}
+_DIGEST: Final = "r.io/a/i@sha256:1"
+_POD: Final = ("spec", "replicatedJobs", "slice", "template", "spec", "template", "spec")
+_HOST: Final = ("instance", "metadata", "items")
+
+
+class Example(NamedTuple):
+    """A change with the risk that it has, and words of its sentence."""
+
+    name: tuple[str, ...]
+    before: Any
+    after: Any
+    risk: Risk
+    words: str
+    others: Mapping[str, tuple[Any, Any]] = {}
+    """Other facts before and after: `target` of the job, or a key of the environment."""
+
+
+def _field(*path: str) -> tuple[str, ...]:
+    return ("field", *path)
+
+
+def _pod(*path: str) -> tuple[str, ...]:
+    return _field(*_POD, *path)
+
+
+EXAMPLES: Final = (
+    Example(("image",), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b instead of r.io/a"),
+    Example(("image",), _A, "r.io/b/i:1", _CAUTION, "image added (r.io/b/i:1): code comes from r.io/b"),
+    Example(("image",), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content is gone"),
+    Example(("image",), "r.io/a/i:1", "r.io/a/i:latest", _CAUTION, "its tag can mean another image"),
+    Example(("image",), "r.io/a/i:1", "r.io/a/i:2", _NONE, "image changed from r.io/a/i:1 to r.io/a/i:2"),
+    Example(("worker image",), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b"),
+    Example(("worker image",), _A, "r.io/b/i:1", _CAUTION, "code comes from r.io/b"),
+    Example(("worker image",), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content is gone"),
+    Example(("worker image",), "r.io/a/i:1", "r.io/a/i", _CAUTION, "its tag can mean another image"),
+    Example(("worker image",), "r.io/a/i:1", "r.io/a/i:2", _NONE, "worker image changed"),
+    Example(("package",), "gs://mine/p-1.tar.gz", "gs://theirs/p-1.tar.gz", _CAUTION, "gs://theirs is not the env"),
+    Example(("package",), _A, "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("package",), _A, "/gcs/mine/../theirs/p", _CAUTION, "/gcs/mine/../theirs/p leads out of its folder"),
+    Example(("package",), "gs://mine/p-1.tar.gz", "gs://mine/p-2.tar.gz", _NONE, "package changed"),
+    Example(("module",), "a.b", "a.c", _CAUTION, "another program runs in the job"),
+    Example(("module",), _A, "a.c", _NONE, "module added (a.c)", _NEW),
+    Example(("runtime version",), "2.1", "2.2", _NONE, "runtime version changed"),
+    Example(("Python version",), "3.7", "3.8", _NONE, "Python version changed"),
+    Example(("argument", "--a"), "1", "gs://theirs/x", _CAUTION, "gs://theirs is not the environment's bucket"),
+    Example(("argument", "--a"), "1", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("argument", "--a"), "gs://mine/a", "gs://mine/../b", _CAUTION, "gs://mine/../b leads out of its folder"),
+    Example(("argument", "--a"), "1", "2", _NONE, "argument --a changed from 1 to 2"),
+    Example(("order", "arguments"), ["--a", "--b"], ["--b", "--a"], _NONE, "order of the arguments changed from"),
+    *(
+        Example(("variable", name), _A, "x", _CAUTION, "the program can load other code")
+        for name in ("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "ENV", "GCONV_PATH")
+    ),
+    Example(("variable", "X_LIBRARY_PATH"), _A, "x", _CAUTION, "the program can load other code"),
+    *(
+        Example(("variable", f"X_{name}"), _A, "x", _CAUTION, "the program's traffic takes another way")
+        for name in ("PROXY", "proxy", "CERT_FILE", "CA_BUNDLE", "ENDPOINT", "BASE_URL", "EMULATOR_HOST")
+    ),
+    Example(("variable", "GOOGLE_APPLICATION_CREDENTIALS"), _A, "x", _ACCESS, "the program acts as another account"),
+    Example(("variable", "A"), "1", "gs://theirs/x", _CAUTION, "gs://theirs is not the environment's bucket"),
+    Example(("variable", "A"), "1", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("variable", "A"), "1", "/gcs/mine/../b", _CAUTION, "leads out of its folder"),
+    Example(("variable", "A"), "1", "2", _NONE, "variable A changed from 1 to 2"),
+    Example(
+        ("XLA flag", "--xla_dump_to"), _A, "gs://theirs/d", _CAUTION, "gs://theirs is not the environment's bucket"
+    ),
+    Example(("XLA flag", "--xla_dump_to"), _A, "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("XLA flag", "--xla_dump_to"), _A, "/gcs/mine/../b", _CAUTION, "leads out of its folder"),
+    Example(("XLA flag", "--xla_a"), _A, "", _NONE, "XLA flag --xla_a added"),
+    Example(("secret", "T"), "hf/1", "other/1", _ACCESS, "the stack grants the jobs' account access to it"),
+    Example(("secret", "T"), "hf/1", "hf/latest", _CAUTION, "its value can change between two runs"),
+    Example(("secret", "T"), "hf/1", _A, _NONE, "secret T removed (was hf/1)"),
+    Example(("mount", "/data"), "${bucket}", _A, _CAUTION, "what the program writes there stays on the machine"),
+    Example(("mount", "/data"), _A, "gs://theirs", _CAUTION, "gs://theirs is not the environment's bucket"),
+    Example(("mount", "/data"), _A, "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("mount", "/data"), _A, "gs://mine/../b", _CAUTION, "leads out of its folder"),
+    Example(("mount", "/app"), _A, "${bucket}/x", _CAUTION, "the bucket's files hide those of the image there"),
+    Example(("mount", "/data"), _A, "${bucket}/x", _NONE, "mount /data added"),
+    Example(("capacity",), "on-demand", "spot", _CAUTION, "machines can be taken away"),
+    Example(("capacity",), "on-demand", "flex-start", _CAUTION, "a run starts when machines are found"),
+    Example(("capacity",), "spot", "on-demand", _CAUTION, "machines are billed at the on-demand price"),
+    Example(("capacity",), "spot", "reservation r", _NONE, "capacity changed from spot to reservation r"),
+    Example(("machine type",), "a", "b", _NONE, "machine type changed"),
+    Example(("topology",), "2x2", "2x4", _NONE, "topology changed"),
+    Example(("zone",), "a", "b", _NONE, "", {"region": ("us-central1", "europe-west4")}),
+    Example(("zone",), "a", "b", _NONE, "zone changed from a to b"),
+    Example(("restarts",), 3, 0, _CAUTION, "the first failure ends a run"),
+    Example(("restarts",), 3, 1, _CAUTION, "fewer failures end a run"),
+    Example(("restarts",), 1, 3, _CAUTION, "a program that keeps failing uses its slice for longer"),
+    Example(("restarts",), 3, _A, _NONE, "restarts removed (was 3)"),
+    Example(("maximum run duration",), "12h", _A, _CAUTION, "nothing else ends a run that hangs"),
+    Example(("maximum run duration",), "12h", "1d", _CAUTION, "a run that hangs ends later, and can cost 2× as much"),
+    Example(("maximum run duration",), "1d", "12h", _NONE, "maximum run duration changed from 1d to 12h"),
+    Example(("step to compile",), "a:b", _A, _CAUTION, "no compilation shows any more that the job fits"),
+    Example(("step to compile",), "a:b", "a:c", _CAUTION, "another function decides what is known to fit"),
+    Example(("step to compile",), _A, "a:b", _NONE, "step to compile added (a:b)"),
+    Example(("Python of the compiled step",), "a", "b", _NONE, "Python of the compiled step changed"),
+    # Settings of one target
+    Example(("option", "disk_gb"), 300, _A, _NONE, "", _TARGETS),
+    Example(("option", "service_account"), "a@b", _A, _CAUTION, "jobs run as the stack's own", _TARGETS),
+    Example(("option", "service_account"), _A, "a@b", _ACCESS, "an account that the stack does not create"),
+    Example(("option", "service_account"), "a@b", _A, _NONE, "service account removed"),
+    Example(("option", "external_ips"), False, True, _ACCESS, "hosts get addresses on the internet"),
+    Example(("option", "external_ips"), False, _A, _CAUTION, "the service decides if hosts have addresses"),
+    Example(("option", "external_ips"), True, False, _NONE, "external addresses changed from true to false"),
+    Example(("option", "network"), _A, "default", _NONE, "network added (default)"),
+    Example(("option", "network"), _A, "n", _CAUTION, "the job runs in another network"),
+    Example(("option", "network"), _A, "n", _NONE, "network added (n)", _NEW),
+    Example(("option", "subnetwork"), "n", _A, _CAUTION, "the job runs in another network"),
+    Example(("option", "subnetwork"), _A, "n", _NONE, "subnetwork added (n)", _NEW),
+    Example(("option", "tags", "t"), _A, "", _CAUTION, "network tag t added: other firewall rules apply"),
+    Example(("option", "tags", "t"), _A, "", _NONE, "network tag t added", _NEW),
+    Example(("option", "namespace"), "default", _A, _NONE, "namespace removed (was default)"),
+    Example(("option", "namespace"), "default", "n", _CAUTION, "other accounts, quotas and policies apply"),
+    Example(("option", "data_disks", "d"), READ_ONLY, _A, _CAUTION, "the program no longer finds it"),
+    Example(("option", "data_disks", "d"), _A, READ_ONLY, _CAUTION, "the program reads it"),
+    Example(("option", "data_disks", "d"), _A, "read-write", _CAUTION, "the program can change it"),
+    Example(("option", "image_pull_secrets", "s"), _A, "", _ACCESS, "a registry with its own credentials"),
+    Example(("option", "image_pull_secrets", "s"), "", _A, _NONE, "image pull secret s removed"),
+    Example(("option", "queue"), "q", _A, _CAUTION, "jobs start at once, whatever quota is left"),
+    Example(("option", "queue"), "q", "r", _CAUTION, "other quotas apply"),
+    Example(("option", "queue"), _A, "q", _NONE, "queue added (q)"),
+    Example(("option", "priority"), _A, "p", _CAUTION, "which are evicted for others"),
+    Example(("option", "priority"), _A, "p", _NONE, "priority class added (p)", _NEW),
+    Example(("option", "compute_class"), _A, "c", _CAUTION, "the class decides the machines' capacity"),
+    Example(("option", "compute_class"), _A, "c", _NONE, "compute class added (c)", _NEW),
+    Example(("option", "topology_aware"), _A, True, _CAUTION, "the queue places slices in another way"),
+    Example(("option", "topology_aware"), _A, True, _NONE, "topology-aware placement added (true)", _NEW),
+    Example(("option", "placement_policy"), _A, "p", _CAUTION, "the nodes of a slice are placed in another way"),
+    Example(("option", "placement_policy"), _A, "p", _NONE, "placement policy added (p)", _NEW),
+    Example(("option", "disk_gb"), 200, 300, _NONE, "boot disk (GB) changed from 200 to 300"),
+    Example(("option", "machine"), "basic", "legacy", _NONE, "machine changed"),
+    Example(("option", "master"), "a", "b", _NONE, "master machine changed"),
+    Example(("option", "runtime_version"), "a", "b", _NONE, "runtime version changed"),
+    # Fields of `extra`
+    Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
+    Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),
+    Example(_pod("containers", "main", "resources", "requests", "cpu"), _A, "8", _NONE, "cpu added"),
+    Example(_field("metadata", "labels", "team"), _A, "a", _NONE, "field metadata.labels.team added (a)"),
+    Example(_field("metadata", "labels", "a.io/team"), _A, "a", _CAUTION, "the service acts on it"),
+    Example(_field("metadata", "annotations", "team"), _A, "a", _NONE, "field metadata.annotations.team added (a)"),
+    Example(_pod("volumes", "shm", "emptyDir", "medium"), _A, "Memory", _NONE, "emptyDir.medium added"),
+    Example(_pod("containers", "c", "env", "N", "valueFrom", "fieldRef", "fieldPath"), _A, "x", _NONE, "added (x)"),
+    Example(_pod("containers", "c", "env", "N", "valueFrom", "resourceFieldRef", "resource"), _A, "x", _NONE, "added"),
+    Example(_pod("securityContext", "runAsUser"), _A, 0, _ACCESS, "the program gets other rights on its host"),
+    Example(_pod("hostPID"), _A, True, _ACCESS, "the program reaches its host"),
+    Example(_pod("volumes", "v", "secret", "secretName"), _A, "s", _ACCESS, "the program gets files from elsewhere"),
+    Example(_pod("automountServiceAccountToken"), _A, True, _ACCESS, "a token of the cluster"),
+    Example(
+        _pod("containers", "c", "env", "N", "valueFrom", "secretKeyRef", "name"), _A, "s", _ACCESS, "secret of the"
+    ),
+    Example(_pod("containers", "c", "envFrom", "0", "secretRef", "name"), _A, "s", _ACCESS, "secret of the cluster"),
+    Example(_pod("imagePullSecrets", "s"), _A, "s", _ACCESS, "a registry with its own credentials"),
+    Example(_pod("serviceAccountName"), _A, "a", _ACCESS, "jobs run as another account"),
+    Example(_field("enableWebAccess"), _A, True, _ACCESS, "people can open a shell in the running job"),
+    Example(_field("enableDashboardAccess"), _A, True, _ACCESS, "people can open the dashboard of the running job"),
+    Example(_field("tpu", "networkConfig", "enableExternalIps"), _A, True, _ACCESS, "addresses on the internet"),
+    Example(_field("instance", "networkInterfaces", "0", "accessConfigs", "a"), _A, "b", _ACCESS, "on the internet"),
+    Example(_field("tpu", "networkConfig", "canIpForward"), _A, True, _ACCESS, "may send packets under other"),
+    Example(_field(*_HOST, "ssh-keys", "value"), _A, "me", _ACCESS, "people can log in to the hosts"),
+    Example(_field(*_HOST, "enable-oslogin", "value"), _A, "FALSE", _ACCESS, "keys in the metadata can log in"),
+    Example(_field(*_HOST, "serial-port-enable", "value"), _A, "1", _ACCESS, "log in over the serial port"),
+    Example(_pod("containers", "c", "image"), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b instead"),
+    Example(_pod("containers", "c", "image"), _A, "r.io/b/i:1", _CAUTION, "code comes from r.io/b"),
+    Example(_pod("containers", "c", "image"), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content"),
+    Example(_pod("containers", "c", "image"), "r.io/a/i:1", "r.io/a/i", _CAUTION, "its tag can mean another image"),
+    Example(_field("a", "imageUri"), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b"),
+    Example(_field("a", "imageUri"), _A, "r.io/b/i:1", _CAUTION, "code comes from r.io/b"),
+    Example(_field("a", "imageUri"), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content is gone"),
+    Example(_field("a", "imageUri"), "r.io/a/i:1", "r.io/a/i", _CAUTION, "its tag can mean another image"),
+    Example(_field("network"), _A, "n", _CAUTION, "the job runs in another network"),
+    Example(_pod("initContainers", "c", "image"), _A, "r.io/a/i:1", _CAUTION, "another program runs in the job"),
+    Example(_field("enableWebAccess"), True, False, _CAUTION, "the service acts on it"),
+    Example(("config",), "", "changed", _CAUTION, "the config changes in a way that no setting explains"),
+    Example(("figure", "steps"), 1, 2, _NONE, ""),
+    Example(("target",), "a", "b", _NONE, ""),
+)
+_SPEC: Final = (
+    Example(("project", "name"), "a", "b", _NONE, "project renamed from a to b"),
+    Example(("project", "spec"), "a", "b", _NONE, "spec moved from a to b"),
+    Example(("training", "tuned_on"), "v2-8", "v2-32", _NONE, "tuned_on changed from v2-8 to v2-32: all rungs"),
+    Example(("training", "learning_rate"), "0.1", "0.2", _NONE, ""),
+    Example(("training", "model_parallel"), 1, 2, _NONE, "model_parallel changed from 1 to 2"),
+    Example(("training", "grad_accum"), _A, 2, _NONE, "grad_accum added (2)"),
+    Example(("training", "batch_rule"), "per_core", "keep", _NONE, "batch_rule changed from per_core to keep"),
+    Example(("training", "sequence_length"), 1, 2, _NONE, "sequence_length changed from 1 to 2"),
+    Example(("training", "learning_rate"), "0.1", _A, _NONE, "learning rate removed (was 0.1)"),
+    Example(("training", "learning_rate_rule"), "keep", "sqrt", _NONE, "learning rate rule changed from keep to sqrt"),
+    Example(("training", "learning_rate_rule"), "keep", _A, _NONE, ""),
+    Example(("flag", "epochs"), "--epochs", None, _CAUTION, "epochs is no longer passed to the program (was --epochs)"),
+    Example(("flag", "epochs"), None, "--epochs", _NONE, "epochs is now passed to the program as --epochs"),
+    Example(("flag", "epochs"), "--a", "--b", _NONE, "flag for epochs changed from --a to --b"),
+    Example(("allow", "TPU021"), _A, "why", _CAUTION, "TPU021, an error, is now allowed (why)"),
+    Example(("allow", "TPU041"), _A, "why", _NONE, "TPU041 is now allowed (why)"),
+    Example(("allow", "TPU041"), "why", _A, _NONE, "TPU041 is no longer allowed"),
+    Example(("allow", "TPU041"), "a", "b", _NONE, "reason for allowing TPU041 changed from a to b"),
+    Example(("gate", "fit"), True, _A, _CAUTION, "a rung may run whose step does not fit, or was never compiled"),
+    Example(("gate", "fit"), _A, True, _NONE, "rungs now need a step that is known to fit"),
+    Example(("gate", "metric"), "a", _A, _CAUTION, "rungs need it no longer"),
+    Example(("gate", "metric"), _A, "a", _NONE, "rungs now need it"),
+    Example(("gate", "min_scaling_efficiency"), 0.8, 0.9, _NONE, "the gate is stricter"),
+    Example(("gate", "max_drop"), 0.2, 0.1, _NONE, "the gate is stricter"),
+    Example(("gate", "min_scaling_efficiency"), 0.9, 0.8, _CAUTION, "the gate is less strict"),
+    Example(("gate", "max_drop"), 0.1, 0.2, _CAUTION, "the gate is less strict"),
+    Example(("gate", "metric"), "a", "b", _CAUTION, "rungs pass by another condition"),
+    Example(("price", "v2", "spot"), _A, "1", _CAUTION, "price v2.spot added (1): the costs below do not count it"),
+    Example(("price", "v2"), "1", _A, _CAUTION, "the costs below are still at the price of the base"),
+    Example(("price", "v2"), "1.5", "0.3", _CAUTION, "price v2 changed from 1.5 to 0.3: everything looks cheaper"),
+    Example(("price", "v2"), "1", "2", _NONE, "price v2 changed from 1 to 2"),
+    Example(("environment", "project"), "a", "b", _NONE, "Google Cloud project changed from a to b"),
+    Example(("environment", "region"), "a", "b", _NONE, "region changed from a to b"),
+    Example(("environment", "target"), "gke", "vertex-ai", _NONE, "target changed from gke to vertex-ai"),
+    Example(("environment", "bucket"), "a", "b", _NONE, "Pulumi refuses to remove", {"protect": (True, True)}),
+    Example(("environment", "bucket"), "a", "b", _NONE, "the old one is kept with its", {"keep_data": (True, True)}),
+    Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
+    Example(("environment", "protect"), True, False, _LOST, "protection lifted"),
+    Example(("environment", "protect"), False, True, _NONE, "protection added"),
+    Example(("environment", "keep_data"), True, False, _LOST, "keep_data disabled: a bucket removed"),
+    Example(("environment", "keep_data"), False, True, _NONE, "keep_data enabled"),
+    Example(("environment", "kube_context"), "a", "b", _CAUTION, "to another cluster", {"target": ("gke", "gke")}),
+    Example(("environment", "kube_context"), "a", "b", _NONE, "kubectl context changed from a to b"),
+    Example(("label", "team"), "a", "b", _NONE, "label team changed from a to b"),
+)
+
+
+def _judge(example: Example, scope: Scope) -> Judged:
+    """Return the meaning of an example in a job that is kept, unless its facts say otherwise."""
+    others = {"bucket": ("mine", "mine"), "region": ("r", "r"), "target": ("vertex-ai", "vertex-ai"), **example.others}
+    facts: tuple[list[Fact], list[Fact]] = ([], [])
+    for key, values in others.items():
+        for revision, value in zip(facts, values, strict=True):
+            if value is not ABSENT:
+                revision.append(Fact(Scope("dev"), ("environment", key), value))
+                revision.append(Fact(scope, (key,), value))
+    change = FactChange(scope, example.name, example.before, example.after)
+    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1")]
+    return judged(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
+
+
+_CASES: Final = (*((item, Scope("dev", "v2-8")) for item in EXAMPLES), *((item, Scope("dev")) for item in _SPEC))
+
+
+@pytest.mark.parametrize(("example", "scope"), _CASES, ids=lambda value: ".".join(value[0]) if value[1:] else "")
+def test_a_change_has_its_risk_and_its_words(example: Example, scope: Scope) -> None:
+    """The risk of a row and its consequence are here a second time, so that no edit of the table goes unseen."""
+    result = _judge(example, scope)
+    (located,) = effect_statements([(scope, effect_of(result))], lambda _: "")
+    assert located.statement.risk is example.risk
+    assert example.words in located.plain
+    assert result.meaning.is_silent == (not example.words)
+
+
+def test_every_row_decides_about_an_example() -> None:
+    """No row is hidden behind an earlier one."""
+    used = {id(_judge(example, scope).meaning) for example, scope in _CASES}
+    assert [row for row in MEANINGS if id(row) not in used] == []
+
+
+def test_a_change_that_no_row_knows_is_a_caution() -> None:
+    """A setting that a target gets later needs no row to be seen."""
+    assert _judge(Example(("option", "later"), _A, "x", _CAUTION, ""), Scope("dev", "v2-8")).meaning is UNKNOWN
+    assert UNKNOWN.risk is Risk.CAUTION

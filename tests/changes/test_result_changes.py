@@ -1,0 +1,98 @@
+"""Changes to the committed records."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spec_changes import compiled_revision
+from spec_factory import CATALOG, spec
+from tpucfg.changes.records import result_statements
+
+_GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
+_LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
+_PASSES = "may now run, as a committed record of"
+V2_8 = _LINE % (1000, "v2-8")
+V2_32 = _LINE % (4000, "v2-32")
+SLOW = _LINE % (10, "v2-32")
+
+
+def changes(folder: Path, before: str, after: str, data: object = _GATED, base: object = None) -> list[str]:
+    """Return the statements about two versions of the records of `dev`, and maybe of the spec."""
+    revisions = []
+    for name, text, source in (("before", before, base or data), ("after", after, data)):
+        path = folder / name / "results" / "dev.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        revision = compiled_revision(source)
+        revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
+    return [located.plain for located in result_statements(revisions[0], revisions[1], CATALOG)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "", []),
+        (V2_8, V2_8, []),
+        (
+            "",
+            V2_8,
+            [
+                f"dev: results: v2-32 {_PASSES} v2-8 passes the gate (examples_per_second 1000)",
+                "dev: results: 1 record added to results/dev.jsonl",
+            ],
+        ),
+        (V2_8, V2_8 + SLOW, ["dev: results: 1 record added to results/dev.jsonl"]),
+        (V2_8 + V2_32, V2_32 + V2_8, []),
+        (
+            V2_8 + V2_32,
+            V2_8,
+            ["dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended"],
+        ),
+        (
+            V2_8,
+            V2_8 + "x\n",
+            ["dev: results: results/dev.jsonl has invalid lines: the gate stays closed until it can be read"],
+        ),
+    ],
+)
+def test_records_that_open_the_gate_are_reported(tmp_path: Path, before: str, after: str, expected: list[str]) -> None:
+    """A record that lets another rung run is named with its figures; records are counted."""
+    assert changes(tmp_path, before, after) == expected
+
+
+def test_record_does_not_open_the_fit_gate(tmp_path: Path) -> None:
+    """A rung whose step was never compiled may not run yet under `gate.fit`, which `tpucfg status` agrees with."""
+    gated = spec(
+        target="cloud-tpu",
+        sizes=["v2-8", "v2-32"],
+        trainer__fit={"step": "trainer.fit:abstract_step"},
+        gate={"min_scaling_efficiency": 0.8, "fit": True},
+    )
+    assert changes(tmp_path, "", V2_8, gated)[0] == (
+        "dev: results: v2-32 may run once its step is known to fit, as a committed record of v2-8 passes the gate "
+        "(examples_per_second 1000)"
+    )
+
+
+def test_record_of_another_config_is_marked(tmp_path: Path) -> None:
+    """A record whose job is not that of the spec was measured with another config."""
+    line = json.dumps({**json.loads(V2_8), "job": "0" * 16})
+
+    assert ", measured with another config" in changes(tmp_path, "", f"{line}\n")[0]
+
+
+def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
+    """Without a gate every rung may run."""
+    assert changes(tmp_path, "", V2_8, spec()) == ["dev: results: 1 record added to results/dev.jsonl"]
+
+
+def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
+    """A record can pass a lower threshold; neither a stricter gate nor one that is added opens a rung."""
+    records = V2_8 + _LINE % (2000, "v2-32")
+    loose = {**_GATED, "gate": {"min_scaling_efficiency": 0.5}}
+
+    expected = f"dev: results: v2-128 {_PASSES} v2-32 passes the changed gate (examples_per_second 2000)"
+    assert changes(tmp_path / "looser", records, records, loose, _GATED) == [expected]
+    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == []
+    assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []
