@@ -11,7 +11,7 @@ arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
 [ -z "$SPEC" ] || arguments+=(--spec "$SPEC")
 if [ -n "$RESOURCES" ]; then
   # The job that wrote them ran the programs: only files of fixed names are read, and no links followed.
-  find "$RESOURCES" -mindepth 1 ! -type f ! -type d -delete
+  [ ! -d "$RESOURCES" ] || find "$RESOURCES" -mindepth 1 ! -type f ! -type d -delete
   arguments+=(--resources "$RESOURCES/base.json" "$RESOURCES/head.json")
 fi
 if [ -n "$PREVIEWS" ] && [ -d "$PREVIEWS" ]; then
