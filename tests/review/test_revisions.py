@@ -7,6 +7,8 @@ import pytest
 from repositories import Repository
 from tpucfg.cli.app import run
 
+pytestmark = pytest.mark.programs
+
 
 def commit_range(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Return the line below the heading of the comment."""
