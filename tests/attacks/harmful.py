@@ -252,7 +252,7 @@ HARMFUL: Final = (
     _harmful(
         "first-price-of-a-capacity",
         spec(("prices: {v2: {on-demand: 1.5}}\n", "capacity: spot\nprices: {v2: {on-demand: 1.5, spot: 0.01}}\n")),
-        "`prices`",
+        "`v2.spot`",
         base=together(ONE_SIZE, spec((_PRICE, "prices: {v2: {on-demand: 1.5}}\n"))),
     ),
     _harmful(
@@ -266,5 +266,7 @@ HARMFUL: Final = (
         spec(("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: projects/theirs/reservations/x}\n")),
         "projects/theirs/reservations/x",
     ),
-    _harmful("gate-removed", spec(("gate:", "# gate:")), "`gate`", base=spec(("# gate:", "gate:"))),
+    _harmful(
+        "gate-removed", spec(("gate:", "# gate:")), "`min_scaling_efficiency` removed", base=spec(("# gate:", "gate:"))
+    ),
 )
