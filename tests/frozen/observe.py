@@ -23,6 +23,13 @@ ROOT: Final = FROZEN.parent.parent
 GROUPS: Final = ("bad", "examples", "review", "attacks")
 TARGETS: Final = ("vertex-ai", "cloud-tpu", "compute-engine", "gke", "ai-platform")
 _BUNDLE: Final = FROZEN / "histories.bundle"
+_SETTINGS: Final = "stacks/settings.py"
+_MOVED: Final = (
+    ("from tpucfg.plan.slice_deletion import", "from tpucfg.plan.identities import"),
+    ("from tpucfg.targets.common import", "from tpucfg.targets.spec_rules import"),
+    ("(project, environment, environment.target) if creates", "(project, environment) if creates"),
+)
+"""What the recorded stack programs import from modules that have moved since."""
 _FINDING: Final = re.compile(r"^(\S+): (error|warning|note)\[(TPU\d{3})\]: ", re.MULTILINE)
 _COMMITTED: Final = ("--base", "HEAD~1", "--head", "HEAD")
 _SCOPED: Final = re.compile(r"\*\*(.+?)\*\*: (.*)", re.DOTALL)
@@ -80,6 +87,7 @@ def _history(group: str, name: str) -> Case:
         refs = [f"refs/heads/{group}/{name}:refs/recorded/head", f"refs/beside/{group}/{name}:refs/recorded/beside"]
         heads = _git(folder, "bundle", "list-heads", str(_BUNDLE))
         _git(folder, "fetch", "--quiet", str(_BUNDLE), *(ref for ref in refs if f"{ref.partition(':')[0]}\n" in heads))
+        _follow_moves(folder)
         if options.get("unborn"):
             _git(folder, "--work-tree=.", "checkout", "refs/recorded/head", "--", ".")
             _git(folder, "rm", "--quiet", "-r", "--cached", ".")
@@ -90,6 +98,25 @@ def _history(group: str, name: str) -> Case:
             beside = ("--git-dir=project/.git", "--work-tree=.")
             _git(Path(temporary), *beside, "restore", "--source=refs/recorded/beside", "--", ".")
         return _review(folder, arguments)
+
+
+def _follow_moves(folder: Path) -> None:
+    """Rewrite a recorded history, so that its stack programs import what has moved since."""
+    if (ROOT / "compiler/tpucfg/plan/slice_deletion.py").exists():
+        return
+    parent: list[str] = []
+    for commit in _git(folder, "rev-list", "--reverse", "refs/recorded/head").split():
+        _git(folder, "read-tree", commit)
+        mode, *_ = [*_git(folder, "ls-tree", commit, _SETTINGS).split(), ""]
+        if mode.startswith("100"):
+            text = _git(folder, "show", f"{commit}:{_SETTINGS}")
+            for old, new in _MOVED:
+                text = text.replace(old, new)
+            blob = _git(folder, "hash-object", "-w", "--stdin", text=text).strip()
+            _git(folder, "update-index", "--cacheinfo", f"{mode},{blob},{_SETTINGS}")
+        tree = _git(folder, "write-tree").strip()
+        parent = ["-p", _git(folder, "commit-tree", tree, *parent, "-m", "x").strip()]
+    _git(folder, "update-ref", "refs/recorded/head", parent[1])
 
 
 def _review(folder: Path, arguments: Sequence[str]) -> Case:
@@ -185,6 +212,6 @@ def _run(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def _git(folder: Path, *arguments: str, text: str | None = None) -> str:
     command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, input=text).stdout
