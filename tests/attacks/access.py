@@ -168,7 +168,7 @@ ATTACKS: Final = (
             'role_entities=["READER:allUsers", "OWNER:user-eve@gmail.com"])'
         ),
         (
-            "grants `READER` on the bucket `my-project-dev-mnist-dev-us-central1` to everyone, through `allUsers`",
+            "allUsers",
             "to `user:[redacted]@gmail.com`",
             "`TPU091`",
         ),
@@ -187,7 +187,7 @@ ATTACKS: Final = (
             'gcp.bigquery.Dataset("metrics", project=settings.project, dataset_id="metrics", '
             'location=settings.region, accesses=[{"role": "READER", "special_group": "allAuthenticatedUsers"}])'
         ),
-        ("grants `READER` on the dataset `my-project-dev/metrics` to everyone, through `allAuthenticatedUsers`",),
+        ("allAuthenticatedUsers",),
         status=0,
     ),
     Attack(
@@ -343,7 +343,7 @@ ATTACKS: Final = (
     Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
-        ("is a new key: a copy of it acts as", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),
+        ("about which this review has no rules", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),
         status=0,
     ),
     Attack(
@@ -369,27 +369,27 @@ ATTACKS: Final = (
     Attack(
         "federation-without-its-condition",
         edit("stacks/__main__.py", (_REPOSITORY, "")),
-        ("admits every identity of its issuer, no longer only", "acme/mnist", "(`attributeCondition`)"),
+        ("about which this review has no rules", "acme/mnist", "(`attributeCondition`)"),
         status=0,
         base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
     ),
     Attack(
         "new-federation",
         _declare(f"{_PROVIDER})"),
-        ("admits every identity of `https://token.actions.githubusercontent.com`",),
+        ("about which this review has no rules",),
         status=0,
     ),
     Attack(
         "deny-policy-removed",
         edit("stacks/__main__.py", (_DENY, "")),
-        ("`iam.DenyPolicy` `deny` is removed: what it prevented becomes possible",),
+        ("`iam.DenyPolicy` `deny` is deleted",),
         status=0,
         base=_declare(_DENY),
     ),
     Attack(
         "audit-log-removed",
         edit("stacks/__main__.py", (_AUDIT, "")),
-        ("is removed: this access is no longer logged",),
+        ("its data is lost",),
         status=0,
         base=_declare(_AUDIT),
     ),

@@ -211,7 +211,7 @@ ATTACKS: Final = (
     Attack(
         "component-of-another-package",
         _last('pulumi.ComponentResource("other:index:Everything", "e", {}, None, True)'),
-        ("components of other packages", "`other:index:Everything e`"),
+        ("component of another package", "`other:index:Everything e`"),
     ),
     Attack(
         "inputs-from-an-object",
@@ -220,7 +220,7 @@ ATTACKS: Final = (
             'content = pulumi_gcp.storage.get_bucket_object_content(bucket="b", name="n").content or "roles/viewer"\n'
             'pulumi_gcp.projects.IAMMember("a", project=settings.project, role=content, member="group:a@b.example")'
         ),
-        ("looks up `gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
+        ("looks up what this review does not know: `gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
         status=0,
     ),
     Attack(
@@ -249,7 +249,7 @@ ATTACKS: Final = (
     Attack(
         "default-provider",
         edit("stacks/environment.py", ("providers=[provider], ", "")),
-        ("9 resources now use `the default provider` instead of the provider `gcp`",),
+        ("the provider of 9 resources",),
     ),
     # Secrets.
     Attack(

@@ -185,7 +185,7 @@ ATTACKS: Final = (
     Attack(
         "deletion-policy",
         _without('        deletion_policy="PREVENT",\n'),
-        ("is deleted from the cloud when it is removed, previously it was kept (`deletionPolicy`)",),
+        ("deletionPolicy",),
         base=_argument('deletion_policy="PREVENT"'),
     ),
     Attack(
@@ -216,7 +216,7 @@ ATTACKS: Final = (
     Attack(
         "secret-no-longer-protected-by-its-service",
         edit("stacks/__main__.py", ("deletion_protection=True", "deletion_protection=False")),
-        ("is no longer protected against deletion by its service (`deletionProtection`)",),
+        ("loses protection: `deletionProtection`",),
         base=_declare(f"{_STATEFUL}, deletion_protection=True)"),
     ),
     Attack(
@@ -227,8 +227,8 @@ ATTACKS: Final = (
             '"transfer_options": {"delete_objects_unique_in_sink": True}})'
         ),
         (
-            "deletes objects that only its destination has (`deleteObjectsUniqueInSink`)",
-            "copies objects from `empty` to `my-project-dev-mnist-dev-us-central1`",
+            "deleteObjectsUniqueInSink",
+            "about which this review has no rules",
         ),
     ),
     Attack(

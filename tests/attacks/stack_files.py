@@ -74,7 +74,7 @@ ATTACKS: Final = (
     Attack(
         "provider-binary-swapped",
         write("bin/pulumi-resource-gcp", "evil"),
-        ("code that Pulumi runs besides the program changed: `bin/pulumi-resource-gcp`",),
+        ("Pulumi runs or reads what this review does not: `bin/pulumi-resource-gcp",),
         base=together(
             _project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")
         ),
@@ -87,22 +87,22 @@ ATTACKS: Final = (
     Attack(
         "virtual-environment-moved",
         edit("Pulumi.yaml", ("virtualenv: .venv", "virtualenv: tools/env")),
-        ("`runtime.options.virtualenv` of `Pulumi.yaml` is `tools/env` instead of `.venv`",),
+        ("`runtime.options.virtualenv` changed from `.venv` to `tools/env`",),
     ),
     Attack(
         "virtual-environment-committed",
         write_ignored(".venv/bin/python", "#!/bin/sh\n"),
-        ("code that Pulumi runs besides the program changed: `.venv/bin/python`",),
+        ("Pulumi runs or reads what this review does not: `.venv/bin/python",),
     ),
     Attack(
         "other-runtime",
         edit("Pulumi.yaml", ("  name: python\n", "  name: nodejs\n")),
-        ("`runtime.name` of `Pulumi.yaml` is `nodejs` instead of `python`",),
+        ("`runtime.name` changed from `python` to `nodejs`",),
     ),
     Attack(
         "program-in-another-folder",
         together(write("other/__main__.py", ""), edit("Pulumi.yaml", ("main: stacks", "main: other"))),
-        ("`main` of `Pulumi.yaml` is `other` instead of `stacks`: Pulumi runs another program",),
+        ("`main` changed from `stacks` to `other`: Pulumi runs another program",),
     ),
     Attack(
         "stack-files-in-another-folder",
@@ -110,7 +110,7 @@ ATTACKS: Final = (
             write("other/Pulumi.prod.yaml", "config:\n  mnist:spec: tpucfg.yaml\n"),
             edit("Pulumi.yaml", ("stackConfigDir: stacks", "stackConfigDir: other")),
         ),
-        ("`stackConfigDir` of `Pulumi.yaml` is `other` instead of `stacks`",),
+        ("`stackConfigDir` changed from `stacks` to `other`",),
     ),
     Attack(
         "json-project-file",
@@ -130,12 +130,12 @@ ATTACKS: Final = (
         together(
             write("shared.yaml", "name: mnist\nruntime: python\nmain: stacks\n"), link("Pulumi.yaml", "shared.yaml")
         ),
-        ("`Pulumi.yaml` is a symbolic link to `shared.yaml`",),
+        ("Pulumi.yaml (link to shared.yaml)",),
     ),
     Attack(
         "json-project-file-is-a-link",
         together(write("x.json", '{"name": "mnist", "runtime": "python"}'), link("Pulumi.json", "x.json")),
-        ("`Pulumi.json` is a symbolic link to `x.json`",),
+        ("Pulumi.json (link to x.json)",),
     ),
     # The stack files
     Attack(
@@ -143,22 +143,22 @@ ATTACKS: Final = (
         together(
             write("shared.yaml", f"config: {{mnist:bucketMembers: ['{_EVIL}']}}\n"), link(_STACK, "../shared.yaml")
         ),
-        (f"`{_STACK}` is a symbolic link to `../shared.yaml`",),
+        (f"{_STACK} (link to ../shared.yaml)",),
     ),
     Attack(
         "target-of-a-linked-stack-file",
         write("shared.yaml", f"config: {{mnist:bucketMembers: ['{_EVIL}']}}\n"),
-        (f"`{_STACK}` is a symbolic link to `../shared.yaml`",),
+        (f"{_STACK} (link to ../shared.yaml)",),
         base=together(write("shared.yaml", "config: {mnist:spec: tpucfg.yaml}\n"), link(_STACK, "../shared.yaml")),
     ),
     Attack(
         "stack-file-leads-out-of-the-repository",
         append("stacks/bucket.py", "\n"),
-        (f"`{_STACK}` is a symbolic link to `/etc/pulumi/prod.yaml`",),
+        (f"{_STACK} (link to /etc/pulumi/prod.yaml)",),
         status=0,
         base=link(_STACK, "/etc/pulumi/prod.yaml"),
     ),
-    Attack("stack-file-is-too-large", _stack(_LARGE), (f"`{_STACK}` is too large",)),
+    Attack("stack-file-is-too-large", _stack(_LARGE), (f"{_STACK} (large)",)),
     Attack(
         "stack-file-with-an-alias",
         _stack("x: &x [allUsers]\n<<: {config: {mnist:bucketMembers: *x}}\n"),
@@ -202,7 +202,7 @@ ATTACKS: Final = (
     Attack(
         "provider-endpoint",
         _stack("  gcp:storageCustomEndpoint: https://evil.example.com/\n"),
-        ("config `gcp:storageCustomEndpoint` is `https://evil.example.com/` instead of `none`",),
+        ("config `gcp.storageCustomEndpoint` added",),
     ),
     Attack(
         "provider-account-by-default",
@@ -217,27 +217,27 @@ ATTACKS: Final = (
     Attack(
         "default-providers-allowed",
         edit(_STACK, ("  pulumi:disable-default-providers: ['*']\n", "")),
-        ("config `pulumi:disable-default-providers` is `none` instead of",),
+        ("config `pulumi.disable-default-providers` removed",),
         base=_stack("  pulumi:disable-default-providers: ['*']\n"),
     ),
     # The program's files
-    Attack("program-is-a-link", link("stacks/bucket.py", "/srv/evil.py"), ("`stacks/bucket.py` is a symbolic link",)),
+    Attack("program-is-a-link", link("stacks/bucket.py", "/srv/evil.py"), ("stacks/bucket.py (link",)),
     Attack(
         "linked-module",
         together(write("x/evil.py", ""), link("stacks/evil", "../x")),
-        ("`stacks/evil` is a symbolic link to `../x`",),
+        ("stacks/evil (link to ../x)",),
     ),
     Attack(
         "module-behind-a-link-changed",
         write("x/evil.py", "import os\n"),
-        ("`stacks/evil` is a symbolic link to `../x`",),
+        ("stacks/evil (link to ../x)",),
         base=together(write("x/evil.py", ""), link("stacks/evil", "../x")),
     ),
-    Attack("module-is-too-large", write("stacks/evil.py", _LARGE), ("`stacks/evil.py` is too large",)),
+    Attack("module-is-too-large", write("stacks/evil.py", _LARGE), ("stacks/evil.py (large)",)),
     Attack(
         "packages-changed",
         write("stacks/requirements.txt", "pulumi\nevil\n"),
-        ("`stacks/requirements.txt` changed: Pulumi may run the program with other packages",),
+        ("stack program changed in `stacks/requirements.txt",),
         status=0,
         base=write("stacks/requirements.txt", "pulumi\n"),
     ),
