@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.changes.compare import FactChange, by_name, compare
 from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, Scope
-from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, added, always, judge_all, removed
+from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, format_environments
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_files import PulumiFiles, StackFile
@@ -64,6 +64,11 @@ def _other_spec(change: FactChange, _: Comparison) -> tuple[str, ...]:
     """Return the specs that a stack reads; only another one than the one under review is a fact."""
     own = "the spec under review"
     return tuple(own if spec is ABSENT else str(spec) for spec in (change.after, change.before))
+
+
+def _unread(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
+    """Return the file and its problem; its name has a digest of its content beside it."""
+    return False if change.after is ABSENT else (str(change.name[1]), str(change.after))
 
 
 def _settings(*rows: tuple[str, Risk, str]) -> Iterator[Meaning]:
@@ -158,7 +163,7 @@ MEANINGS: Final = (
         "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here",
         _SETTINGS,
     ),
-    _whole("unreadable file", "{label} cannot be read by this review: {after}", _SETTINGS, when=added),
+    _whole("unreadable file", "{} cannot be read by this review: {}", _SETTINGS, when=_unread),
     Meaning("unreadable file.**"),
     _whole(
         "project file",
@@ -317,10 +322,13 @@ def file_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedSt
     unread: list[str] = []
     for path in sorted({*old, *new}):
         # Without an id, two equal versions may lead to different contents.
-        if path in compared or (old.get(path) == new.get(path) and (path not in new or new[path].id)):
+        if old.get(path) == new.get(path) and (path not in new or new[path].id):
             continue
         lineage = {PurePosixPath(path), *PurePosixPath(path).parents}
         kinds = {file.kind for file in (old.get(path), new.get(path)) if file} - {"file"}
+        # Settings that can be read are compared by key.
+        if path in compared and not kinds:
+            continue
         file = PurePosixPath(path)
         # Pulumi reads the project file of another folder instead, if it runs there.
         is_other_project = file.name in PROJECT_FILES and len(file.parts) > 1
