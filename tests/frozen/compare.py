@@ -105,7 +105,7 @@ def _missing(items: Sequence[str], others: Sequence[str]) -> list[str]:
 def _review_differences(frozen: Case, now: Case) -> Iterator[str]:
     if (frozen["status"], now["status"]) in {(3, 0), (3, 1), (1, 0)}:
         yield f"status under --fail-on destructive: {frozen['status']} → {now['status']}"
-    for verdict, weaker in (("destructive", False), ("known", True), ("change", False)):
+    for verdict, weaker in (("destructive", False), ("known", False), ("change", False)):
         if frozen[verdict] != now[verdict] and now[verdict] is weaker:
             yield f"verdict {verdict}: {frozen[verdict]} → {now[verdict]}"
     names = {*_ENVIRONMENTS, *frozen["environments"], *now["environments"]}

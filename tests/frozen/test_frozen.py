@@ -60,7 +60,7 @@ def test_review_is_as_severe_as_frozen(name: str) -> None:
         ({"block": ["every config"]}, ""),
         ({"status": 0}, "status under --fail-on destructive: 3 → 0"),
         ({"destructive": False}, "verdict destructive: True → False"),
-        ({"known": False}, ""),
+        ({"known": False}, "verdict known: True → False"),
         ({"findings": []}, "finding gone: note TPU041 tpucfg.yaml:7:3"),
         ({"findings": ["note TPU041 tpucfg.yaml:7:3"] * 2}, "finding new: note TPU041 tpucfg.yaml:7:3"),
         ({"configs": "2 files"}, "configs: 3 files → 2 files"),
