@@ -52,6 +52,7 @@ def test_ordinary_work_is_reported_without_noise(change: dict[str, Any], templat
         impact = compute_impact(before, after, difference)
         costs = compute_costs(before, after, (read_revision_records(before), read_revision_records(after)))
 
+    assert not before.is_broken and not after.is_broken
     cautions = [located for located in (*impact.statements, *costs.statements) if located.statement.risk]
     expected = change.get("cautions", [])
     assert len(cautions) == len(expected), [located.plain for located in cautions]
