@@ -11,8 +11,8 @@ from tpucfg.changes.config_diff import config_difference
 from tpucfg.changes.costs import CostChanges, compute_costs
 from tpucfg.changes.figures import row_label, scaling_cell, scaling_columns
 from tpucfg.changes.impact import Impact, compute_impact
+from tpucfg.changes.records import RevisionRecords
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.throughputs import RevisionRecords
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.render.pipeline import compile_project
 
@@ -52,7 +52,7 @@ def costs(
 ) -> CostChanges:
     """Return the changes to the cost; the records of `dev` are examples per second by size, and stay by default."""
     records = tuple(
-        RevisionRecords({"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {}, {})
+        RevisionRecords({"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {})
         for rates in (recorded, recorded if recorded_by_head is None else recorded_by_head)
     )
     return compute_costs(compiled_revision(before), compiled_revision(after), (records[0], records[1]))

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.compare import by_name, compare
 from tpucfg.changes.effects import effect_of, effect_statements
-from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare
 from tpucfg.changes.meanings import Comparison, Meaning, added, judge_all
 from tpucfg.changes.statements import Risk
 

@@ -11,8 +11,8 @@ from repositories import Repository, project
 from tpucfg.changes.config_diff import config_difference
 from tpucfg.changes.costs import compute_costs
 from tpucfg.changes.impact import compute_impact
+from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.revisions import open_compiled_revisions
-from tpucfg.changes.throughputs import read_revision_records
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.plan import Selection
 
@@ -49,10 +49,12 @@ def test_ordinary_work_is_reported_without_noise(change: dict[str, Any], templat
     request = CompareRequest("HEAD", None, repository.spec, with_program=False)
     with open_compiled_revisions(request, Selection()) as (before, after):
         difference = config_difference(before.configs, after.configs)
-        impact = compute_impact(before, after, difference)
-        costs = compute_costs(before, after, (read_revision_records(before), read_revision_records(after)))
+        records = read_revision_records(before), read_revision_records(after)
+        impact = compute_impact(before, after, difference, records)
+        costs = compute_costs(before, after, records)
 
-    assert not before.is_broken and not after.is_broken
+    assert not before.is_broken
+    assert not after.is_broken
     cautions = [located for located in (*impact.statements, *costs.statements) if located.statement.risk]
     expected = change.get("cautions", [])
     assert len(cautions) == len(expected), [located.plain for located in cautions]

@@ -5,13 +5,12 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from tpucfg.changes.compare import FactChange, by_name
 from tpucfg.changes.effects import effect_of, effect_statements
-from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
 from tpucfg.changes.job_facts import READ_ONLY
+from tpucfg.changes.jobs import MEANINGS
 from tpucfg.changes.meanings import UNKNOWN, Comparison, Judged, judged
 from tpucfg.changes.statements import Risk
-from tpucfg.changes.tables import MEANINGS
 
 _NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
 _A: Final = ABSENT

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spec_changes import compiled_revision
-from spec_factory import CATALOG, spec
-from tpucfg.changes.records import result_statements
+from spec_factory import spec
+from tpucfg.changes.records import read_revision_records, result_statements
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
 _LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
@@ -26,7 +26,7 @@ def changes(folder: Path, before: str, after: str, data: object = _GATED, base: 
         path.write_text(text)
         revision = compiled_revision(source)
         revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
-    return [located.plain for located in result_statements(revisions[0], revisions[1], CATALOG)]
+    return [located.plain for located in result_statements(*map(read_revision_records, revisions))]
 
 
 @pytest.mark.parametrize(

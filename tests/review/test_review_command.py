@@ -85,12 +85,12 @@ def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest
     repository.edit(("train_steps: 4000", "train_steps: 8000"))
 
     comment = review(capsys)
-    assert "one run of each config costs" in comment
+    assert "for a run on v2-8 in dev" in comment
     assert "`results/prod.jsonl` cannot be read" in comment
     assert "root" not in comment
     (results / "prod.jsonl").unlink()
     (results / "prod.jsonl").write_text(record * 60_000)
-    assert "`results/prod.jsonl` is too large to be read in a review" in review(capsys)
+    assert "`results/prod.jsonl` cannot be read" in review(capsys)
     assert run(["ladder", "--env", "dev"]) == 0
     assert run(["status", "--env", "dev", "--format", "json"]) == 0
 

@@ -13,9 +13,9 @@ from tpucfg.catalog import Slice
 from tpucfg.changes.describe import format_keys
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.figures import rung_baselines
+from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
-from tpucfg.changes.throughputs import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.results.cost import price_per_hour, run_hours
 from tpucfg.results.record_file import FOLDER

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tpucfg.changes.compare import FactChange
-from tpucfg.changes.facts import ABSENT, Absent, Change, Scope, redact_change
+from tpucfg.changes.facts import ABSENT, Absent, Change, FactChange, Scope, redact_change
 from tpucfg.changes.meanings import Judged, Meaning
 from tpucfg.changes.shown_values import ShownPair, show_change
 from tpucfg.changes.statements import LocatedStatement, Statement, replace_name

@@ -1,8 +1,8 @@
-"""Facts of a revision, named values, and a value that differs between two revisions."""
+"""Facts of a revision, named values, and their comparison with those of another revision."""
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -91,3 +91,48 @@ def mark_as_other(redacted: Any) -> str:
     """Return a redacted value as text, marked as different from another one that is equal without what was redacted."""
     text = redacted if isinstance(redacted, str) else canonical_json(redacted)
     return f"{text} ({'another person' if SECRET not in text and REDACTED in text else 'another value'})"
+
+
+# The comparison
+
+
+class FactChange(NamedTuple):
+    """A fact that differs between two revisions."""
+
+    scope: Scope
+    name: KeyPath
+    before: Any
+    """The value in the base, or ABSENT."""
+    after: Any
+    """The value in the head, or ABSENT."""
+    layer: str = ""
+    """The layer of the spec that sets the value; of a fact that is gone, the one that did."""
+
+
+Facts = Mapping[tuple[Scope, KeyPath], Fact]
+"""The facts of a revision by scope and name."""
+
+
+def by_name(facts: Iterable[Fact]) -> Facts:
+    """Return facts by scope and name."""
+    return {(fact.scope, fact.name): fact for fact in facts}
+
+
+def compare(before: Facts, after: Facts) -> tuple[FactChange, ...]:
+    """Return the facts that differ, in their order in the head; those that only the base has follow."""
+    return tuple(
+        FactChange(
+            *key,
+            ABSENT if old is None else old.value,
+            ABSENT if new is None else new.value,
+            (new or old or Fact(*key, None)).layer,
+        )
+        for key in {**after, **before}
+        for old, new in ((before.get(key), after.get(key)),)
+        if old is None or new is None or not json_equal(old.value, new.value)
+    )
+
+
+def json_equal(value: Any, other: Any) -> bool:
+    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpucfg.catalog import Catalog
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.describe import format_keys
 from tpucfg.changes.environments import environment_statements
@@ -11,7 +10,7 @@ from tpucfg.changes.figures import ScalingRow, ladder_statements, scaling_rows
 from tpucfg.changes.jobs import fact_statements
 from tpucfg.changes.project_facts import allowed
 from tpucfg.changes.ratios import ratio_statements
-from tpucfg.changes.records import result_statements
+from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, group_statements
 from tpucfg.changes.warnings import warning_changes, warnings_by_key
@@ -34,7 +33,12 @@ class Impact(NamedTuple):
     """Findings that the change turns into notes, as the spec now allows them."""
 
 
-def compute_impact(before: CompiledRevision, after: CompiledRevision, difference: Difference) -> Impact:
+def compute_impact(
+    before: CompiledRevision,
+    after: CompiledRevision,
+    difference: Difference,
+    records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
+) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
     rows = scaling_rows(before.jobs, after.jobs)
     statements = [
@@ -42,7 +46,7 @@ def compute_impact(before: CompiledRevision, after: CompiledRevision, difference
         *environment_statements(before, after),
         *_ratio_statements(before, after),
         *ladder_statements(before.jobs, after.jobs, rows),
-        *result_statements(before, after, Catalog()),
+        *result_statements(*records),
     ]
     warnings = warning_changes(before, after)
     return Impact(

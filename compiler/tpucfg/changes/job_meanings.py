@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.compare import FactChange
-from tpucfg.changes.facts import ABSENT, Scope
+from tpucfg.changes.facts import ABSENT, FactChange, Scope
 from tpucfg.changes.job_facts import READ_ONLY
 from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, kept, removed, texts_of
 from tpucfg.changes.statements import Risk

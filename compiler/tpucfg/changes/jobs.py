@@ -3,18 +3,20 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tpucfg.changes.compare import FactChange, by_name, compare
 from tpucfg.changes.describe import format_keys
 from tpucfg.changes.effects import Effect, effect_of, effect_statements
-from tpucfg.changes.facts import Fact, Scope, sorted_keys
+from tpucfg.changes.facts import Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, rung_baselines
 from tpucfg.changes.job_facts import argument_orders, job_facts
-from tpucfg.changes.meanings import Comparison, judged
+from tpucfg.changes.job_meanings import JOB_MEANINGS
+from tpucfg.changes.meanings import Comparison, Meaning, judged
 from tpucfg.changes.project_facts import project_facts
+from tpucfg.changes.project_meanings import PROJECT_MEANINGS
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, format_environments
-from tpucfg.changes.tables import MEANINGS
 
+MEANINGS: Final[tuple[Meaning, ...]] = (*JOB_MEANINGS, *PROJECT_MEANINGS)
+"""The first row that matches and applies decides."""
 _OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
 """The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
 _Baselines = Mapping[Scope, tuple[str, bool]]

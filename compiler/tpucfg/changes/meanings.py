@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.compare import FactChange, Facts
-from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.facts import ABSENT, Fact, FactChange, Facts, Scope
 from tpucfg.changes.statements import Risk
 from tpucfg.paths import matches, pattern_steps
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change, json_equal
 from tpucfg.changes.resources import REMOVING_OPS, UNKNOWN, ResourceChange
 from tpucfg.changes.statements import Statement
-from tpucfg.changes.tree_diff import json_equal
 from tpucfg.infra.resources import PROJECT_NUMBER
 from tpucfg.redaction import SECRET
 from tpucfg.yamldoc.document import KeyPath

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.compare import FactChange, by_name, compare
 from tpucfg.changes.effects import effect_of, effect_statements
-from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
 from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, format_environments
 from tpucfg.git.program_files import FileVersion

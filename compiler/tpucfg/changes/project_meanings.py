@@ -4,8 +4,7 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.compare import FactChange
-from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.facts import ABSENT, FactChange
 from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, removed
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES

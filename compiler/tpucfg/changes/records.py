@@ -1,36 +1,134 @@
-"""Rungs that a changed record or gate opens, and records that are removed or rewritten."""
+"""Records of two revisions: the throughput that costs are computed from, and the rungs that a changed record opens.
+
+A record is a line of a committed file, which anyone can write. A change is therefore judged by the records of the base
+where it has any, so that a line that the change adds cannot hide what it costs; the line itself is reported.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
 
-from tpucfg.catalog import Catalog
+from tpucfg.catalog import Catalog, Slice
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.number_format import format_metric
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
+from tpucfg.number_format import format_factor, format_metric, format_rate
+from tpucfg.results import THROUGHPUT, latest_records
+from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
+from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
 from tpucfg.results.record import Record, exact_decimal, record_line
+from tpucfg.results.record_file import FOLDER
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
 _MAX_RUNGS: Final = 8
 
 
-def result_statements(
-    before: CompiledRevision, after: CompiledRevision, catalog: Catalog
-) -> Iterator[LocatedStatement]:
-    """Yield the changes to the records of each environment of head."""
-    old, new = _statuses(before, catalog), _statuses(after, catalog)
-    for name, status in new.items():
-        yield from (LocatedStatement(name, statement) for statement in _statements(old.get(name), status))
+class RevisionRecords(NamedTuple):
+    """The records of a revision."""
+
+    throughputs: Mapping[str, Mapping[str, Fraction]]
+    """Examples per second, above zero, by environment and size; without environments that have no record."""
+    statuses: Mapping[str, LadderStatus] = {}
+    """The ladders with their records, by environment."""
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """By environment, the reason why its file may have more records, as the end of a sentence."""
+        statuses = self.statuses.items()
+        return {name: status.results.problem for name, status in statuses if status.results.findings}
 
 
-def _statuses(revision: CompiledRevision, catalog: Catalog) -> Mapping[str, LadderStatus]:
+NO_RECORDS: Final = RevisionRecords({})
+
+
+def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
+    """Read the records of every environment."""
     project = revision.project
     if project is None:
-        return {}
-    return ladder_statuses(project, catalog, project.environments.values(), revision.snapshot.spec.parent)
+        return NO_RECORDS
+    folder = revision.snapshot.spec.parent
+    statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
+    measured = {
+        name: {
+            size: rate
+            for size, record in latest_records(status.results, project.name).items()
+            if (rate := record.metric(THROUGHPUT))
+        }
+        for name, status in statuses.items()
+    }
+    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses)
+
+
+def judged_throughputs(
+    ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
+) -> Mapping[Scope, Fraction]:
+    """Return the throughput by which both revisions are judged: by the records of the base, else by those of the head.
+
+    Args:
+        ladders: by environment, the sizes of both revisions, from small to large.
+        before: the records of the base.
+        after: the records of the head.
+    """
+    return {
+        Scope(name, size): forecast.throughput
+        for name, slices in ladders.items()
+        for records in (after, before)
+        for size, forecast in forecast_throughputs(slices, records.throughputs.get(name, {})).items()
+    }
+
+
+def record_statements(
+    ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
+) -> Iterator[LocatedStatement]:
+    """Yield the records that differ; those of one size and figure share a statement."""
+    owned = (
+        (Scope(name, size), statement)
+        for name, slices in ladders.items()
+        for size, statement in _changed_records(
+            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {})
+        )
+    )
+    return group_statements(owned, format_keys)
+
+
+def _changed_records(
+    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction]
+) -> Iterator[tuple[str, Statement]]:
+    expected = forecast_throughputs(slices, before)
+    for size in (slice_.size for slice_ in slices):
+        old, new = before.get(size), after.get(size)
+        if old == new:
+            continue
+        if new is None:
+            text = f"the record of {format_rate(old)} examples/s removed from {{}}"
+            yield size, Statement(text, (FOLDER,), Risk.CAUTION)
+            continue
+        rate = f"{format_rate(new)} examples/s"
+        previous = expected[size].throughput if size in expected else None
+        if previous is None:
+            yield size, Statement(f"{rate} recorded in {{}}", (FOLDER,))
+            continue
+        basis = "recorded before" if old else "forecast"
+        factor = new / previous
+        # A faster run looks cheaper and passes the gate, and nothing but this line of a file shows that it is.
+        risk = Risk.CAUTION if factor > IMPLAUSIBLE_SCALING else Risk.NONE
+        text = f"{rate} recorded in {{}}, {format_factor(factor)} the {format_rate(previous)} {basis}"
+        yield size, Statement(text, (FOLDER,), risk)
+
+
+# The gate
+
+
+def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterator[LocatedStatement]:
+    """Yield the rungs that a changed record or gate opens, and the records that are added, removed or rewritten."""
+    for name, status in after.statuses.items():
+        statements = _statements(before.statuses.get(name), status)
+        yield from (LocatedStatement(name, statement) for statement in statements)
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
@@ -58,7 +156,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
 
 
 def _file(status: LadderStatus) -> str:
-    return f"results/{status.environment.name}.jsonl"
+    return f"{FOLDER}/{status.environment.name}.jsonl"
 
 
 def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:

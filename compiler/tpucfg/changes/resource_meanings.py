@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.compare import FactChange, by_name, compare
-from tpucfg.changes.facts import ABSENT, Fact, Scope
+from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
 from tpucfg.changes.meanings import UNKNOWN as NO_RULE
 from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, judged
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, Step, holds_data

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from tpucfg.changes.command_lines import REST, CommandLine, order_change
-from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change, json_equal
 from tpucfg.changes.patience import align
 from tpucfg.paths import KeyPath
 
@@ -18,11 +18,6 @@ _MAX_LEAVES: Final = 300
 """Limit for a value that was added or removed; a TPU node with its start-up script has about a hundred leaves."""
 _Comparison = tuple[KeyPath, Any, Any]
 """Two values that are still to be compared, and their path."""
-
-
-def json_equal(value: Any, other: Any) -> bool:
-    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
-    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def exactly_equal(value: Any, other: Any) -> bool:

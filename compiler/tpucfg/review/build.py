@@ -3,20 +3,19 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tpucfg.changes.ci_files import CI_PATHS, ci_statements
 from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.costs import NO_COSTS, compute_costs
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.changes.name_collisions import collision_statements, shared_project_statements
 from tpucfg.changes.preview_gaps import complete_preview
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
+from tpucfg.changes.records import read_revision_records
+from tpucfg.changes.repository_changes import CI_PATHS, ci_statements, collision_statements, shared_project_statements
 from tpucfg.changes.resource_diff import program_changes, redacted_resources
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
-from tpucfg.changes.throughputs import read_revision_records
 from tpucfg.findings import Finding
 from tpucfg.git.changed_files import TreeChange, changed_files, name_collisions, shared_project_names
 from tpucfg.git.snapshots import CompareRequest
@@ -93,8 +92,9 @@ def join_review(
         skipped: dict[str, str] = {}
     else:
         difference = config_difference(before.configs, after.configs)
-        impact = compute_impact(before, after, difference)
-        costs = compute_costs(before, after, (read_revision_records(before), read_revision_records(after)))
+        records = read_revision_records(before), read_revision_records(after)
+        impact = compute_impact(before, after, difference, records)
+        costs = compute_costs(before, after, records)
         known = {*before.environments, *after.environments}
         reasons = ((name, _reason_to_skip(previews[name], known, after)) for name in sorted(previews))
         skipped = {name: reason for name, reason in reasons if reason}

@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from tpucfg.changes.ci_files import CI_PATHS, ci_statements
+from tpucfg.changes.repository_changes import CI_PATHS, ci_statements
 from tpucfg.changes.statements import Risk
 
 

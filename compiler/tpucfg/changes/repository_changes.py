@@ -1,11 +1,38 @@
-"""Names that two files share: in a checkout on macOS or Windows, or as projects whose stacks are the same."""
+"""Changes of files that concern no single spec: those of continuous integration, and names that two files share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import NameCollision, SharedName
+from tpucfg.text_format import listed
 
+CI_PATHS: Final = tuple(
+    PurePosixPath(path)
+    for path in (
+        ".github",
+        ".gitlab-ci.yml",
+        ".gitlab",
+        ".circleci",
+        ".buildkite",
+        ".woodpecker",
+        ".tekton",
+        ".ci",
+        ".travis.yml",
+        ".cirrus.yml",
+        ".drone.yml",
+        ".woodpecker.yml",
+        "Jenkinsfile",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
+        "cloudbuild.yaml",
+        "CODEOWNERS",
+        "docs/CODEOWNERS",
+    )
+)
+"""The files and folders that the services read, and the files that name who has to approve a change."""
+_MAX_FILES: Final = 8
 _MAX_NAMED: Final = 4
 _TEXT: Final = (
     "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
@@ -15,6 +42,14 @@ _SHARED: Final = (
     "{} has the project name {}, as {} has: their stacks are the same, and an update of one changes or deletes "
     "resources of the other"
 )
+
+
+def ci_statements(changed: Sequence[PurePosixPath]) -> Iterator[LocatedStatement]:
+    """Yield one caution with the changed files below `CI_PATHS`."""
+    if changed:
+        template = "{} changed: continuous integration reads it, and decides by it what runs, with which rights"
+        names = listed([str(path) for path in changed], _MAX_FILES)
+        yield LocatedStatement("", Statement(template, (names,), Risk.UNKNOWN, "continuous integration changed"))
 
 
 def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
