@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.changes.describe import format_keys
+from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.results.cost import price_per_hour, run_hours
 from tpucfg.results.record_file import FOLDER
@@ -290,7 +290,7 @@ def _limit_statements(
         for name in row.environments
         for statement in _limit_changes(row, is_always_limited=is_always_limited)
     )
-    yield from group_statements(owned, lambda keys: format_keys(sorted_keys(keys), sorted_keys(after)))
+    return group_by_config(owned, after)
 
 
 def _limit_changes(row: CostRow, *, is_always_limited: bool) -> Iterator[Statement]:

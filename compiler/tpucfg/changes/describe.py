@@ -1,14 +1,15 @@
 """Describe changes and the configs that have them, as text and as JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from tpucfg.changes.command_lines import FLAG, REST
 from tpucfg.changes.config_diff import Difference, Group
-from tpucfg.changes.facts import ABSENT, Change, Scope
+from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
 from tpucfg.changes.shown_values import show_change
+from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
 from tpucfg.changes.tree_diff import ORDER
 from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable
@@ -104,6 +105,14 @@ def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = 
     parts = [f"every size of {listed(complete, _MAX_NAMES)}"] if complete else []
     parts += [_format_sizes(listed(names, _MAX_NAMES), sizes) for sizes, names in environments_by_sizes.items()]
     return "; ".join(parts)
+
+
+def group_by_config(
+    owned: Iterable[tuple[Scope, Statement]], known: Iterable[Scope] = ()
+) -> Iterator[LocatedStatement]:
+    """Yield each statement once, with all configs that it is about; `known` are all configs."""
+    known = sorted_keys(known)
+    return group_statements(owned, lambda keys: format_keys(sorted_keys(keys), known))
 
 
 def _format_sizes(environments: str, sizes: Sequence[str]) -> str:

@@ -5,10 +5,10 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from tpucfg.changes.describe import format_keys
+from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.patience import gaps, matches
-from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
+from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.number_format import UNKNOWN, format_factor, format_figure
 from tpucfg.plan import Job, Rung
 from tpucfg.plan.rung import rung_figures, shows_parallelism
@@ -188,7 +188,7 @@ def _removed(before: Jobs, after: Jobs, rows: Sequence[ScalingRow]) -> Iterator[
     # A removed environment has a statement of its own, which includes its rungs.
     environments = {key.environment for key in after}
     removed = [key for key in before if key not in after and key.environment in environments and key not in replaced]
-    yield from group_statements([(key, Statement("removed from the ladder")) for key in removed], format_keys)
+    return group_by_config((key, Statement("removed from the ladder")) for key in removed)
 
 
 def _replacement(rows: Sequence[ScalingRow], factor: str) -> Statement:

@@ -1,16 +1,30 @@
-"""Changes to the fit of each rung: what the compiler reported before and after."""
+"""Changes to the fit of each rung: the compiler's results before and after, and the sentences about them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
-from tpucfg.changes.fit_statements import fit_statements, run_statements
 from tpucfg.changes.revision_fits import KnownRung, RevisionFits, RunFits, read_revision_fits
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.fit.fit_findings import MIN_HEADROOM
+from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import verdict_text
+from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
+from tpucfg.git.repository import FIT_FILE
+from tpucfg.number_format import format_percent
+from tpucfg.text_format import listed
+
+_FILE: Final = str(FIT_FILE)
+_AS_COMMITTED: Final = ", as committed"
+_MAX_GRANT: Final = Fraction(21, 20)
+"""The largest share of a device's memory that the compiler can grant: on v5p it is 95.73 GiB of a stated 95."""
+_DOES_NOT_FIT: Final = "does not fit"
+_NOT_ANY_MORE: Final = "fit not known any more"
+_NOT_FROM_THIS_RUN: Final = "fit not known from this run"
 
 
 class FitRow(NamedTuple):
@@ -86,23 +100,22 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
 
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
     """Yield a row for each rung; environments where it is the same share one."""
-    environments: dict[tuple[object, ...], list[tuple[str, FitRow]]] = {}
+    groups: dict[tuple[object, ...], list[FitRow]] = {}
     for key in sorted_keys(new.rungs):
         row = _row(key, old.rungs.get(key), new.rungs[key])
         shown = (row.size, _shown(row.before), _shown(row.after), row.is_change)
-        environments.setdefault(shown, []).append((key.environment, row))
-    counts = _count_by_size(new.rungs)
-    for members in environments.values():
-        names = tuple(name for name, _ in members)
-        row = members[0][1]
-        yield row._replace(environments=names, is_everywhere=len(names) == counts[row.size])
+        groups.setdefault(shown, []).append(row)
+    counts = Counter(key.size for key in new.rungs)
+    for first, *others in groups.values():
+        names = (*first.environments, *(name for row in others for name in row.environments))
+        yield first._replace(environments=names, is_everywhere=len(names) == counts[first.size])
 
 
 def _row(key: Scope, old: KnownRung | None, new: KnownRung) -> FitRow:
     before = old.committed if old else None
     texts = [_known(fit) for fit in (before, new.committed, new.best) if fit]
     is_change = before is None or texts[0] != texts[1] or bool(texts[0] and texts[0] != texts[2])
-    return FitRow(key.size, before, new.best, is_change, ())
+    return FitRow(key.size, before, new.best, is_change, (key.environment,))
 
 
 def _known(fit: RungFit) -> str:
@@ -114,8 +127,192 @@ def _shown(fit: RungFit | None) -> tuple[object, ...]:
     return (verdict_text(fit), fit.changes, fit.is_trusted) if fit else ()
 
 
-def _count_by_size(keys: Iterable[Scope]) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for key in keys:
-        counts[key.size] = counts.get(key.size, 0) + 1
-    return counts
+# Sentences
+
+
+def fit_statements(
+    old: RevisionFits, new: RevisionFits, configs: Sequence[Scope], *, has_gate: bool
+) -> Iterator[LocatedStatement]:
+    """Yield the sentences about what the change does to the fits.
+
+    Args:
+        old: The fits of the base.
+        new: The fits of the head.
+        configs: All configs of the head.
+        has_gate: True if `gate.fit` lets only rungs start that are known to fit.
+    """
+    if new.problem and new.problem != old.problem:
+        yield LocatedStatement("", Statement("{} cannot be read: {}", (_FILE, new.problem), Risk.CAUTION))
+    owned: list[tuple[Scope, Statement]] = []
+    for key in sorted_keys(new.rungs):
+        rung, before = new.rungs[key], old.rungs[key].committed if key in old.rungs else None
+        statements = (
+            *_worse(before, rung.best, new),
+            *_rewritten(rung),
+            *_impossible(before, rung),
+            *_renewed(before, rung, has_gate=has_gate),
+        )
+        owned += [(key, statement) for statement in statements]
+    yield from group_by_config(owned, configs)
+
+
+def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[LocatedStatement]:
+    """Yield the sentences about the results of this run, which are no effect of the change."""
+    if new.run_problem:
+        text = "the fit is not known from this run: {}"
+        yield LocatedStatement("", Statement(text, (new.run_problem,), Risk.UNKNOWN, _NOT_FROM_THIS_RUN))
+    owned = ((key, statement) for key in sorted_keys(new.rungs) for statement in _contradicted(new.rungs[key]))
+    yield from group_by_config(owned, configs)
+
+
+# The base and the head
+
+
+def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> Iterator[Statement]:
+    """Yield the sentence about a rung that no longer fits, is no longer known to, or hardly does."""
+    old, new = before.current if before else None, after.current
+    was = f"was {_amount(old)}" if old else ""
+    if new is None:
+        if old:
+            reason, values = _unknown_reason(after, revision)
+            # Without the amount, so that rungs share a line: the block about fits has it.
+            yield Statement(f"the fit is not known any more, as {reason}", values, Risk.CAUTION, _NOT_ANY_MORE)
+        return
+    amount = f"{memory_text(new.memory)}{'' if after.is_trusted else _AS_COMMITTED}"
+    if not new.fits:
+        if old is None or old.fits:
+            subject = "no longer fits" if old else _DOES_NOT_FIT
+            template = f"the training step {subject}: {amount}{f', {was}' if was else ''}"
+            yield Statement(template, (), Risk.CAUTION, f"a step {subject}")
+    elif _is_tight(new.memory) and (old is None or (old.fits and not _is_tight(old.memory))):
+        free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
+        template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
+        yield Statement(template, (), Risk.CAUTION, "little memory left")
+
+
+def _impossible(before: RungFit | None, rung: KnownRung) -> Iterator[Statement]:
+    """Yield the sentence about a result by which a device has more memory than it has."""
+    old, new = before.current if before else None, rung.current
+    if new is None or rung.device_bytes is None or new.memory.available <= _MAX_GRANT * rung.device_bytes:
+        return
+    if old is None or old.memory.available != new.memory.available:
+        amounts = f"{amount_text(new.memory.available)} instead of {short_amount(int(rung.device_bytes))}"
+        text = f"a device is taken to have {amounts}: an XLA flag or an edited result raises the limit"
+        yield Statement(text, (), Risk.CAUTION, "memory limit raised")
+
+
+def _is_tight(memory: Memory) -> bool:
+    return memory.headroom < MIN_HEADROOM * memory.available
+
+
+def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[str, ...]]:
+    """Return the reason why a fit is not known, as a template and its values."""
+    if revision.problem:
+        return "{} cannot be read", (_FILE,)
+    if fit.result is None:
+        return "{} has no result of it", (_FILE,)
+    return "{} changed since it was compiled", (listed(fit.changes),)
+
+
+def _renewed(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
+    """Yield the sentences about a committed result that replaces an outdated or missing one.
+
+    Without it, the fit would not be known any more, so a result that is forged only has to look new.
+    """
+    if rung.unlisted:
+        text = "{} no longer lists {}, which still exists: a change of it would leave the result as it is"
+        yield Statement(text, (_FILE, listed(rung.unlisted)), Risk.CAUTION)
+    old, new = before.current if before else None, rung.committed.current
+    if rung.base is None or rung.base.current or new is None or rung.best.is_trusted:
+        return
+    changes = (listed(rung.base.changes),) if rung.base.changes else ()
+    if has_gate and new.fits:
+        reason = ", which is new since a change of {}" if changes else ""
+        text = f"{{}} lets it start, as the result in {{}} fits{reason}: a committed result proves nothing"
+        yield Statement(text, ("gate.fit", _FILE, *changes), Risk.CAUTION, "gate passed by a committed fit")
+    elif changes and old and _figures(old) == _figures(new):
+        text = "the result in {} is new since a change of {}, with the same figures: a committed result proves nothing"
+        yield Statement(text, (_FILE, *changes))
+
+
+# Two results of one program
+
+
+def _rewritten(rung: KnownRung) -> Iterator[Statement]:
+    """Yield the sentence about a committed result that changed although the job and the program did not."""
+    old, new = rung.base.current if rung.base else None, rung.committed.result
+    if old is None or new is None or old == new:
+        return
+    if _figures(old) == _figures(new):
+        return
+    template = f"{{}} has another result for the same program and flags: {_difference(old, new)} ({{}} → {{}})"
+    values = (_FILE, _versions(old), _versions(new))
+    if (old.compiler, old.stablehlo) == (new.compiler, new.stablehlo):
+        text = f"{template}, though nothing that a compilation depends on differs: it was edited by hand"
+        yield Statement(text, values, Risk.CAUTION, "a fit edited by hand")
+        return
+    # A lower figure is what a forged result would have, and a version is written as easily as a figure.
+    is_better = new.fits > old.fits or (new.fits == old.fits and new.memory.used < old.memory.used)
+    other = "" if old.compiler != new.compiler else ", with other packages, as its StableHLO differs"
+    yield Statement(f"{template}{other}", values, Risk.CAUTION if is_better else Risk.NONE)
+
+
+def _contradicted(rung: KnownRung) -> Iterator[Statement]:
+    """Yield the sentence about a job of this run and a committed file that do not agree."""
+    if rung.run is None:
+        return
+    if (result := rung.run.current) is None:
+        yield _missing_from_run(rung.run)
+        return
+    committed = rung.committed.current
+    if committed is None:
+        state = "outdated" if rung.committed.result else "missing"
+        text = f"the result of this run is {state} in {{}}: commit what {{}} writes"
+        yield Statement(text, (_FILE, "tpucfg fit"))
+    elif _figures(committed) != _figures(result):
+        versions = [*dict.fromkeys((_versions(committed), _versions(result)))]
+        shown = " against ".join(["{}"] * len(versions))
+        template = f"{{}} has another result than this run: {_difference(committed, result, ' against ')} ({shown})"
+        values = (_FILE, *versions)
+        yield Statement(template, values, Risk.CAUTION, "a committed fit contradicts this run")
+
+
+def _missing_from_run(fit: RungFit) -> Statement:
+    if fit.result is None:
+        return Statement(
+            "the fit is not known from this run: its job has no result of it", (), Risk.UNKNOWN, _NOT_FROM_THIS_RUN
+        )
+    text = "the fit is not known from this run: the result of its job is of another version of the program ({})"
+    return Statement(text, (listed(fit.changes),), Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+
+
+def _figures(result: FitResult) -> Mapping[str, object]:
+    """Return what two results of one program have to agree in, the amounts of memory as they are shown."""
+    return {
+        "memory": (result.fits, memory_text(result.memory)),
+        "FLOPs": (result.flops, result.flops_8bit),
+        "traffic": (result.hbm_bytes, result.ici_bytes),
+    }
+
+
+def _difference(old: FitResult, new: FitResult, separator: str = " → ") -> str:
+    """Return the figures that differ; memory comes first, as it decides whether a step fits."""
+    before, after = _figures(old), _figures(new)
+    if before["memory"] != after["memory"]:
+        return f"{_amount(old)}{separator}{_amount(new)}"
+    if before["FLOPs"] != after["FLOPs"]:
+        return f"{old.flops + old.flops_8bit:,}{separator}{new.flops + new.flops_8bit:,} FLOPs a step"
+    return f"{_bytes(old)}{separator}{_bytes(new)} of traffic"
+
+
+def _bytes(result: FitResult) -> str:
+    amounts = ("?" if amount is None else amount_text(amount) for amount in (result.hbm_bytes, result.ici_bytes))
+    return " and ".join(f"{amount} {name}" for amount, name in zip(amounts, ("HBM", "ICI"), strict=True))
+
+
+def _amount(result: FitResult) -> str:
+    return memory_text(result.memory) if result.fits else f"{_DOES_NOT_FIT}, {memory_text(result.memory)}"
+
+
+def _versions(result: FitResult) -> str:
+    return f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}"

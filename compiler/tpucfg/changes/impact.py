@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference
-from tpucfg.changes.describe import format_keys
+from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.environments import environment_statements
 from tpucfg.changes.figures import ScalingRow, ladder_statements, scaling_rows
 from tpucfg.changes.jobs import fact_statements
@@ -12,7 +12,7 @@ from tpucfg.changes.project_facts import allowed
 from tpucfg.changes.ratios import ratio_statements
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, group_statements
+from tpucfg.changes.statements import LocatedStatement
 from tpucfg.changes.warnings import warning_changes, warnings_by_key
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
@@ -80,7 +80,7 @@ def _ratio_statements(before: CompiledRevision, after: CompiledRevision) -> Iter
     owned = [
         (key, statement) for key in kept for statement in ratio_statements(old[key].rung, new[key].rung, trainings)
     ]
-    yield from group_statements(owned, lambda keys: format_keys(keys, kept))
+    yield from group_by_config(owned, kept)
 
 
 def newly_allowed(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:

@@ -12,10 +12,22 @@ from typing import Any, Final
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import ABSENT, FactChange, Scope
 from tpucfg.changes.job_facts import READ_ONLY
-from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, kept, removed, texts_of
+from tpucfg.changes.meanings import (
+    Comparison,
+    Condition,
+    Meaning,
+    added,
+    always,
+    becomes,
+    changed,
+    kept,
+    removed,
+    texts_of,
+)
 from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
 from tpucfg.spec.settings import Duration
+from tpucfg.targets.extra import is_harmless
 
 _REFERENCE: Final = re.compile(r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+", re.IGNORECASE)
 """The service and the bucket or host of an address: `gs://bucket`, `https://example.com`."""
@@ -162,10 +174,6 @@ def _present(change: FactChange, comparison: Comparison) -> bool:
     return change.after is not ABSENT and kept(change, comparison)
 
 
-def _changed(change: FactChange, _: Comparison) -> bool:
-    return ABSENT not in (change.before, change.after)
-
-
 def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
     if ABSENT in (change.before, change.after):
         return ()
@@ -207,17 +215,12 @@ def _readable(change: FactChange, _: Comparison) -> bool:
     return bool(change.after == READ_ONLY)
 
 
-def _without_prefix(change: FactChange, _: Comparison) -> bool:
-    """Apply to a key of a team; one with a prefix belongs to a program of the cluster, which acts on it."""
-    return "/" not in str(change.name[-1])
-
-
-def _caution(pattern: str, subject: str, consequence: str, when: Condition = kept) -> Meaning:
+def _caution(pattern: str, consequence: str, when: Condition = kept, subject: str = "") -> Meaning:
     return Meaning(pattern, Risk.CAUTION, consequence, when, subject=subject)
 
 
-def _access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
-    return Meaning(f"field.**.{pattern}", Risk.ACCESS, consequence, when, "more access for jobs")
+def _access(pattern: str, consequence: str, when: Condition = added, subject: str = "") -> Meaning:
+    return Meaning(pattern, Risk.ACCESS, consequence, when, "more access for jobs", subject)
 
 
 def _harmless(kind: str, **subjects: str) -> Iterator[Meaning]:
@@ -231,7 +234,6 @@ def _variables(names: Iterable[str], consequence: str, risk: Risk = Risk.CAUTION
 _NETWORK: Final = "the job runs in another network"
 _OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
 _OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
-_HARMLESS_FIELDS: Final = ("**.ttlSecondsAfterFinished", "**.resources.requests.memory", "**.resources.requests.cpu")
 
 JOB_MEANINGS: Final = (
     Meaning("figure.**", is_silent=True),
@@ -243,7 +245,7 @@ JOB_MEANINGS: Final = (
     Meaning("worker image"),
     *_addresses("package"),
     Meaning("package"),
-    _caution("module", "module", "another program runs in the job"),
+    _caution("module", "another program runs in the job"),
     Meaning("module"),
     Meaning("runtime version"),
     Meaning("Python version"),
@@ -258,43 +260,27 @@ JOB_MEANINGS: Final = (
     *_addresses("XLA flag.*"),
     Meaning("XLA flag.*"),
     # Its data and its secrets
-    Meaning(
-        "secret.*",
-        Risk.ACCESS,
-        "the program gets its value, and the stack grants the jobs' account access to it",
-        _other_secret,
-        "more access for jobs",
+    _access(
+        "secret.*", "the program gets its value, and the stack grants the jobs' account access to it", _other_secret
     ),
-    Meaning("secret.*", Risk.CAUTION, "its value can change between two runs", _at_latest),
+    _caution("secret.*", "its value can change between two runs", _at_latest),
     Meaning("secret.*"),
-    Meaning(
-        "mount.*", Risk.CAUTION, "what the program writes there stays on the machine, and is lost with it", removed
-    ),
+    _caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
     *_addresses("mount.*"),
-    Meaning("mount.*", Risk.CAUTION, "the bucket's files hide those of the image there", _over_program),
+    _caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     Meaning("mount.*"),
     # Machines, and the length of a run
-    Meaning(
+    _caution("capacity", "machines can be taken away while a run is under way", _becomes_capacity("spot")),
+    _caution(
         "capacity",
-        Risk.CAUTION,
-        "machines can be taken away while a run is under way",
-        _becomes_capacity("spot"),
-    ),
-    Meaning(
-        "capacity",
-        Risk.CAUTION,
         "a run starts when machines are found, and loses them after at most 7 days",
         _becomes_capacity("flex-start"),
     ),
-    Meaning(
-        "capacity",
-        Risk.CAUTION,
-        "machines are billed at the on-demand price, and none are set aside",
-        _becomes_capacity("on-demand"),
+    _caution(
+        "capacity", "machines are billed at the on-demand price, and none are set aside", _becomes_capacity("on-demand")
     ),
-    Meaning(
+    _caution(
         "capacity",
-        Risk.CAUTION,
         "the reservation belongs to another project, which pays for it",
         lambda change, _: str(change.after).startswith("reservation projects/"),
     ),
@@ -303,80 +289,65 @@ JOB_MEANINGS: Final = (
     Meaning("topology"),
     Meaning("zone", when=_other_region, is_silent=True),
     Meaning("zone"),
-    _caution("restarts", "restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
-    _caution("restarts", "restarts", "fewer failures end a run", _fewer),
-    _caution("restarts", "restarts", "a program that keeps failing uses its slice for longer", _present),
+    _caution("restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
+    _caution("restarts", "fewer failures end a run", _fewer),
+    _caution("restarts", "a program that keeps failing uses its slice for longer", _present),
     Meaning("restarts"),
-    _caution("maximum run duration", "maximum run duration", "nothing else ends a run that hangs", removed),
-    _caution(
-        "maximum run duration",
-        "maximum run duration",
-        "a run that hangs ends later, and can cost {} as much",
-        _longer,
-    ),
+    _caution("maximum run duration", "nothing else ends a run that hangs", removed),
+    _caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
     Meaning("maximum run duration"),
-    _caution("step to compile", "step to compile", "no compilation shows any more that the job fits", removed),
-    _caution("step to compile", "step to compile", "another function decides what is known to fit", _changed),
+    _caution("step to compile", "no compilation shows any more that the job fits", removed),
+    _caution("step to compile", "another function decides what is known to fit", changed),
     Meaning("step to compile"),
     Meaning("Python of the compiled step"),
     # Settings of one target
     Meaning("option.*", when=_left_behind, is_silent=True),
-    Meaning(
+    _caution(
         "option.service_account",
-        Risk.CAUTION,
         "the settings of the new target name none, so jobs run as the stack's own",
         lambda *args: removed(*args) and _other_target(*args),
         subject="service account",
     ),
-    Meaning(
+    _access(
         "option.service_account",
-        Risk.ACCESS,
         "jobs run as an account that the stack does not create",
         lambda change, _: change.after is not ABSENT,
-        "more access for jobs",
-        "service account",
+        subject="service account",
     ),
-    Meaning(
-        "option.external_ips",
-        Risk.ACCESS,
-        "hosts get addresses on the internet",
-        _opens,
-        "more access for jobs",
-        "external addresses",
-    ),
+    _access("option.external_ips", "hosts get addresses on the internet", _opens, subject="external addresses"),
     _caution(
         "option.external_ips",
-        "external addresses",
         "the service decides if hosts have addresses on the internet",
         _closes_no_longer,
+        subject="external addresses",
     ),
     Meaning("option.network", when=_is_default, subject="network"),
-    _caution("option.network", "network", _NETWORK),
-    _caution("option.subnetwork", "subnetwork", _NETWORK),
-    _caution("option.tags.*", "network tag", "other firewall rules apply to the hosts"),
+    _caution("option.network", _NETWORK, subject="network"),
+    _caution("option.subnetwork", _NETWORK, subject="subnetwork"),
+    _caution("option.tags.*", "other firewall rules apply to the hosts", subject="network tag"),
     Meaning("option.namespace", when=_is_default, subject="namespace"),
-    _caution("option.namespace", "namespace", "other accounts, quotas and policies apply", lambda *_: True),
-    _caution("option.data_disks.*", "data disk", "the program no longer finds it", removed),
-    _caution("option.data_disks.*", "data disk", "the program reads it", _readable),
-    _caution("option.data_disks.*", "data disk", "the program can change it", lambda *_: True),
-    Meaning(
+    _caution("option.namespace", "other accounts, quotas and policies apply", always, subject="namespace"),
+    _caution("option.data_disks.*", "the program no longer finds it", removed, subject="data disk"),
+    _caution("option.data_disks.*", "the program reads it", _readable, subject="data disk"),
+    _caution("option.data_disks.*", "the program can change it", always, subject="data disk"),
+    _access(
         "option.image_pull_secrets.*",
-        Risk.ACCESS,
         "images come from a registry with its own credentials",
         added,
-        "more access for jobs",
-        "image pull secret",
+        subject="image pull secret",
     ),
-    _caution("option.queue", "queue", "jobs start at once, whatever quota is left", removed),
-    _caution("option.queue", "queue", "other quotas apply", _changed),
-    _caution("option.priority", "priority class", "it decides which pods wait, and which are evicted for others"),
+    _caution("option.queue", "jobs start at once, whatever quota is left", removed, subject="queue"),
+    _caution("option.queue", "other quotas apply", changed, subject="queue"),
+    _caution(
+        "option.priority", "it decides which pods wait, and which are evicted for others", subject="priority class"
+    ),
     _caution(
         "option.compute_class",
-        "compute class",
         "the class decides the machines' capacity, and with it their price",
+        subject="compute class",
     ),
-    _caution("option.topology_aware", "topology-aware placement", "the queue places slices in another way"),
-    _caution("option.placement_policy", "placement policy", "the nodes of a slice are placed in another way"),
+    _caution("option.topology_aware", "the queue places slices in another way", subject="topology-aware placement"),
+    _caution("option.placement_policy", "the nodes of a slice are placed in another way", subject="placement policy"),
     *_harmless(
         "option",
         service_account="service account",
@@ -396,34 +367,32 @@ JOB_MEANINGS: Final = (
     Meaning("option.tags.*", subject="network tag"),
     Meaning("option.image_pull_secrets.*", subject="image pull secret"),
     # Fields of `extra`
-    *(Meaning(f"field.{pattern}") for pattern in _HARMLESS_FIELDS),
-    Meaning("field.**.labels.*", when=_without_prefix),
-    Meaning("field.**.annotations.*", when=_without_prefix),
+    Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
     Meaning("field.**.volumes.*.emptyDir.**"),
     Meaning("field.**.valueFrom.fieldRef.**"),
     Meaning("field.**.valueFrom.resourceFieldRef.**"),
-    _access("securityContext.**", "the program gets other rights on its host", lambda *_: True),
-    _access("host*.**", "the program reaches its host: its network, processes or files", lambda *_: True),
-    _access("volumes.**", "the program gets files from elsewhere"),
-    _access("automountServiceAccountToken", "the program gets a token of the cluster"),
-    _access("valueFrom.**", "the program gets a token or a secret of the cluster"),
-    _access("envFrom.**", "the program gets a token or a secret of the cluster"),
-    _access("imagePullSecrets.**", "images come from a registry with its own credentials"),
-    _access("serviceAccount*.**", "jobs run as another account, or its tokens open more services"),
-    _access("enableWebAccess", "people can open a shell in the running job", becomes(True)),
-    _access("enableDashboardAccess", "people can open the dashboard of the running job", becomes(True)),
-    _access("enableExternalIps", "hosts get addresses on the internet", becomes(True)),
-    _access("accessConfigs.**", "hosts get addresses on the internet"),
-    _access("canIpForward", "hosts may send packets under other addresses", becomes(True)),
-    _access("*ssh*.**", "people can log in to the hosts"),
-    _access("*oslogin*.**", "keys in the metadata can log in to the hosts"),
-    _access("*serial-port*.**", "people can log in over the serial port"),
+    _access("field.**.securityContext.**", "the program gets other rights on its host", always),
+    _access("field.**.host*.**", "the program reaches its host: its network, processes or files", always),
+    _access("field.**.volumes.**", "the program gets files from elsewhere"),
+    _access("field.**.automountServiceAccountToken", "the program gets a token of the cluster"),
+    _access("field.**.valueFrom.**", "the program gets a token or a secret of the cluster"),
+    _access("field.**.envFrom.**", "the program gets a token or a secret of the cluster"),
+    _access("field.**.imagePullSecrets.**", "images come from a registry with its own credentials"),
+    _access("field.**.serviceAccount*.**", "jobs run as another account, or its tokens open more services"),
+    _access("field.**.enableWebAccess", "people can open a shell in the running job", becomes(True)),
+    _access("field.**.enableDashboardAccess", "people can open the dashboard of the running job", becomes(True)),
+    _access("field.**.enableExternalIps", "hosts get addresses on the internet", becomes(True)),
+    _access("field.**.accessConfigs.**", "hosts get addresses on the internet"),
+    _access("field.**.canIpForward", "hosts may send packets under other addresses", becomes(True)),
+    _access("field.**.*ssh*.**", "people can log in to the hosts"),
+    _access("field.**.*oslogin*.**", "keys in the metadata can log in to the hosts"),
+    _access("field.**.*serial-port*.**", "people can log in over the serial port"),
     *_image("field.**.image"),
     *_image("field.**.imageUri"),
     Meaning("field.**.*etwork*.**", Risk.CAUTION, _NETWORK),
     Meaning("field.**.*ommand", Risk.CAUTION, "another program runs in the job"),
     Meaning("field.**.*-script*.**", Risk.CAUTION, "it runs as root on every host"),
-    Meaning("field.**.*ontainers.**.image", Risk.CAUTION, "another program runs in the job", added),
+    _caution("field.**.*ontainers.**.image", "another program runs in the job", added),
     Meaning("field.**", Risk.CAUTION, "the service acts on it, and no setting of the spec explains it"),
     Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
 )

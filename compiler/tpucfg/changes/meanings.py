@@ -57,6 +57,11 @@ def added(change: FactChange, _comparison: Comparison) -> bool:
     return change.before is ABSENT
 
 
+def changed(change: FactChange, _comparison: Comparison) -> bool:
+    """Apply to a fact that both revisions have."""
+    return ABSENT not in (change.before, change.after)
+
+
 def kept(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job that is compared with another one, and not to every value of a new job."""
     return comparison.is_kept(change.scope)

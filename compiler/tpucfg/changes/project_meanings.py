@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import ABSENT, FactChange
-from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, removed
+from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, becomes, changed, removed
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
 from tpucfg.spec.project import Number
@@ -51,10 +51,6 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
     return target is not ABSENT and "kube_context" in TARGET_FACTS[target].environment_keys
 
 
-def _changed(change: FactChange, _: Comparison) -> bool:
-    return ABSENT not in (change.before, change.after)
-
-
 PROJECT_MEANINGS: Final = (
     Meaning(
         "project.name",
@@ -65,10 +61,10 @@ PROJECT_MEANINGS: Final = (
         sentence="spec moved from {before} to {after}: results and stacks are those of its new folder",
     ),
     Meaning("training.tuned_on", sentence="{label} changed from {before} to {after}: all rungs are rescaled"),
-    Meaning("training.learning_rate", when=_changed, is_silent=True),
+    Meaning("training.learning_rate", when=changed, is_silent=True),
     *(Meaning(f"training.{key}", subject=key) for key in _TRAINING),
     Meaning("training.learning_rate", subject="learning rate"),
-    Meaning("training.learning_rate_rule", when=_changed, subject="learning rate rule"),
+    Meaning("training.learning_rate_rule", when=changed, subject="learning rate rule"),
     Meaning("training.learning_rate_rule", is_silent=True),
     Meaning(
         "flag.*",

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.changes.describe import format_keys
+from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_statements
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_factor, format_metric, format_rate
 from tpucfg.results import THROUGHPUT, latest_records
 from tpucfg.results.cost import forecast_throughputs
@@ -93,7 +93,7 @@ def record_statements(
             slices, before.throughputs.get(name, {}), after.throughputs.get(name, {})
         )
     )
-    return group_statements(owned, format_keys)
+    return group_by_config(owned)
 
 
 def _changed_records(
