@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tpucfg.paths import ITEM_NAMES
 from tpucfg.schemas import load_schema
 
 Schema = Mapping[str, Any]
@@ -79,6 +80,11 @@ def random_extra(target: str, body: Any, rng: random.Random) -> dict[str, Any]:
     return extra
 
 
+def _names(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field that names an item of a list, by which `extra` finds it; nothing if its position does."""
+    return next(({key: item[key]} for key in ITEM_NAMES if key in item), {})
+
+
 class _Random:
     def __init__(self, root: Schema, rng: random.Random) -> None:
         self._root = root
@@ -110,8 +116,7 @@ class _Random:
     def _item(self, schema: Schema, own: Any, name: str, depth: int) -> Any:
         item = self._rng.choice(own) if isinstance(own, list) and own and self._rng.random() < 0.7 else None
         value = self.value(schema, item, name, depth + 1)
-        identity = {"volumeMounts": "mountPath", "ports": "containerPort"}.get(name, "name")
-        return {**value, identity: item[identity]} if isinstance(item, dict) and identity in item else value
+        return {**value, **_names(item)} if isinstance(item, dict) else value
 
     def _scalar(self, schema: Schema, own: Any, name: str) -> Any:
         if "enum" in schema or "const" in schema:
@@ -175,11 +180,9 @@ class _Fields:
             yield path, [*({} for _ in own or () if by_position), value]
         for item in (own or ())[:1]:
             for path, value in self.below(schema, item, f"{name}[=]", parents):
-                identity = {"volumeMounts": "mountPath", "dataDisks": "sourceDisk", "items": "key"}.get(
-                    name.rpartition(".")[2], "name"
-                )
-                if not path.endswith(f"[=].{identity}") and not name.endswith("tolerations"):
-                    yield path, [{**value, **({identity: item[identity]} if identity in item else {})}]
+                names = _names(item)
+                if path.removeprefix(f"{name}[=].") not in names:
+                    yield path, [{**value, **names}]
 
     def _required(self, schema: Schema) -> dict[str, Any]:
         return {key: self.sample(schema["properties"][key]) for key in schema.get("required", ())}
