@@ -57,7 +57,6 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Project, "gate"): (_BASE, _gate()),
     (Project, "prices"): (_BASE, spec(prices={"v2": 1.5})),
     (Project, "allow"): (_BASE, spec(allow={"TPU041": "measured"})),
-    (Project, "allow_drift"): (_BASE, spec(allow_drift={"urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::a": "x"})),
     (Environment, "name"): (_BASE, spec(environments={"test": _ENVIRONMENT})),
     (Environment, "project"): (_BASE, _environment(project="my-other-dev")),
     (Environment, "region"): (_BASE, _environment(region="europe-west4")),

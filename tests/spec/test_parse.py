@@ -136,7 +136,6 @@ def test_the_other_sections_are_read(full: Project) -> None:
         "reservation": "1.8",
     }
     assert full.allow == {"TPU021": "quota granted"}
-    assert full.allow_drift == {"urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::scratch": "edited by hand"}
     assert full.base.targets["compute-engine"]["disk_gb"] == 500
     assert full.base.targets["ai-platform"] == {"machine": "compute-engine", "extra": {"a": {"b": [1]}}}
 

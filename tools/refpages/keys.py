@@ -14,7 +14,6 @@ PLACEHOLDER_NAMES: Final = {
     "zones": "size",
     "prices": "generation",
     "allow": "id",
-    "allow_drift": "urn",
     "labels": "label",
     "args": "flag",
     "env": "variable",

@@ -52,8 +52,6 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
     if rate := project.training.learning_rate:
         yield ("training", "learning_rate"), rate.text
         yield ("training", "learning_rate_rule"), project.training.learning_rate_rule
-    for urn, reason in project.allow_drift.items():
-        yield ("allow_drift", urn), reason
     for key, value in (project.gate._asdict() if project.gate else {}).items():
         if value is not None and value is not False:
             yield ("gate", key), value

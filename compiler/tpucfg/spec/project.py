@@ -137,8 +137,6 @@ class Project(NamedTuple):
     gate: Gate | None
     prices: Prices
     allow: Mapping[str, str]
-    allow_drift: Mapping[str, str]
-    """The reason for each resource whose drift is known, by URN."""
     document: Document
     broken: frozenset[str] = frozenset()
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
@@ -177,7 +175,6 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
         gate=_gate(data.get("gate")),
         prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
         allow=data.get("allow", {}),
-        allow_drift=data.get("allow_drift", {}),
         document=document,
         broken=broken,
     )
