@@ -57,8 +57,8 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
         ({"softDeletePolicy": None}, CAUTION, "no longer declares how long deleted objects can be restored"),
         ({"forceDestroy": True}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
         ({"forceDestroy": "true"}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
-        ({"versioning": {"enabled": False}}, DELETE, "no longer keeps old versions of its objects (versioning)"),
-        ({"versioning": None}, DELETE, "no longer keeps old versions of its objects (versioning)"),
+        ({"versioning": {"enabled": False}}, DELETE, "loses protection: versioning.enabled is"),
+        ({"versioning": None}, DELETE, "loses protection: versioning.enabled is"),
         ({"encryption": None}, ACCESS, "encrypts new objects with Google's keys instead of your own, k (encryption)"),
         ({"encryption": {"defaultKmsKeyName": "x"}}, CAUTION, "encrypts new objects with another key, x"),
         ({"logging": None}, CAUTION, "no longer logs access to l (logging)"),
@@ -231,7 +231,7 @@ def test_changed_secret_is_not_known() -> None:
         Resource(BUCKET, "data", {**INPUTS, **hidden}, secrets={"retentionPolicy": digest}) for digest in "aba"
     )
     ((risk, text),) = sentences(Step(before, after, "update"))
-    assert (risk, text) == (UNCLEAR, "sets retentionPolicy to a value that is not known here")
+    assert (risk, text) == (DELETE, "sets retentionPolicy to a value that is not known here")
     assert sentences(Step(before, same, "update")) == []
 
 

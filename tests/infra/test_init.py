@@ -184,7 +184,7 @@ def test_project_of_unknown_origin_has_no_workflow(tmp_path: Path, capsys: pytes
     created = capsys.readouterr().out.splitlines()
     assert all(line.startswith(f"create {folder}/.github/") for line in created)
     workflow = (folder / ".github/workflows/review.yml").read_text()
-    assert workflow.count(f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'") == 3
+    assert workflow.count(f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'") == 2
 
 
 def test_workflow_alone_needs_a_known_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

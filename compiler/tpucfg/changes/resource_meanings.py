@@ -11,7 +11,7 @@ from typing import Any, Final
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
 from tpucfg.changes.meanings import UNKNOWN as NO_RULE
-from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, judged
+from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judged, removed
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.access_rules import power_of_permission
@@ -107,187 +107,101 @@ def _gained_permissions(change: FactChange, _: Comparison) -> bool | tuple[str, 
 
 
 _NO_DATA: Final = "its data would be deleted"
-MEANINGS: Final = (
-    # Buckets: https://cloud.google.com/storage/docs.
-    Meaning(
-        "bucket.softDeletePolicy.retentionDurationSeconds",
-        Risk.CAUTION,
-        when=lambda change, _: change.after is ABSENT,
-        sentence="no longer declares how long deleted objects can be restored",
-    ),
-    Meaning(
-        "bucket.softDeletePolicy.*",
-        Risk.DESTRUCTIVE,
-        when=shorter(DEFAULT_SOFT_DELETE_SECONDS),
-        sentence="keeps deleted objects for {}, previously for {}",
-    ),
-    Meaning("bucket.softDeletePolicy.*"),
-    Meaning(
-        "bucket.versioning.enabled",
-        Risk.DESTRUCTIVE,
-        when=turned_off,
-        sentence="no longer keeps old versions of its objects",
-    ),
-    Meaning("bucket.versioning.enabled"),
-    Meaning(
-        "bucket.retentionPolicy.retentionPeriod",
-        Risk.DESTRUCTIVE,
-        when=shorter(0),
-        sentence="forbids the deletion of objects for {}, previously for {}",
-    ),
-    Meaning("bucket.retentionPolicy.retentionPeriod"),
-    Meaning(
-        "bucket.retentionPolicy.isLocked",
-        Risk.CAUTION,
-        when=turned_on,
-        sentence="locks its retention policy, which can never be shortened or removed again",
-    ),
-    Meaning("bucket.defaultEventBasedHold", Risk.DESTRUCTIVE, when=turned_off, sentence="no longer holds new objects"),
-    Meaning("bucket.defaultEventBasedHold"),
-    Meaning(
-        "bucket.encryption.defaultKmsKeyName",
-        Risk.ACCESS,
-        when=lost,
-        sentence="encrypts new objects with Google's keys instead of your own, {}",
-    ),
-    Meaning(
-        "bucket.encryption.defaultKmsKeyName",
-        Risk.CAUTION,
-        when=changed,
-        sentence="encrypts new objects with another key, {}, which Cloud Storage has to be allowed to use",
-    ),
-    Meaning("bucket.encryption.defaultKmsKeyName"),
-    Meaning("bucket.ipFilter.**", Risk.ACCESS, sentence="is open to other networks than before"),
-    Meaning("bucket.logging.logBucket", Risk.CAUTION, when=lost, sentence="no longer logs access to {}"),
-    Meaning("bucket.logging.logBucket", Risk.CAUTION, when=changed, sentence="logs access to another bucket, {}"),
-    Meaning("bucket.logging.**"),
-    Meaning(
-        "bucket.storageClass",
-        Risk.CAUTION,
-        when=lambda change, _: (
-            False if change.after in (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL") else (str(change.after),)
-        ),
-        sentence="stores new objects as {}: each read has a price",
-    ),
-    Meaning("bucket.storageClass"),
-    Meaning(
-        "bucket.requesterPays",
-        Risk.CAUTION,
-        when=turned_on,
-        sentence="refuses readers who do not pay for their requests",
-    ),
-    Meaning("bucket.requesterPays"),
-    Meaning(
-        "bucket.forceDestroy",
-        Risk.DESTRUCTIVE,
-        when=turned_on,
-        sentence="would be deleted together with everything in it",
-    ),
-    Meaning("bucket.forceDestroy"),
-    Meaning("bucket.cors", Risk.CAUTION, when=given, sentence="can be read by web pages of other origins than before"),
-    Meaning("bucket.website.**", Risk.CAUTION, when=given, sentence="serves a web site"),
-    Meaning(
-        "bucket.autoclass.**",
-        Risk.CAUTION,
-        when=given,
-        sentence="moves objects between storage classes by other rules than before",
-    ),
+_MANY_READS: Final = (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL")
+"""Storage classes of which a read has no price."""
+
+
+def _row(pattern: str, risk: Risk, sentence: str, when: Condition = always) -> Meaning:
+    return Meaning(pattern, risk, when=when, sentence=sentence)
+
+
+def _harmless(kind: str, *names: str) -> Iterator[Meaning]:
+    return (Meaning(f"{kind}.{name}") for name in names)
+
+
+def _rows_of_buckets() -> Iterator[Meaning]:
+    """Yield the rows about buckets: https://cloud.google.com/storage/docs.
+
+    What the names of inputs tell has no row, such as versioning and the retention of objects.
+    """
+    duration, kept = "bucket.softDeletePolicy.*", shorter(DEFAULT_SOFT_DELETE_SECONDS)
+    yield _row(duration, Risk.CAUTION, "no longer declares how long deleted objects can be restored", removed)
+    yield _row(duration, Risk.DESTRUCTIVE, "keeps deleted objects for {}, previously for {}", kept)
+    locked = "locks its retention policy, which can never be shortened or removed again"
+    yield _row("bucket.retentionPolicy.isLocked", Risk.CAUTION, locked, turned_on)
+    yield _row("bucket.defaultEventBasedHold", Risk.DESTRUCTIVE, "no longer holds new objects", turned_off)
+    key = "bucket.encryption.defaultKmsKeyName"
+    yield _row(key, Risk.ACCESS, "encrypts new objects with Google's keys instead of your own, {}", lost)
+    other_key = "encrypts new objects with another key, {}, which Cloud Storage has to be allowed to use"
+    yield _row(key, Risk.CAUTION, other_key, changed)
+    yield _row("bucket.ipFilter.**", Risk.ACCESS, "is open to other networks than before")
+    yield _row("bucket.logging.logBucket", Risk.CAUTION, "no longer logs access to {}", lost)
+    yield _row("bucket.logging.logBucket", Risk.CAUTION, "logs access to another bucket, {}", changed)
+    yield _row("bucket.storageClass", Risk.CAUTION, "stores new objects as {}: each read has a price", _read_costs)
+    destroyed = "would be deleted together with everything in it"
+    yield _row("bucket.forceDestroy", Risk.DESTRUCTIVE, destroyed, turned_on)
+    refuses = "refuses readers who do not pay for their requests"
+    yield _row("bucket.requesterPays", Risk.CAUTION, refuses, turned_on)
+    yield _row("bucket.cors", Risk.CAUTION, "can be read by web pages of other origins than before", given)
+    yield _row("bucket.website.**", Risk.CAUTION, "serves a web site", given)
+    moves = "moves objects between storage classes by other rules than before"
+    yield _row("bucket.autoclass.**", Risk.CAUTION, moves, given)
+    yield from _harmless("bucket", "softDeletePolicy.*", "defaultEventBasedHold", "encryption.defaultKmsKeyName")
+    yield from _harmless(
+        "bucket", "logging.**", "storageClass", "requesterPays", "cors", "website.**", "autoclass.**", "forceDestroy"
+    )
     # Compared with the rules of the base, or as grants, or as inputs that replace the bucket.
-    *(
-        Meaning(f"bucket.{key}")
-        for key in (
-            "autoclass.**",
-            "cors",
-            "labels.**",
-            "lifecycleRules",
-            "location",
-            "name",
-            "project",
-            "publicAccessPrevention",
-            "uniformBucketLevelAccess",
-            "website.**",
-        )
-    ),
-    # Service accounts: https://cloud.google.com/iam/docs/service-accounts-delete-undelete.
-    Meaning("account.disabled", Risk.CAUTION, when=turned_on, sentence="is disabled"),
-    Meaning("account.disabled", Risk.ACCESS, sentence="can be used again"),
-    *(Meaning(f"account.{key}") for key in ("accountId", "description", "displayName", "project")),
-    # Services
-    Meaning(
-        "service.disableOnDestroy",
-        Risk.CAUTION,
-        when=lambda change, _: boolean(change.after) is not False,
-        sentence="is disabled for the whole project when it is removed",
-    ),
-    Meaning(
-        "service.disableDependentServices",
-        Risk.CAUTION,
-        when=turned_on,
-        sentence="disables services that depend on it too",
-    ),
-    Meaning("service.**"),
-    Meaning("identity.**"),
-    # Custom roles
-    Meaning("role.permissions", Risk.ACCESS, when=_gained_permissions, sentence="gives everyone who has the role {}"),
-    Meaning("role.permissions"),
-    *(Meaning(f"role.{key}") for key in ("description", "project", "roleId", "stage", "title")),
-    Meaning("grant.**"),
-    # Options of a resource that exists: https://www.pulumi.com/docs/iac/concepts/resources/options/.
-    Meaning("option.aliases", Risk.UNKNOWN, when=_added_items, sentence="takes over {}"),
-    Meaning("option.additionalSecretOutputs", Risk.CAUTION, when=_added_items, sentence="hides {} in previews"),
-    Meaning(
-        "option.deleteBeforeReplace",
-        Risk.CAUTION,
-        when=_added_items,
-        sentence="has deleteBeforeReplace {}: a replacement deletes it before there is a new one",
-    ),
-    Meaning(
-        "option.hooks",
-        Risk.UNKNOWN,
-        when=_added_items,
-        sentence="runs {} during an update, whose effect this review cannot show",
-    ),
-    Meaning(
-        "option.ignoreChanges",
-        Risk.DESTRUCTIVE,
-        when=_added_items,
-        sentence="ignores changes of {}: an update keeps old values, not those of the program",
-    ),
-    Meaning("option.version", Risk.UNKNOWN, when=_added_items, sentence="uses version {} of its provider"),
-    Meaning(
-        "option.importId",
-        Risk.DESTRUCTIVE,
-        when=_added_items,
-        sentence="takes over the existing resource {} with all it contains",
-    ),
-    Meaning(
-        "option.pluginDownloadURL",
-        Risk.DESTRUCTIVE,
-        when=_added_items,
-        sentence="downloads its provider from {}: other code runs with the credentials of an update",
-    ),
-    Meaning("option.*", Risk.DESTRUCTIVE, when=_added_items, sentence="has {}, which changes what an update does"),
-    Meaning("option.*"),
-    # Options of a new resource
-    *(Meaning(f"new option.{key}") for key in ("additionalSecretOutputs", "replacementTrigger")),
-    *(
-        Meaning(f"new option.{key}", Risk.CAUTION, when=_added_items, sentence="has {}")
-        for key in ("deleteBeforeReplace", "deletedWith", "replaceOnChanges", "replaceWith")
-    ),
-    *(
-        Meaning(f"new option.{key}", Risk.DESTRUCTIVE, when=_added_items, sentence=sentence)
-        for key, sentence in (
-            ("envVarMappings", "passes other variables to its provider: {}"),
-            ("importId", "takes over the existing resource {} with all it contains"),
-            (
-                "pluginDownloadURL",
-                "downloads its provider from {}: other code runs with the credentials of an update",
-            ),
-            ("stateMigrations", "rewrites its state during an update"),
-        )
-    ),
-    Meaning("new option.*", Risk.UNKNOWN, when=_added_items, sentence="has {}, whose effect this review cannot show"),
-)
+    yield from _harmless("bucket", "labels.**", "lifecycleRules", "location", "name", "project")
+    yield from _harmless("bucket", "publicAccessPrevention", "uniformBucketLevelAccess")
+
+
+def _read_costs(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
+    return False if change.after in _MANY_READS else (str(change.after),)
+
+
+def _rows_of_access() -> Iterator[Meaning]:
+    """Yield the rows about accounts, services, custom roles and grants."""
+    # https://cloud.google.com/iam/docs/service-accounts-delete-undelete
+    yield _row("account.disabled", Risk.CAUTION, "is disabled", turned_on)
+    yield _row("account.disabled", Risk.ACCESS, "can be used again")
+    yield from _harmless("account", "accountId", "description", "displayName", "project")
+    disabled = "is disabled for the whole project when it is removed"
+    yield _row("service.disableOnDestroy", Risk.CAUTION, disabled, lambda change, _: boolean(change.after) is not False)
+    dependent = "disables services that depend on it too"
+    yield _row("service.disableDependentServices", Risk.CAUTION, dependent, turned_on)
+    yield _row("role.permissions", Risk.ACCESS, "gives everyone who has the role {}", _gained_permissions)
+    yield from _harmless("role", "permissions", "description", "project", "roleId", "stage", "title")
+    yield from (Meaning(f"{kind}.**") for kind in ("service", "identity", "grant"))
+
+
+def _rows_of_options() -> Iterator[Meaning]:
+    """Yield the rows about options: https://www.pulumi.com/docs/iac/concepts/resources/options/."""
+    ignores = "ignores changes of {}: an update keeps old values, not those of the program"
+    replaces = "has deleteBeforeReplace {}: a replacement deletes it before there is a new one"
+    decides = "has {}, which changes what an update does"
+    unclear = "has {}, whose effect this review cannot show"
+    for name, risk, sentence in (
+        ("option.aliases", Risk.UNKNOWN, "takes over {}"),
+        ("option.additionalSecretOutputs", Risk.CAUTION, "hides {} in previews"),
+        ("option.deleteBeforeReplace", Risk.CAUTION, replaces),
+        ("option.hooks", Risk.UNKNOWN, "runs {} during an update, whose effect this review cannot show"),
+        ("option.ignoreChanges", Risk.DESTRUCTIVE, ignores),
+        ("option.version", Risk.UNKNOWN, "uses version {} of its provider"),
+        ("option.importId", Risk.DESTRUCTIVE, "takes over the existing resource {} with all it contains"),
+        ("option.*", Risk.DESTRUCTIVE, decides),
+        *((f"new option.{name}", Risk.CAUTION, "has {}") for name in _REPLACING_OPTIONS),
+        *((f"new option.{name}", Risk.DESTRUCTIVE, decides) for name in _POWERFUL_OPTIONS),
+        *((f"new option.{name}", Risk.NONE, "") for name in ("additionalSecretOutputs", "replacementTrigger")),
+        ("new option.*", Risk.UNKNOWN, unclear),
+    ):
+        yield _row(name, risk, sentence, _added_items if risk else always)
+    yield Meaning("option.*")
+
+
+_REPLACING_OPTIONS: Final = ("deleteBeforeReplace", "deletedWith", "replaceOnChanges", "replaceWith")
+_POWERFUL_OPTIONS: Final = ("envVarMappings", "importId", "pluginDownloadURL", "stateMigrations")
+"""Options by which a new resource takes over another one, or runs other code with the credentials of an update."""
+MEANINGS: Final = (*_rows_of_buckets(), *_rows_of_access(), *_rows_of_options())
 """By the kind of the resource and the input, or by the option. Rows without a risk are inputs that are harmless."""
 _OF_NEW_BUCKETS: Final = ("bucket.cors", "bucket.website.**", "bucket.autoclass.**", "bucket.ipFilter.**")
 """Rows about a value that means something in a new bucket too."""
@@ -448,6 +362,8 @@ def _judge(change: FactChange, comparison: Comparison) -> Iterator[Statement]:
     if change.after in _HIDDEN:
         rows = [row for row in MEANINGS if matches(row.pattern, change.name)]
         risk = max((row.risk for row in rows), default=Risk.UNKNOWN)
+        if not rows and any(pattern.search(str(name)) for name in change.name[1:] for pattern in (_GUARD, _LOSS)):
+            risk = Risk.DESTRUCTIVE
         if risk or not rows:
             # A preview has values that only the update knows; a secret hides what its author knows.
             is_secret = change.after == SECRET
