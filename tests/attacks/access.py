@@ -169,8 +169,7 @@ ATTACKS: Final = (
         ),
         (
             "allUsers",
-            "to `user:[redacted]@gmail.com`",
-            "`TPU091`",
+            "`TPU092`",
         ),
         status=0,
         absent=("eve@",),
@@ -343,7 +342,7 @@ ATTACKS: Final = (
     Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
-        ("about which this review has no rules", "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com", "`TPU099`"),
+        ("about which this review has no rules", "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@"),
         status=0,
     ),
     Attack(
@@ -369,7 +368,7 @@ ATTACKS: Final = (
     Attack(
         "federation-without-its-condition",
         edit("stacks/__main__.py", (_REPOSITORY, "")),
-        ("about which this review has no rules", "acme/mnist", "(`attributeCondition`)"),
+        ("about which this review has no rules", "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`"),
         status=0,
         base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
     ),
@@ -383,14 +382,12 @@ ATTACKS: Final = (
         "deny-policy-removed",
         edit("stacks/__main__.py", (_DENY, "")),
         ("`iam.DenyPolicy` `deny` is deleted",),
-        status=0,
         base=_declare(_DENY),
     ),
     Attack(
         "audit-log-removed",
         edit("stacks/__main__.py", (_AUDIT, "")),
         ("its data is lost",),
-        status=0,
         base=_declare(_AUDIT),
     ),
     Attack(

@@ -59,7 +59,7 @@ ATTACKS: Final = (
     Attack(
         "secret-under-a-key-of-a-stack-file",
         append("stacks/Pulumi.prod.yaml", "  mnist:apiToken: hunter2hunter2\n"),
-        ("config `mnist:apiToken` is `[secret]` instead of `none`",),
+        ("config `apiToken` added (`[secret]`)",),
         status=1,
         absent=("hunter2",),
     ),

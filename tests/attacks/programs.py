@@ -233,17 +233,17 @@ ATTACKS: Final = (
     Attack(
         "endpoint-of-another-service",
         _provider('storage_custom_endpoint="https://attacker.example/"'),
-        ("`storageCustomEndpoint` of the provider `gcp` (`gcp`) is now `https://attacker.example/`",),
+        ("`gcp.gcp.storageCustomEndpoint` of a provider is `https://attacker.example/`",),
     ),
     Attack(
         "another-account",
         _provider('impersonate_service_account="owner@other.iam.gserviceaccount.com"'),
-        ("`impersonateServiceAccount` of the provider", "`owner@other.iam.gserviceaccount.com`"),
+        ("`gcp.gcp.impersonateServiceAccount` of a provider", "`owner@other.iam.gserviceaccount.com`"),
     ),
     Attack(
         "another-token",
         _provider('access_token="abcdefgh-token"'),
-        ("`accessToken` of the provider `gcp` (`gcp`) is now `[secret]`",),
+        ("`gcp.gcp.accessToken` of a provider is another secret",),
         absent=("abcdefgh-token",),
     ),
     Attack(

@@ -53,7 +53,7 @@ ATTACKS: Final = (
     Attack(
         "member-by-a-path-into-the-list",
         _project(f"  bucketMembers[0]: {{default: '{_EVIL}'}}\n"),
-        ("config `bucketMembers[0]` of `Pulumi.yaml`", "applies to a part of a value"),
+        ("config `bucketMembers[0]` is", "applies to a part of a value"),
     ),
     Attack(
         "public-members-by-default",
@@ -64,7 +64,7 @@ ATTACKS: Final = (
     Attack(
         "backend-moved",
         _project("backend: {url: 'gs://evil'}\n"),
-        ("`backend.url` `gs://evil` added to `Pulumi.yaml`", "creates every resource again"),
+        ("`backend.url` added (`gs://evil`)", "creates every resource again"),
     ),
     Attack(
         "provider-from-the-repository",
@@ -82,7 +82,7 @@ ATTACKS: Final = (
     Attack(
         "package-added",
         _project("packages: {gcp: github.com/evil/gcp}\n"),
-        ("`packages.gcp` `github.com/evil/gcp` added to `Pulumi.yaml`",),
+        ("`packages.gcp` added (`github.com/evil/gcp`)",),
     ),
     Attack(
         "virtual-environment-moved",
@@ -155,7 +155,6 @@ ATTACKS: Final = (
         "stack-file-leads-out-of-the-repository",
         append("stacks/bucket.py", "\n"),
         (f"{_STACK} (link to /etc/pulumi/prod.yaml)",),
-        status=0,
         base=link(_STACK, "/etc/pulumi/prod.yaml"),
     ),
     Attack("stack-file-is-too-large", _stack(_LARGE), (f"{_STACK} (large)",)),
@@ -178,20 +177,20 @@ ATTACKS: Final = (
     Attack(
         "salt-changed",
         edit(_STACK, ("v1:one", "v1:evil")),
-        ("`encryptionsalt` changed in", "cannot decrypt"),
+        ("encryptionsalt of the stack changed", "cannot decrypt"),
         base=_stack(_SALT),
     ),
     Attack(
         "encrypted-value-changed",
         edit(_STACK, ("v1:aaaa", "v1:bbbb")),
-        ("encrypted value of config `mnist:projectNumber` changed: this review cannot read it",),
+        ("encrypted value of config `projectNumber` changed: this review cannot read it",),
         base=_stack(f"  mnist:projectNumber: {{secure: v1:aaaa}}\n{_SALT}"),
         absent=("v1:bbbb",),
     ),
     Attack(
         "encrypted-members-added",
         _stack("  mnist:bucketMembers: [{secure: v1:evil}]\n"),
-        ("encrypted value of config `mnist:bucketMembers` added",),
+        ("encrypted value of config `bucketMembers` changed",),
     ),
     Attack(
         "key-in-its-former-spelling",
@@ -202,12 +201,12 @@ ATTACKS: Final = (
     Attack(
         "provider-endpoint",
         _stack("  gcp:storageCustomEndpoint: https://evil.example.com/\n"),
-        ("config `gcp.storageCustomEndpoint` added",),
+        ("config `gcp:storageCustomEndpoint` added",),
     ),
     Attack(
         "provider-account-by-default",
         _project("  gcp:impersonateServiceAccount: evil@evil.iam.gserviceaccount.com\n"),
-        ("config `gcp:impersonateServiceAccount` is `evil@evil.iam.gserviceaccount.com`",),
+        ("config `gcp:impersonateServiceAccount` added (`evil@evil.iam.gserviceaccount.com`)",),
     ),
     Attack(
         "autonaming",
@@ -217,7 +216,7 @@ ATTACKS: Final = (
     Attack(
         "default-providers-allowed",
         edit(_STACK, ("  pulumi:disable-default-providers: ['*']\n", "")),
-        ("config `pulumi.disable-default-providers` removed",),
+        ("config `pulumi:disable-default-providers` removed",),
         base=_stack("  pulumi:disable-default-providers: ['*']\n"),
     ),
     # The program's files

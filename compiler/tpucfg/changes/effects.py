@@ -236,5 +236,6 @@ def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
     """Return a text of the table with `{}` in each place, and the values for them."""
     own = iter(effect.values)
     named = {"label": effect.label, "before": effect.before, "after": effect.after}
-    values = tuple(named.get(place) or "" if place else next(own, "") for place in _PLACE.findall(text))
+    texts = (named[place] if place else next(own, "") for place in _PLACE.findall(text))
+    values = tuple("none" if value is None else value for value in texts)
     return _PLACE.sub("{}", text), values

@@ -5,10 +5,10 @@ leave out anything: the programs of both revisions, run under mocks, are compare
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.changes.facts import ABSENT, Change, json_equal
+from tpucfg.changes.facts import ABSENT, json_equal
 from tpucfg.changes.resources import REMOVING_OPS, UNKNOWN, ResourceChange
 from tpucfg.changes.statements import Statement
 from tpucfg.infra.resources import PROJECT_NUMBER
@@ -16,7 +16,8 @@ from tpucfg.redaction import SECRET
 from tpucfg.yamldoc.document import KeyPath
 
 _ANYTHING: Final = (UNKNOWN, SECRET)
-"""Values of a preview that say nothing about the real one."""
+"""Values of a preview that tell nothing about the real one."""
+_LENGTH: Final = "[length]"
 
 
 def complete_preview(
@@ -55,57 +56,39 @@ def _contains_change(previewed: ResourceChange, declared: ResourceChange) -> boo
         return False
     if declared.op == "delete":
         return True
-    by_path = {change.path: change for change in previewed.inputs}
-    below: dict[KeyPath, list[Change]] = {}
-    for change in previewed.inputs:
-        for length in range(len(change.path)):
-            below.setdefault(change.path[:length], []).append(change)
+    leaves = {path: value for change in previewed.inputs for path, value in _leaves(change.path, change.after)}
     return all(
-        _contains_input(by_path, below.get(change.path, ()), change) or _is_hidden_secret(previewed, change)
+        _contains_leaf(leaves, path, value)
         for change in declared.inputs
+        # The engine names a secret input that changes, without its values.
+        if not (str(change.path[0]) in previewed.hidden and change.after == SECRET)
+        for path, value in _leaves(change.path, change.after)
     )
 
 
-def _is_hidden_secret(previewed: ResourceChange, declared: Change) -> bool:
-    """Return True if the engine names a secret input that changes, without its values."""
-    return str(declared.path[0]) in previewed.hidden and declared.after == SECRET
+def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield the path and value of each leaf, and of each list its length, which the items alone do not tell."""
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _leaves((*path, key), item)
+    elif isinstance(value, list):
+        yield (*path, _LENGTH), len(value)
+        for index, item in enumerate(value):
+            yield from _leaves((*path, index), item)
+    else:
+        yield path, value
 
 
-def _contains_input(by_path: Mapping[KeyPath, Change], below: Sequence[Change], declared: Change) -> bool:
-    """Return True if the preview has an input with the value that the programs declare.
-
-    Args:
-        by_path: the changes of the preview.
-        below: those inside of a value that the programs add or remove as a whole.
-        declared: a change of the programs.
-    """
-    for length in range(len(declared.path), 0, -1):
-        if change := by_path.get(declared.path[:length]):
-            return _contains_value(_descend(change.after, declared.path[length:]), declared.after)
-    start = len(declared.path)
-    return bool(below) and all(
-        _contains_value(change.after, _descend(declared.after, change.path[start:])) for change in below
-    )
-
-
-def _descend(value: Any, path: KeyPath) -> Any:
-    """Return the value at a path, or ABSENT."""
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return ABSENT
-    return value
-
-
-def _contains_value(previewed: Any, declared: Any) -> bool:
-    """Return True if a value of the preview includes that of the programs; the provider adds defaults to mappings."""
+def _contains_leaf(leaves: Mapping[KeyPath, Any], path: KeyPath, declared: Any) -> bool:
+    """Return True if the preview has the value at its path, or anything or nothing at the start of the path."""
+    start = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in leaves), None)
+    if start is None:
+        return False
+    previewed = leaves[start]
     if isinstance(previewed, str) and previewed in _ANYTHING:
         return True
-    if isinstance(declared, Mapping) and isinstance(previewed, Mapping):
-        return all(key in previewed and _contains_value(previewed[key], declared[key]) for key in declared)
-    if isinstance(declared, list) and isinstance(previewed, list):
-        return len(declared) == len(previewed) and all(map(_contains_value, previewed, declared))
+    if len(start) < len(path):
+        return previewed is ABSENT and declared is ABSENT
     if isinstance(declared, str) and isinstance(previewed, str):
         return _matches(previewed, declared)
     return json_equal(previewed, declared)

@@ -137,20 +137,20 @@ MEANINGS: Final = (
         headline="encrypted config changed",
         sentence="encrypted value of config {label} changed: this review cannot read it",
     ),
-    Meaning("config.pulumi.tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack"),
+    Meaning("config.pulumi:tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack"),
     Meaning(
-        "config.pulumi.autonaming",
+        "config.pulumi:autonaming",
         Risk.DESTRUCTIVE,
         "Pulumi gives resources other names, which replaces them",
         headline=_CONFIG,
     ),
     Meaning(
-        "config.pulumi.disable-default-providers",
+        "config.pulumi:disable-default-providers",
         Risk.DESTRUCTIVE,
         "it decides if resources may use a provider that the program does not configure",
         headline=_CONFIG,
     ),
-    Meaning("config.pulumi.**", Risk.UNKNOWN, "no rule knows its effect"),
+    Meaning("config.pulumi:*", Risk.UNKNOWN, "no rule knows its effect"),
     Meaning(
         "config.**",
         Risk.DESTRUCTIVE,
@@ -276,7 +276,7 @@ def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -
 def _stack_facts(scope: Scope, stack: StackFile, other_spec: str, names: Collection[str]) -> Iterator[Fact]:
     if other_spec:
         yield Fact(scope, ("spec of the stack", "path"), other_spec)
-    yield from _unreadable(scope, "the stack file", stack.problem, stack.text)
+    yield from _unreadable(scope, stack.name, stack.problem, stack.text)
     for key, value in stack.settings.items():
         yield Fact(scope, ("setting of the stack", key), value)
     for key, config in stack.config.items():
@@ -295,7 +295,7 @@ def _config_facts(scope: Scope, key: str, config: ConfigValue, names: Collection
     if config.is_encrypted:
         yield Fact(scope, ("encrypted config", name), config.text)
     elif owner not in names:
-        yield Fact(scope, ("config", owner, name), _data(config.text))
+        yield Fact(scope, ("config", key), _data(config.text))
     elif name not in KEYS:
         # The effect of the bundled program's keys is a change of resources.
         yield Fact(scope, ("own config", name), _data(config.text))
@@ -378,7 +378,9 @@ def _declared_facts(
         if (provider.type, provider.name) not in providers:
             continue
         package = provider.type.removeprefix(_PROVIDER_PREFIX)
-        values = {key: value for key, value in provider.inputs.items() if key not in _DEFAULT_INPUTS}
+        values = {
+            key: value for key, value in provider.inputs.items() if key not in {*_DEFAULT_INPUTS, *provider.secrets}
+        }
         values |= {key: value for key, value in provider.options.items() if key in _CODE_OPTIONS}
         for key, value in values.items():
             yield Fact(scope, ("provider", package, provider.name, key), value)
