@@ -59,7 +59,7 @@ ATTACKS: Final = (
     Attack(
         "secret-under-a-key-of-a-stack-file",
         append("stacks/Pulumi.prod.yaml", "  mnist:apiToken: hunter2hunter2\n"),
-        ("config `apiToken` added (`[secret]`)",),
+        ("config `apiToken` added",),
         status=1,
         absent=("hunter2",),
     ),

@@ -421,7 +421,7 @@ def _point_elsewhere(repository: Repository) -> None:
             _delete_project,
             ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
         ),
-        (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next `pulumi up` starts with",)),
+        (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next pulumi up starts with",)),
         (
             _point_elsewhere,
             (

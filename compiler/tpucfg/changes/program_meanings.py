@@ -33,6 +33,7 @@ _WITHOUT_EFFECT: Final = ("description", "author", "website", "license", "templa
 _COMPILED: Final = frozenset({".pyc", ".pyo", ".pyd", ".so", ".dll", ".dylib"})
 _SETTINGS: Final = "settings of Pulumi changed"
 _CONFIG: Final = "config of providers or of Pulumi changed"
+_NO_RULE: Final = "no rule knows its effect"
 _SECRETS_KEYS: Final = ("secretsprovider", "encryptionsalt", "encryptedkey")
 """Keys of a stack file that Pulumi itself writes when a stack gets its first secrets provider."""
 
@@ -70,27 +71,25 @@ def _unread(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
     return False if change.after is ABSENT else (str(change.name[1]), str(change.after))
 
 
-def _settings(*rows: tuple[str, Risk, str]) -> Iterator[Meaning]:
-    for pattern, risk, consequence in rows:
-        headline = _SETTINGS if risk is Risk.DESTRUCTIVE else ""
-        yield Meaning(f"setting of Pulumi.{pattern}", risk, consequence, headline=headline)
+def _row(pattern: str, risk: Risk, consequence: str, headline: str = "") -> Meaning:
+    return Meaning(pattern, risk, consequence, headline=headline if risk is Risk.DESTRUCTIVE else "")
 
 
-def _whole(kind: str, sentence: str, headline: str, when: Condition = always) -> Meaning:
-    return Meaning(f"{kind}.**", Risk.DESTRUCTIVE, when=when, headline=headline, sentence=sentence)
+def _sentence(pattern: str, risk: Risk, sentence: str, headline: str = "", when: Condition = always) -> Meaning:
+    return Meaning(pattern, risk, when=when, headline=headline, sentence=sentence)
 
 
-MEANINGS: Final = (
-    # https://www.pulumi.com/docs/iac/concepts/projects/project-file/ and, where that page is silent, Project in
-    # https://github.com/pulumi/pulumi/blob/master/sdk/go/common/workspace/project.go.
-    *_settings(
+def _rows_of_project_files() -> Iterator[Meaning]:
+    """Yield the rows about settings of a project file.
+
+    https://www.pulumi.com/docs/iac/concepts/projects/project-file/ and, where that page is silent, Project in
+    https://github.com/pulumi/pulumi/blob/master/sdk/go/common/workspace/project.go.
+    """
+    lost_state = "without the old state Pulumi creates every resource again, and no longer manages the existing ones"
+    for pattern, risk, consequence in (
         ("main", Risk.DESTRUCTIVE, "Pulumi runs another program"),
         ("stackConfigDir", Risk.DESTRUCTIVE, "Pulumi reads the stack files of another folder"),
-        (
-            "backend.**",
-            Risk.DESTRUCTIVE,
-            "without the old state Pulumi creates every resource again, and no longer manages the existing ones",
-        ),
+        ("backend.**", Risk.DESTRUCTIVE, lost_state),
         ("runtime.name", Risk.DESTRUCTIVE, "a program in another language runs, which this review cannot do"),
         ("runtime.options.virtualenv", Risk.DESTRUCTIVE, "the program runs with the packages of another folder"),
         ("runtime.options.binary", Risk.DESTRUCTIVE, "Pulumi runs this file instead of the program"),
@@ -99,114 +98,80 @@ MEANINGS: Final = (
         ("runtime.options.typechecker", Risk.CAUTION, "the program's types are checked in another way"),
         ("options.refresh", Risk.CAUTION, "always makes each update accept first what was changed in the cloud"),
         ("requiredPulumiVersion", Risk.CAUTION, "other versions of Pulumi may update the stacks"),
-        ("**", Risk.UNKNOWN, "no rule knows its effect"),
-    ),
-    Meaning(
-        "setting of the stack.environment",
-        Risk.DESTRUCTIVE,
-        "Pulumi ESC sets config and credentials",
-        headline=_SETTINGS,
-    ),
-    *(
-        Meaning(
-            f"setting of the stack.{key}", when=_first_secrets, sentence=f"{key} added: it encrypts the stack's secrets"
+        ("**", Risk.UNKNOWN, _NO_RULE),
+    ):
+        yield _row(f"setting of Pulumi.{pattern}", risk, consequence, _SETTINGS)
+
+
+def _rows_of_stack_files() -> Iterator[Meaning]:
+    """Yield the rows about settings and config of a stack.
+
+    https://www.pulumi.com/docs/iac/concepts/config/#pulumi-configuration-options
+    """
+    stack, pulumi = "setting of the stack", "config.pulumi:"
+    yield _row(f"{stack}.environment", Risk.DESTRUCTIVE, "Pulumi ESC sets config and credentials", _SETTINGS)
+    for key in _SECRETS_KEYS:
+        yield _sentence(
+            f"{stack}.{key}", Risk.NONE, f"{key} added: it encrypts the stack's secrets", "", _first_secrets
         )
-        for key in _SECRETS_KEYS
-    ),
-    Meaning(
-        "setting of the stack.secretsprovider",
-        Risk.DESTRUCTIVE,
-        "another key encrypts the secrets in the state",
-        headline=_SETTINGS,
-    ),
-    *(
-        Meaning(
-            f"setting of the stack.{key}",
-            Risk.DESTRUCTIVE,
-            headline=_SETTINGS,
-            sentence=f"{key} of the stack changed: Pulumi cannot decrypt what it encrypted before",
-        )
-        for key in _SECRETS_KEYS[1:]
-    ),
-    Meaning("setting of the stack.**", Risk.UNKNOWN, "no rule knows its effect"),
-    # https://www.pulumi.com/docs/iac/concepts/config/#pulumi-configuration-options
-    Meaning("own config.**", consequence="the program reads it", subject="config"),
-    Meaning(
-        "encrypted config.**",
-        Risk.DESTRUCTIVE,
-        headline="encrypted config changed",
-        sentence="encrypted value of config {label} changed: this review cannot read it",
-    ),
-    Meaning("config.pulumi:tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack"),
-    Meaning(
-        "config.pulumi:autonaming",
-        Risk.DESTRUCTIVE,
-        "Pulumi gives resources other names, which replaces them",
-        headline=_CONFIG,
-    ),
-    Meaning(
-        "config.pulumi:disable-default-providers",
-        Risk.DESTRUCTIVE,
-        "it decides if resources may use a provider that the program does not configure",
-        headline=_CONFIG,
-    ),
-    Meaning("config.pulumi:*", Risk.UNKNOWN, "no rule knows its effect"),
-    Meaning(
-        "config.**",
-        Risk.DESTRUCTIVE,
-        "it configures a provider, such as its account, project or endpoint, which this review cannot show",
-        headline=_CONFIG,
-    ),
-    _whole(
-        "config of a part",
-        "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here",
-        _SETTINGS,
-    ),
-    _whole("unreadable file", "{} cannot be read by this review: {}", _SETTINGS, when=_unread),
-    Meaning("unreadable file.**"),
-    _whole(
-        "project file",
-        "Pulumi reads {after} as its project file instead of {before}, and the stack files that end like it",
-        _SETTINGS,
-        when=_replaced,
-    ),
-    _whole(
-        "stack program",
-        "stack program {before} removed: this review used the program bundled with tpucfg instead, and the result of "
-        "pulumi up is unknown",
-        "stack program removed",
-        when=removed,
-    ),
-    Meaning("stack program.**"),
-    _whole(
-        "Pulumi project",
-        "Pulumi project renamed from {before} to {after}: the next pulumi up starts with an empty stack, and the "
-        "resources of the old one remain and conflict with the new ones",
-        "Pulumi project renamed",
-        when=_replaced,
-    ),
-    *(Meaning(f"{kind}.**") for kind in ("project file", "Pulumi project", "spec of the stack")),
-    _whole(
-        "spec of the stack",
-        "stack reads {} instead of {}: this review does not include the effect on its resources",
-        "stack with another spec",
-        when=_other_spec,
-    ),
-    # What the programs declare besides resources.
-    _whole("provider", "{label} of a provider is {after}, previously {before}: updates act through it", ""),
-    _whole("secret of a provider", "{label} of a provider is another secret: updates act through it", ""),
-    *(
-        Meaning(f"{kind}.*", risk, sentence=f"{sentence}: {{label}}")
-        for kind, risk, sentence in (
-            ("transform", Risk.DESTRUCTIVE, "the program changes inputs in the engine, which is not shown here, of"),
-            ("component", Risk.DESTRUCTIVE, "the program uses a component of another package, which is not shown here"),
-            ("dynamic", Risk.DESTRUCTIVE, "the program runs code of its own as a provider"),
-            ("parameters", Risk.DESTRUCTIVE, "the program describes a package by parameters, whose code is not shown"),
-            ("call", Risk.UNKNOWN, "the program looks up what this review does not know"),
-            ("read", Risk.UNKNOWN, "the program reads what this review does not know"),
-        )
-    ),
+    other_key = "another key encrypts the secrets in the state"
+    yield _row(f"{stack}.secretsprovider", Risk.DESTRUCTIVE, other_key, _SETTINGS)
+    for key in _SECRETS_KEYS[1:]:
+        undecipherable = f"{key} of the stack changed: Pulumi cannot decrypt what it encrypted before"
+        yield _sentence(f"{stack}.{key}", Risk.DESTRUCTIVE, undecipherable, _SETTINGS)
+    yield _row(f"{stack}.**", Risk.UNKNOWN, _NO_RULE)
+    yield Meaning("own config.**", consequence="the program reads it", subject="config")
+    encrypted = "encrypted value of config {label} changed: this review cannot read it"
+    yield _sentence("encrypted config.**", Risk.DESTRUCTIVE, encrypted, "encrypted config changed")
+    yield _row(f"{pulumi}tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack")
+    other_names = "Pulumi gives resources other names, which replaces them"
+    yield _row(f"{pulumi}autonaming", Risk.DESTRUCTIVE, other_names, _CONFIG)
+    defaults = "it decides if resources may use a provider that the program does not configure"
+    yield _row(f"{pulumi}disable-default-providers", Risk.DESTRUCTIVE, defaults, _CONFIG)
+    yield _row(f"{pulumi}*", Risk.UNKNOWN, _NO_RULE)
+    provider = "it configures a provider, such as its account, project or endpoint, which this review cannot show"
+    yield _row("config.**", Risk.DESTRUCTIVE, provider, _CONFIG)
+
+
+def _rows_of_programs() -> Iterator[Meaning]:
+    """Yield the rows about the project as a whole, and about what programs declare besides resources."""
+    for kind, headline, when, sentence in (
+        ("config of a part", _SETTINGS, always, _PART),
+        ("unreadable file", _SETTINGS, _unread, "{} cannot be read by this review: {}"),
+        ("project file", _SETTINGS, _replaced, _OTHER_FILE),
+        ("stack program", "stack program removed", removed, _NO_PROGRAM),
+        ("Pulumi project", "Pulumi project renamed", _replaced, _RENAMED),
+        ("spec of the stack", "stack with another spec", _other_spec, _OTHER_SPEC),
+        ("provider", "", always, "{label} of a provider is {after}, previously {before}: updates act through it"),
+        ("secret of a provider", "", always, "{label} of a provider is another secret: updates act through it"),
+    ):
+        yield _sentence(f"{kind}.**", Risk.DESTRUCTIVE, sentence, headline, when)
+        yield Meaning(f"{kind}.**")
+    for kind, risk, sentence in (
+        ("transform", Risk.DESTRUCTIVE, "the program changes inputs in the engine, which is not shown here, of"),
+        ("component", Risk.DESTRUCTIVE, "the program uses a component of another package, which is not shown here"),
+        ("dynamic", Risk.DESTRUCTIVE, "the program runs code of its own as a provider"),
+        ("parameters", Risk.DESTRUCTIVE, "the program describes a package by parameters, whose code is not shown"),
+        ("call", Risk.UNKNOWN, "the program looks up what this review does not know"),
+        ("read", Risk.UNKNOWN, "the program reads what this review does not know"),
+    ):
+        yield _sentence(f"{kind}.*", risk, f"{sentence}: {{label}}")
+
+
+_PART: Final = "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here"
+_OTHER_FILE: Final = (
+    "Pulumi reads {after} as its project file instead of {before}, and the stack files that end like it"
 )
+_NO_PROGRAM: Final = (
+    "stack program {before} removed: this review used the program bundled with tpucfg instead, and the result of "
+    "pulumi up is unknown"
+)
+_RENAMED: Final = (
+    "Pulumi project renamed from {before} to {after}: the next pulumi up starts with an empty stack, and the "
+    "resources of the old one remain and conflict with the new ones"
+)
+_OTHER_SPEC: Final = "stack reads {} instead of {}: this review does not include the effect on its resources"
+MEANINGS: Final = (*_rows_of_project_files(), *_rows_of_stack_files(), *_rows_of_programs())
 """By the kind and the name of a fact."""
 _OF_A_FIRST_FILE: Final = ("runtime.options.binary", "plugins", "packages")
 """Settings that matter in a first project file too; all others belong to every project."""
