@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.changes.facts import ABSENT, Change
-from tpucfg.changes.patience import matches
-from tpucfg.changes.tree_diff import value_changes
+from tpucfg.changes.tree_diff import matches, value_changes
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "name"])
 VALUES = st.recursive(

@@ -38,19 +38,17 @@ class Change(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The subject of a fact: a config, an environment or a resource; the whole spec if all fields are empty."""
+    """The subject of a fact: a config or an environment; the whole spec if both fields are empty."""
 
     environment: str = ""
     """In a folder of other files, the folder of the file."""
     size: str = ""
     """In a folder of other files, the name of the file."""
-    resource: str = ""
-    """The URN of a resource, or its type and name."""
 
     @property
     def sort_key(self) -> tuple[object, ...]:
         """The environment, then the size with its numbers compared as numbers, so that v2-8 precedes v2-32."""
-        return (self.environment, _size_key(self.size), *self[1:])
+        return (self.environment, _size_key(self.size), self.size)
 
 
 class Fact(NamedTuple):

@@ -6,10 +6,9 @@ from typing import NamedTuple
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.environments import environment_statements
-from tpucfg.changes.figures import ScalingRow, ladder_statements, scaling_rows
+from tpucfg.changes.figures import ScalingRow, ladder_statements, ratio_statements, scaling_rows
 from tpucfg.changes.jobs import fact_statements
 from tpucfg.changes.project_facts import allowed
-from tpucfg.changes.ratios import ratio_statements
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement

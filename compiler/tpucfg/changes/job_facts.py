@@ -10,7 +10,7 @@ from typing import Any, Final
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import Fact, Scope
 from tpucfg.changes.figures import rung_numbers
-from tpucfg.changes.patience import identity
+from tpucfg.changes.tree_diff import identity
 from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
 from tpucfg.plan.naming import account_id

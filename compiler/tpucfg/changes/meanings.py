@@ -96,8 +96,6 @@ class Meaning(NamedTuple):
     value before and the value after, as far as they exist."""
     is_silent: bool = False
     """True for a change that another sentence or table shows."""
-    source: str = ""
-    """The public page that states the consequence."""
 
 
 UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
