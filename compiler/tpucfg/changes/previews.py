@@ -7,6 +7,7 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go.
 A preview that is unreadable or incomplete has a failure. Its changes are those that could be read, and more may exist.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -21,23 +22,47 @@ from tpucfg.changes.drift import (
     without_reverts,
 )
 from tpucfg.changes.preview_events import Event, JsonPiece, decode_text, is_document, scan_json
-from tpucfg.changes.preview_failures import (
-    HOST_WARNINGS,
-    MAX_LINE_LENGTH,
-    NO_STACK,
-    Failure,
-    diagnostic_message,
-    find_failure,
-    message_lines,
-)
 from tpucfg.changes.preview_steps import resource_steps
 from tpucfg.changes.resource_diff import resource_changes
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.infra.resources import Resource, sort_resources
+from tpucfg.redaction import redact
 from tpucfg.text_format import printable
 
 MAX_PREVIEW_BYTES: Final = 32 * 1024 * 1024
 """A stack of a thousand resources has about 5 MB."""
+_MAX_LINE_LENGTH: Final = 400
+"""Characters of a line."""
+_HOST_WARNINGS: Final = re.compile(
+    r"using pulumi-\S+ from|new version of Pulumi|update-check|upgrade to version", re.IGNORECASE
+)
+"""Warnings about the machine that ran the preview, which are irrelevant to the change."""
+NO_STACK: Final = "the stack does not exist yet: its first pulumi up creates everything"
+"""The reason for a preview without a stack, which is no error: there is nothing to compare with yet."""
+_MAX_LINES: Final = 40
+"""Lines of a failure: twice the limit for a finding of the compiler."""
+_MAX_MESSAGE_LENGTH: Final = 100_000
+"""Characters of a message; the regular expressions below are never applied to longer texts."""
+_URN: Final = re.compile(r"urn:pulumi:[^:\s'\"`]+::[^:\s'\"`]+::[^\s'\"`]*?::(?P<name>[^\s'\"`]+)")
+_COLORS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
+"""Escape sequences of a terminal, and Pulumi's own color tags, which it leaves in messages of policies."""
+_PREFIX: Final = re.compile(r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?")
+_STACK_NOT_FOUND: Final = re.compile(r"no stack named '[^']*' found")
+_GENERIC_ERRORS: Final = ("preview failed", "update failed")
+"""Messages of the engine's last error, which add nothing to the errors before it."""
+_MANDATORY: Final = "mandatory"
+"""The enforcement level that stops an update: https://www.pulumi.com/docs/insights/policy/."""
+
+
+class Failure(NamedTuple):
+    """The reason why a preview is missing or incomplete."""
+
+    location: str
+    """`dev.jsonl:17`, or the file alone if the line is arbitrary."""
+    reason: str
+    """One sentence."""
+    lines: tuple[str, ...] = ()
+    """Pulumi's own messages, line by line."""
 
 
 class Violation(NamedTuple):
@@ -109,7 +134,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         changes=without_reverts(resource_changes(environment, steps), cloud),
         before=sort_resources(step.before for step in steps if step.before),
         after=sort_resources(step.after for step in steps if step.after),
-        failure=find_failure(file, pieces, events),
+        failure=next(_failures(_Content(file, pieces, events)), None),
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
         warnings=tuple(sorted([*unknown_operations, *_warnings(events)])),
@@ -139,7 +164,7 @@ def _violations(events: Sequence[Event]) -> Iterator[Violation]:
         if event.kind == "policy":
             policy = f"{event.text('policyPackName')}/{event.text('policyName')}"
             name, message = (
-                " ".join(message_lines(event.text(key)))[:MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
+                " ".join(_message_lines(event.text(key)))[:_MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
             )
             yield Violation(policy, event.text("enforcementLevel"), name, message)
 
@@ -147,6 +172,86 @@ def _violations(events: Sequence[Event]) -> Iterator[Violation]:
 def _warnings(events: Sequence[Event]) -> Iterator[str]:
     for event in events:
         if event.kind == "diagnostic" and event.text("severity") == "warning":
-            text = " ".join(message_lines(diagnostic_message(event)))
-            if not HOST_WARNINGS.search(text):
-                yield text[:MAX_LINE_LENGTH]
+            text = " ".join(_message_lines(_diagnostic_message(event)))
+            if not _HOST_WARNINGS.search(text):
+                yield text[:_MAX_LINE_LENGTH]
+
+
+# Failures
+
+
+class _Content(NamedTuple):
+    """The content of a preview's file."""
+
+    file: str
+    pieces: Sequence[JsonPiece]
+    events: Sequence[Event]
+
+    def failure(self, line: int | None, reason: str, messages: Sequence[str] = ()) -> Failure:
+        lines = [line for message in messages for line in _message_lines(message)]
+        more = [f"… and {len(lines) - _MAX_LINES} more lines"] if len(lines) > _MAX_LINES else []
+        return Failure(f"{self.file}:{line}" if line else self.file, reason, (*lines[:_MAX_LINES], *more))
+
+    @property
+    def text_lines(self) -> list[JsonPiece]:
+        """The lines between the JSON objects, without warnings about the machine unless there is nothing else."""
+        lines = [piece for piece in self.pieces if piece.text and not piece.broken]
+        return [piece for piece in lines if not _HOST_WARNINGS.search(piece.text)] or lines
+
+
+def _failures(content: _Content) -> Iterator[Failure]:
+    """Yield the reasons why the preview is incomplete, the most informative first; only that one is looked for."""
+    if not content.pieces:
+        yield content.failure(1, "the file is empty: pulumi preview printed nothing")
+    if errors := _error_messages(content.events):
+        yield content.failure(None, "pulumi preview failed", errors)
+    if broken := next((piece for piece in content.pieces if piece.broken), None):
+        yield content.failure(broken.line, f"invalid JSON: {printable(broken.text)}")
+    if not content.events:
+        yield _not_started(content)
+    # An error that was printed between the events, such as a lost connection.
+    first = next((piece.line for piece in content.text_lines if piece.text.startswith("error:")), None)
+    if first is not None:
+        messages = [piece.text for piece in content.text_lines if piece.line >= first]
+        yield content.failure(first, "pulumi preview failed", messages)
+    if not any(event.kind == "summary" for event in content.events):
+        yield content.failure(content.pieces[-1].line, "the preview has no summary: its output was cut off")
+    for event in content.events:
+        if event.kind == "policy" and event.text("enforcementLevel") == _MANDATORY:
+            yield content.failure(None, "a mandatory policy is violated")
+        if event.kind == "summary" and event.text("result") == "failed":
+            yield content.failure(None, "pulumi preview failed without an error message")
+
+
+def _error_messages(events: Sequence[Event]) -> list[str]:
+    errors = [event for event in events if event.kind == "diagnostic" and event.text("severity") == "error"]
+    informative = [event for event in errors if _diagnostic_message(event).lower() not in _GENERIC_ERRORS] or errors
+    # The engine works on resources in parallel: the order of their errors, and the lines, differ from run to run.
+    informative.sort(key=lambda event: (event.text("urn"), _diagnostic_message(event)))
+    return [_diagnostic_message(event) for event in informative]
+
+
+def _not_started(content: _Content) -> Failure:
+    messages = [piece.text for piece in content.text_lines]
+    line = content.text_lines[0].line if messages else content.pieces[0].line
+    if any(_STACK_NOT_FOUND.search(message) for message in messages):
+        return content.failure(line, NO_STACK, messages)
+    if messages:
+        return content.failure(line, "pulumi preview failed before it started", messages)
+    return content.failure(line, "the file is not the output of pulumi preview --json")
+
+
+def _diagnostic_message(event: Event) -> str:
+    """Return the message of a diagnostic without colors and without generic prefixes."""
+    return _PREFIX.sub("", _COLORS.sub("", event.text("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1)
+
+
+def _message_lines(text: str) -> list[str]:
+    """Return the lines of a message of Pulumi: redacted, without colors, and with names instead of URNs."""
+    return [_line(line) for line in redact(_COLORS.sub("", text[:_MAX_MESSAGE_LENGTH])).splitlines() if line.strip()]
+
+
+def _line(line: str) -> str:
+    # A command has to work when copied, so its URN stays.
+    short = line if "`pulumi " in line else _URN.sub(r"\g<name>", line)
+    return printable(short.replace("\t", "  ").rstrip())[:_MAX_LINE_LENGTH]

@@ -3,7 +3,6 @@
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -139,7 +138,6 @@ def _staged_entries(repository: Repository, paths: Sequence[PurePosixPath]) -> l
 # Names that are the same as others where a file system ignores case
 
 
-_MAX_COLLISIONS: Final = 1000
 _INVISIBLE: Final = "Cf"
 
 
@@ -152,23 +150,25 @@ class NameCollision(NamedTuple):
 
 def name_collisions(tree: TreeChange) -> tuple[NameCollision, ...]:
     """Return the files and folders that head adds and that are others of head but for case, or how they are encoded."""
-    added = _with_parents(tree.changed & tree.after - tree.before) - _with_parents(tree.before)
-    if not added:
+    new_files = tree.changed & tree.after - tree.before
+    if not new_files:
         return ()
-    return tuple(sorted(islice(_collisions(added, _with_parents(tree.after)), _MAX_COLLISIONS)))
-
-
-def _collisions(added: Collection[PurePosixPath], present: Iterable[PurePosixPath]) -> Iterator[NameCollision]:
-    """Yield each added path with one other of its folder; of two added ones, the later."""
-    by_name: dict[str, set[PurePosixPath]] = {_folded(path): set() for path in added}
-    for path in present:
+    added = _with_parents(new_files) - _with_parents(tree.before)
+    by_name: dict[str, list[PurePosixPath]] = {_folded(path): [] for path in added}
+    for path in sorted(_with_parents(tree.after)):
         if (folded := _folded(path)) in by_name:
-            by_name[folded].add(path)
-    for path in added:
-        siblings = (other for other in by_name[_folded(path)] if other.parent == path.parent)
-        others = [other for other in siblings if other != path and (other not in added or other < path)]
-        if others:
-            yield NameCollision(path, min(others))
+            by_name[folded].append(path)
+    # Of two added ones, the later.
+    pairs = (
+        (path, next((other for other in by_name[_folded(path)] if _collides(path, other, added)), None))
+        for path in sorted(added)
+    )
+    return tuple(NameCollision(path, other) for path, other in pairs if other)
+
+
+def _collides(path: PurePosixPath, other: PurePosixPath, added: Collection[PurePosixPath]) -> bool:
+    is_first = other not in added or other < path
+    return other != path and other.parent == path.parent and is_first
 
 
 def _with_parents(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
@@ -182,10 +182,7 @@ def _with_parents(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
 
 
 def _folded(path: PurePosixPath) -> str:
-    text = str(path)
-    if text.isascii():
-        return text.lower()
-    visible = "".join(char for char in text if unicodedata.category(char) != _INVISIBLE)
+    visible = "".join(char for char in str(path) if unicodedata.category(char) != _INVISIBLE)
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold())
 
 
