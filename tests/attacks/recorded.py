@@ -1,4 +1,4 @@
-"""What the stack programs of the attacks declare, recorded as data, so that a test of an attack starts no program.
+"""Resources that the stack programs of the attacks declare, as data, so that a test of an attack starts no program.
 
 `recorded/template.json` has the output of `tpucfg infra --format json` for the project of `tpucfg init`, the file of an
 attack what differs from it in its base and in its head. With TPUCFG_RECORD_ATTACKS=1 the tests write them anew.

@@ -120,7 +120,7 @@ def test_harmful_change_is_a_caution(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What no list names is in the block of cautions by rule."""
+    """A change that no list names is in the block of cautions by rule."""
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 

@@ -29,7 +29,7 @@ _MOVED: Final = (
     ("from tpucfg.targets.common import", "from tpucfg.targets.spec_rules import"),
     ("(project, environment, environment.target) if creates", "(project, environment) if creates"),
 )
-"""What the recorded stack programs import from modules that have moved since."""
+"""Names that the recorded stack programs import from modules that have moved since."""
 _FINDING: Final = re.compile(r"^(\S+): (error|warning|note)\[(TPU\d{3})\]: ", re.MULTILINE)
 _COMMITTED: Final = ("--base", "HEAD~1", "--head", "HEAD")
 _SCOPED: Final = re.compile(r"\*\*(.+?)\*\*: (.*)", re.DOTALL)

@@ -181,7 +181,7 @@ def test_first_pull_request_is_reviewed_without_a_token(proposal: Proposal, comm
 
 
 def test_program_cannot_change_what_the_base_declares(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
-    """What the base declares has left the machine before a program of the pull request runs on it."""
+    """The declared resources of the base have left the machine before a program of the pull request runs on it."""
     own = tmp_path / "run" / "programs-temp"
     program = proposal.folder / "stacks" / "__main__.py"
     forge = f"import shutil\nshutil.copy({str(own / 'head.json')!r}, {str(own / 'base.json')!r})\n"

@@ -1,4 +1,4 @@
-"""What a target cannot do with a setting of `trainer`: one table for all targets, and the findings about its rows.
+"""Limits of the targets on settings of `trainer`: one table for all targets, and the findings about its rows.
 
 Sizes that a target does not take are in the catalog, and capacity that it does not offer is in `capacity_table`.
 """
