@@ -186,11 +186,9 @@ def _value_at(value: Any, path: KeyPath) -> Any:
 def _with_values(recorded: Resource, changes: Iterable[Change], state: CloudState) -> Resource:
     """Return the recorded resource with the drifted values of the cloud as its inputs."""
     assert state.current is not None  # noqa: S101 - a deleted resource has no values
-    keys = {str(change.path[0]) for change in changes}
     values = {**state.current_outputs, **state.current.inputs}
-    return recorded._replace(
-        inputs={**recorded.inputs, **{key: values.get(key, ABSENT) for key in keys if key in values}}
-    )
+    drifted = {key: values[key] for change in changes if (key := str(change.path[0])) in values}
+    return recorded._replace(inputs={**recorded.inputs, **drifted})
 
 
 def _widened(before: Resource | None, after: Resource | None) -> tuple[Widening, ...]:
@@ -299,26 +297,27 @@ def cloud_states(environment: str, events: Sequence[Event], states: Mapping[str,
     steps = {
         event.text("urn"): event for event in events if event.kind == "step" and step_op(event.text("op")) is not None
     }
-    managed = (
-        (urn, state, {"urn": urn, "old": state.recorded, "new": state.current})
+    return [
+        _cloud_state(environment, urn, state, steps.get(urn))
         for urn, state in states.items()
         if is_provider_managed({"urn": urn, "old": state.recorded})
-    )
-    return [_cloud_state(environment, data, state, steps.get(urn)) for urn, state, data in managed]
+    ]
 
 
-def _cloud_state(environment: str, data: Mapping[str, Any], state: RefreshedState, step: Event | None) -> CloudState:
+def _cloud_state(environment: str, urn: str, state: RefreshedState, step: Event | None) -> CloudState:
+    data = {"urn": urn, "old": state.recorded, "new": state.current}
     recorded = resource_of(data, "old")
     assert recorded is not None  # noqa: S101 - a refresh begins with a recorded state
-    return CloudState(
+    cloud = CloudState(
         environment,
-        str(data["urn"]),
+        urn,
         recorded,
         state_values(state.recorded, "outputs"),
         resource_of(data, "new"),
         state_values(state.current or {}, "outputs"),
-        resource_of(step.data, "new") if step else None,
-        (step_op(step.text("op")) if step else None) or "same",
-        state.differs,
-        strings(step.data.get("diffs")) if step else (),
+        differs=state.differs,
     )
+    if step is None:
+        return cloud
+    declared, op = resource_of(step.data, "new"), step_op(step.text("op")) or "same"
+    return cloud._replace(declared=declared, op=op, differs_in_update=strings(step.data.get("diffs")))

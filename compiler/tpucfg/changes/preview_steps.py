@@ -1,7 +1,7 @@
 """Steps of the engine: each resource before and after, read from a preview's events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from tpucfg.changes.preview_events import Event
 from tpucfg.changes.resource_diff import forces_replacement, input_changes
@@ -27,15 +27,7 @@ _BRIDGE_PROPERTIES: Final = frozenset(("__defaults", "__meta", "__pulumi_raw_sta
 """Internal properties of the bridge between Pulumi and the Terraform provider."""
 _SIGNATURE_KEY, _SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 """The mark of a secret: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
-_OPS: Final[Mapping[str, Op]] = {
-    "create": "create",
-    "update": "update",
-    "delete": "delete",
-    "replace": "replace",
-    "import": "import",
-    "import-replacement": "replace",
-    "same": "same",
-}
+_OPS: Final[Mapping[str, Op]] = {op: op for op in get_args(Op)} | {"import-replacement": "replace"}
 _REPLACEMENT_PARTS: Final = frozenset(("create-replacement", "delete-replaced", "import-replacement"))
 _NO_OPS: Final = frozenset(
     ("read", "read-replacement", "read-discard", "refresh", "discard-replaced", "remove-pending-replace", "diff")

@@ -15,7 +15,6 @@ from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, alwa
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.access_rules import power_of_permission
-from tpucfg.infra.data_rules import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.lifecycle import (
     ABORT_UPLOAD,
@@ -26,6 +25,7 @@ from tpucfg.infra.lifecycle import (
     describe_reach,
     lifecycle_rules,
 )
+from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.infra.resources import BUCKET, Resource, boolean
 from tpucfg.paths import KeyPath, matches
 from tpucfg.redaction import SECRET

@@ -86,11 +86,6 @@ class ChangedFile(NamedTuple):
     """None if the revision has no such file; empty if it is a link, is too large, or is one of too many."""
     after: bytes | None
 
-    @property
-    def is_unreadable(self) -> bool:
-        """True if the content of a revision is not known."""
-        return b"" in (self.before, self.after)
-
 
 def changed_files(
     repository: Repository, base: str, head: str | None, paths: Sequence[PurePosixPath]
