@@ -43,14 +43,9 @@ END_TO_END: Final = frozenset(
 """Attacks whose programs run in the test; of the others, the resources are recorded."""
 
 
-_PENDING: Final = frozenset[str]()
-"""Harmful changes that no rule makes a caution yet."""
-
-
 def _harmful() -> Iterator[Any]:
     for item in HARMFUL:
-        pending = pytest.mark.xfail(strict=True, reason="no rule makes it a caution yet")
-        yield pytest.param(f"harmful-{item.id}", item, id=item.id, marks=pending if item.id in _PENDING else ())
+        yield pytest.param(f"harmful-{item.id}", item, id=item.id)
 
 
 def _attacks() -> Iterator[Any]:

@@ -62,7 +62,6 @@ def test_figures_are_equal_in_ladder_charts_and_review(
     (ladder,) = tables(printed(capsys, "ladder", "--format", "markdown", "--size", "v2-8", "--size", "v2-256"))
     comment = printed(capsys, "review", "--base", "HEAD")
     costs, figures = (table for table in tables(comment) if "v2-256" in table)
-    page = unescape(re.sub(r"<[^>]+>", "\n", printed(capsys, "ladder", "--format", "html"))).split("\n")
     svg = unescape(re.sub(r"<[^>]+>", "\n", printed(capsys, "ladder", "--format", "svg"))).split("\n")
 
     for size, cells in ladder.items():
@@ -70,8 +69,6 @@ def test_figures_are_equal_in_ladder_charts_and_review(
             assert cells[column].split(" (")[0] == figures[size][name], (size, column)
         for column, name in SAME_COSTS.items():
             assert cells[column] == costs[size][name], (size, column)
-        for column in (*SAME_COLUMNS, *SAME_COSTS):
-            assert cells[column].split(" ")[0] in page, (size, column)
         for column in ("cores", "batch_size", "train_steps", "learning_rate"):
             assert cells[column] in svg, (size, column)
     assert [cells["learning_rate"] for cells in ladder.values()] == ["1e-5", "0.0000565685"]

@@ -391,6 +391,39 @@ def test_spec_in_a_folder_is_named(
     assert comments[0].splitlines()[2] == "### tpucfg review of `a--> b/tpucfg.yaml`: no changes"
 
 
+def _without_project(repository: Repository) -> None:
+    repository.git("rm", "-q", "-r", "stacks", "Pulumi.yaml")
+    repository.commit()
+
+
+def test_nothing_runs_without_a_pulumi_project(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a stack, the spec alone is compared: lost protection stays a loss, and nothing is unknown or missing."""
+    _without_project(repository)
+    monkeypatch.setattr("tpucfg.changes.programs.run_programs", None)
+    repository.edit(("    protect: true ", "    # protect: true "), ("us-central1  ", "europe-west4  "))
+
+    comment = review(capsys, "--fail-on", "destructive", status=3)
+    (spec,) = json.loads(review(capsys, "--format", "json"))["specs"]
+
+    assert "**prod**: protection lifted" in comment
+    assert "region changed from `us-central1` to `europe-west4`" in comment
+    assert "Resources" not in comment
+    assert (spec["is_known"], {item["source"] for item in spec["environments"]}) == (True, {"none"})
+
+
+def test_project_elsewhere_can_read_a_spec(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """A Pulumi project in a folder without a spec may be the stack of this one, so the programs are compared."""
+    _without_project(repository)
+    (repository.folder / "infra").mkdir()
+    (repository.folder / "infra" / "Pulumi.yaml").write_text("name: mnist\nruntime: python\n")
+    repository.commit()
+    repository.edit(("    protect: true ", "    # protect: true "))
+
+    assert "no longer protected" in review(capsys)
+
+
 def _delete_program(repository: Repository) -> None:
     repository.git("rm", "-q", "stacks/__main__.py")
 

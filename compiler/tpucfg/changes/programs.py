@@ -8,7 +8,7 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
 from tpucfg.infra.pulumi_files import read_pulumi_files
-from tpucfg.infra.pulumi_project import other_spec, pulumi_project
+from tpucfg.infra.pulumi_project import other_spec, project_file, pulumi_project
 from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
@@ -57,7 +57,12 @@ ResourceFiles = tuple[ResourceFile, ResourceFile]
 
 
 def declared_resources(
-    before: CompiledRevision, after: CompiledRevision, files: ResourceFiles | None, *, runs_programs: bool
+    before: CompiledRevision,
+    after: CompiledRevision,
+    files: ResourceFiles | None,
+    *,
+    runs_programs: bool,
+    needs_stack: bool,
 ) -> ProgramRuns:
     """Return what the stack programs of both revisions declare for the environments of head.
 
@@ -69,9 +74,13 @@ def declared_resources(
         after: the head.
         files: the resources; None to run the programs here.
         runs_programs: False to run nothing, so that the resources are not known without files.
+        needs_stack: True if only a Pulumi project beside the spec has resources to change. Without one, no program
+            is run, and none is missing.
     """
     # Before any program runs, which could change these files.
     statements, bundled = _program_changes(before, after)
+    if needs_stack and not any(project_file(revision.snapshot.spec.parent) for revision in (before, after)):
+        return ProgramRuns({}, {}, None, statements)
     names = [*after.environments]
     revisions = [revision for revision in (before, after) if revision.project]
     requests = [_program_request(revision, names) for revision in revisions]

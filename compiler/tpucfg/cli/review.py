@@ -128,6 +128,7 @@ def review(
         scope = find_review_scope(request, spec or ())
         # Before any program runs: where the system does not prevent it, a program could change these files.
         statements = repository_statements(scope.tree)
+        given = given._replace(has_stack_elsewhere=scope.has_stack_elsewhere)
         result = review_specs(scope, given)._replace(statements=statements)
     except RevisionError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None

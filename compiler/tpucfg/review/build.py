@@ -37,6 +37,8 @@ class GivenFiles(NamedTuple):
     """What the stack programs of base and head declare, of all specs; None to run them."""
     runs_programs: bool = True
     """False to run nothing: without `resources`, the resources are not known."""
+    has_stack_elsewhere: bool = False
+    """True if the repository has a Pulumi project in a folder without a spec: its stacks can read any spec."""
 
     @property
     def run_fits(self) -> RunFits | None:
@@ -75,7 +77,11 @@ def build_review(before: CompiledRevision, after: CompiledRevision, given: Given
     fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.run_fits)
     runs = ProgramRuns({}, {})
     if not after.is_broken:
-        runs = declared_resources(before, after, given.resources, runs_programs=given.runs_programs)
+        # A preview proves that there is a stack, wherever its project is.
+        needs_stack = not (given.previews or given.has_stack_elsewhere)
+        runs = declared_resources(
+            before, after, given.resources, runs_programs=given.runs_programs, needs_stack=needs_stack
+        )
     return join_review(before, after, runs, given.previews, fits)
 
 

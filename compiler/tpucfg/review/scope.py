@@ -9,7 +9,9 @@ from tpucfg.git.changed_files import TreeChange, read_tree_change
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.specs import find_affected_specs
+from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.review.review import Review
+from tpucfg.spec import SPEC_NAME
 
 
 class ReviewScope(NamedTuple):
@@ -23,6 +25,13 @@ class ReviewScope(NamedTuple):
     """The files of both revisions."""
     is_of_repository: bool
     """True if the specs were found in the repository, and not given."""
+
+    @property
+    def has_stack_elsewhere(self) -> bool:
+        """True if either revision has a Pulumi project in a folder without a spec."""
+        files = self.tree.before | self.tree.after
+        with_spec = {path.parent for path in files if path.name == SPEC_NAME or path in self.requests}
+        return any(path.name in PROJECT_FILES and path.parent not in with_spec for path in files)
 
 
 def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> ReviewScope:
