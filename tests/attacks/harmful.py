@@ -1,6 +1,6 @@
 """Harmful pull requests beside the lists: what no row of a table names is a caution by rule.
 
-Each has a text that must stand in the caution block; none loses data unless its comment states that.
+Each has a text that must stand in the caution block; none loses data, unless it expects another exit status.
 """
 
 from typing import Final
