@@ -156,7 +156,7 @@ def test_scripts_of_the_pull_request_do_not_run(proposal: Proposal, comments: Co
     assert not stolen.exists()
     [comment] = comments.ours
     assert_dangers_are_named(comment)
-    assert "`.github/actions/comment/comment.sh and .github/actions/review/review.sh` changed: continuous" in comment
+    assert ".github/actions/comment/comment.sh, .github/actions/review/review.sh` changed: continuous" in comment
 
 
 def test_first_pull_request_is_reviewed_without_a_token(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
