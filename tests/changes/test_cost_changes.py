@@ -25,7 +25,7 @@ def statements(changes: CostChanges) -> list[str]:
 
 
 def test_growth_is_that_of_one_run() -> None:
-    """Twice the examples cost twice as much on each of two rungs; runs that nobody makes together are not added up."""
+    """Twice the examples cost twice as much on each of two rungs; runs that are not made together are not added up."""
     changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), RECORDED)
 
     hours = 4_096_000 / 1000 / 3600

@@ -109,7 +109,7 @@ def declared(*resources: Resource, **fields: Any) -> EnvironmentResources:
 
 
 def highest(change: ResourceChange) -> Risk:
-    """Return the highest risk of what a review says above its folds about a resource."""
+    """Return the highest risk of the statements of a review above its folds about a resource."""
     risks = [statement.risk for statement in change.statements]
     risks += [Risk.ACCESS for _ in reported_widenings(change, is_new=False)]
     return max([*risks, Risk.DESTRUCTIVE if change.destructive else Risk.NONE])
@@ -117,7 +117,7 @@ def highest(change: ResourceChange) -> Risk:
 
 @pytest.mark.parametrize("harm", [pytest.param(harm, id=name) for name, harm in HARMS.items()])
 def test_harm_is_a_caution(harm: Harm) -> None:
-    """What no list names is said by a rule."""
+    """A change that no list names is reported by a rule."""
     other = Resource("gcp:projects/service:Service", "other", {})
     before, after = (
         declared(other, *(() if inputs is None else (Resource(harm.type, "x", inputs),)))
@@ -145,7 +145,7 @@ def test_second_resource_of_a_type_has_its_own_line() -> None:
 
 @pytest.mark.parametrize("kind", ["transform", "component", "dynamic", "call", "read", "parameters", "of tomorrow"])
 def test_feature_of_the_engine_is_a_caution(kind: str) -> None:
-    """What only an engine can carry out is not known, whatever the feature."""
+    """A step that only an engine can carry out is not known, whatever the feature."""
     after = declared(unseen=(Unseen(kind, "x"),))
     (located,) = declaration_statements({"dev": declared()}, {"dev": after})
     assert located.statement.risk >= Risk.CAUTION

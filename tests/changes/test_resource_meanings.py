@@ -71,10 +71,10 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
 )
 def test_weakened_bucket_is_a_sentence_with_its_property(changed: dict[str, Any], risk: Risk, text: str) -> None:
     """Each change that makes a bucket worse has one sentence with its risk, which names the property."""
-    found = sentences(Step(bucket(), bucket(**changed), "update"))
-    assert max(actual for actual, _ in found) is risk
-    assert text in "\n".join(sentence for _, sentence in found)
-    assert all(next(iter(changed)) in sentence for _, sentence in found)
+    actual = sentences(Step(bucket(), bucket(**changed), "update"))
+    assert max(found_risk for found_risk, _ in actual) is risk
+    assert text in "\n".join(sentence for _, sentence in actual)
+    assert all(next(iter(changed)) in sentence for _, sentence in actual)
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_other_types_have_sentences_too(
     """Guards of any type, and types that no rule is about, are reported with their risk."""
     old, new = (None if inputs is None else Resource(type_, "x", inputs) for inputs in (before, after))
     op: Op = "create" if old is None else "delete" if new is None else "update"
-    found = sentences(Step(old, new, op))
-    assert max(actual for actual, _ in found) is risk
-    assert text in "\n".join(sentence for _, sentence in found)
+    actual = sentences(Step(old, new, op))
+    assert max(found_risk for found_risk, _ in actual) is risk
+    assert text in "\n".join(sentence for _, sentence in actual)
 
 
 def test_each_resource_without_rules_has_its_line() -> None:

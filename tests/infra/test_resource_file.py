@@ -105,7 +105,7 @@ def document(*environments: Any, spec: Any = "a/tpucfg.yaml") -> bytes:
 
 
 def test_file_has_what_was_written() -> None:
-    """What is written is read again, failures too, and documents of several specs can be joined."""
+    """A written file is read again, failures too, and documents of several specs can be joined."""
     dev: Any = _Dev()
     declared = parse(RESULT)
     written = [
@@ -138,7 +138,7 @@ def test_file_has_what_was_written() -> None:
     ids=range(11),
 )
 def test_hostile_file_makes_everything_unknown(content: bytes, problem: str) -> None:
-    """A file that is not exactly of the form has no resources at all, and says why."""
+    """A file that is not exactly of the form has no resources at all, and has the reason."""
     file = read_resource_file("head.json", content)
     (failure,) = file.declared("a/tpucfg.yaml", [_Dev()]).values()  # type: ignore[list-item] # only its name
 

@@ -142,7 +142,7 @@ def test_twenty_long_cautions_hide_none() -> None:
 
 
 def test_each_risk_has_its_line_before_any_has_a_second() -> None:
-    """Where there is no room for all, every kind of risk is shown, and the number of the others by risk."""
+    """Without room for all, every kind of risk is shown, and the number of the others by risk."""
     many = [caution(Risk.DESTRUCTIVE, n, 9_000) for n in range(500)]
     block = bound_cautions([*many, caution(Risk.CAUTION, 0, 9_000), caution(Risk.ACCESS, 0, 9_000)])
     risks = [line.risk for line in block.lines]

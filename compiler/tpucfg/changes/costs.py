@@ -2,7 +2,7 @@
 
 Both revisions are judged by the same prices and the same records, so that only what the change does to the jobs counts:
 a price that is lowered along with a larger slice would otherwise hide what the slice costs. A price that only the head
-has does not count, and amounts of runs that nobody makes together are not added up.
+has does not count, and amounts of runs that are not made together are not added up.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -135,7 +135,7 @@ def _leaves(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, Any]]:
         for index, ((key, name), item) in enumerate(zip(names, value, strict=True)):
             if not are_unique:
                 yield from _leaves(item, (*path, index))
-            else:  # without what the path says already
+            else:  # without what the path has already
                 others = {field: part for field, part in item.items() if field != key}
                 yield from _leaves(others or item, (*path, name))
     else:

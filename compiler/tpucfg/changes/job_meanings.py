@@ -1,7 +1,7 @@
 """The meaning of changed facts of a job, for a reader who judges what a run does, reaches and costs.
 
-A changed figure, argument or variable is a change without a caution, unless a row says otherwise. Of `extra`, only what
-is listed here as harmless is none: the fields of the services are too many for a list of dangers.
+A changed figure, argument or variable is a change without a caution, unless a row has another risk. Of `extra`, only
+what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
 """
 
 import re

@@ -192,8 +192,8 @@ def setup_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedS
 def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[LocatedStatement]:
     """Yield a sentence about each fact that differs; environments with the same one share it."""
     comparison = Comparison(by_name(before), by_name(after))
-    found = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
-    shown = [item for item in found if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
+    judgements = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
+    shown = [item for item in judgements if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
     shown.sort(key=lambda item: -item.meaning.risk)
     by_scope: dict[Scope, list[Judged]] = {}
     for item in shown:
@@ -337,7 +337,7 @@ def _declared_facts(
 ) -> Iterator[Fact]:
     scope = Scope(environment)
     for feature in declared.unseen:
-        # A kind that no version of this program writes is one that somebody else wrote.
+        # A kind that no version of this program writes has been written by something else.
         yield Fact(scope, (feature.kind if feature.kind in _FEATURES else "dynamic", feature.name), True)
     for provider in declared.providers:
         if (provider.type, provider.name) not in providers:

@@ -58,7 +58,7 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
 
 
 def _prices(prices: Prices, others: Prices) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the prices by capacity, or one for all capacities of a generation if neither revision tells them apart."""
+    """Yield the prices by capacity, or one for all capacities of a generation if no revision distinguishes them."""
     for generation, by_kind in prices.items():
         is_one = all(len({*known.get(generation, {}).values()}) <= 1 for known in (prices, others))
         if is_one and all(len(known.get(generation, _CAPACITIES)) == len(_CAPACITIES) for known in (prices, others)):

@@ -370,17 +370,17 @@ def _judge(change: FactChange, comparison: Comparison) -> Iterator[Statement]:
             text = "sets {} to a value that is not known here"
             yield Statement(text, (key,), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN)
         return
-    found = judged(change, MEANINGS, comparison)
-    if found.meaning is NO_RULE:
+    row = judged(change, MEANINGS, comparison)
+    if row.meaning is NO_RULE:
         yield from _by_name(change, key, is_known=change.name[0] != "unknown")
-    elif found.meaning.risk:
-        yield _statement(found)
+    elif row.meaning.risk:
+        yield _statement(row)
 
 
-def _statement(found: Judged) -> Statement:
+def _statement(row: Judged) -> Statement:
     """Return the sentence of a row, with the name of the input or option."""
-    values = (*found.values, str(found.change.name[1]))
-    return Statement(f"{found.meaning.sentence} ({{}})", values, found.meaning.risk)
+    values = (*row.values, str(row.change.name[1]))
+    return Statement(f"{row.meaning.sentence} ({{}})", values, row.meaning.risk)
 
 
 def _by_name(change: FactChange, key: str, *, is_known: bool) -> Iterator[Statement]:
@@ -435,9 +435,9 @@ def _option_statements(step: Step) -> Iterator[Statement]:
         if gone and change.name[1] == "ignoreChanges":
             text = "no longer ignores changes of {} ({}): an update writes the program's value"
             yield Statement(text, (listed(gone), "ignoreChanges"), Risk.UNKNOWN)
-        found = judged(change, MEANINGS, Comparison(old, new))
-        if found.meaning.risk:
-            yield _statement(found)
+        row = judged(change, MEANINGS, Comparison(old, new))
+        if row.meaning.risk:
+            yield _statement(row)
     # Without data, a resource that is deleted and created anew is the same as before.
     if before and before.parent != after.parent and has_data:
         places = tuple(resource.parent or "the stack" for resource in (before, after))

@@ -13,7 +13,7 @@ from tpucfg.text_format import dotted
 _ACCOUNT: Final = "service_account"
 _EXTRA: Final = "extra"
 _NO_LIMITS: Final = (True, "default")
-"""Addresses and a network that a host has even if no setting says so."""
+"""Addresses and a network that a host has even without a setting."""
 _LEFT_OUT: Final = ("figure", "target", "argument", "secret", "option", "field", "machine type", "topology", "zone")
 """The kinds of facts that are compared in another form, or that only one service has."""
 

@@ -75,7 +75,7 @@ class ProgramPaths(NamedTuple):
     stacks: PurePosixPath | None
     other_code: tuple[PurePosixPath, ...]
     included: tuple[PurePosixPath, ...] = ()
-    """What requirements files name: other ones, and folders whose code is installed."""
+    """The entries of requirements files: other ones, and folders whose code is installed."""
 
     @property
     def roots(self) -> tuple[PurePosixPath, ...]:

@@ -248,7 +248,7 @@ def list_entries(
         path = PurePosixPath(os.fsdecode(name))
         if kind != b"tree" and _is_inside(path):
             # A submodule has no size.
-            yield TreeEntry(path, _KINDS_BY_MODE.get(mode, "file"), id_.decode(), int(size) if size.isdigit() else 0)
+            yield TreeEntry(path, _KINDS_BY_MODE.get(mode, "file"), id_.decode(), 0 if size == b"-" else int(size))
 
 
 def list_staged(repository: Repository, pathspecs: Sequence[str]) -> Iterator[TreeEntry]:

@@ -101,7 +101,7 @@ def _running(request: ProgramRequest) -> Iterator[_Run]:
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tpucfg-program-"))
     # -P: no module of the current folder shadows one of tpucfg's.
     command = [sys.executable, "-P", "-m", "tpucfg.infra.program_process", os.fspath(request.spec), *request.names]
-    # Files and no pipes: the system limits their size, and nobody has to read them while the program runs.
+    # Files and no pipes: the system limits their size, and they need no reader while the program runs.
     with tempfile.TemporaryFile() as results, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command,

@@ -57,7 +57,7 @@ _NO_OPTIONS: Final = frozenset(
 )
 """Fields of a request that do not change what an update does, or that are recorded apart. All others are options."""
 _PUBLIC_INPUTS: Final = ("role", "member", "members")
-"""Who may do what is no secret: inputs by which a resource is a grant."""
+"""Inputs by which a resource is a grant; members and their roles are no secret."""
 
 
 class Ancestors(NamedTuple):

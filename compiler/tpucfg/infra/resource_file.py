@@ -1,7 +1,7 @@
 """The declared resources of specs as a file: `tpucfg infra --format json` writes it, and a review reads it.
 
-A file is a sequence of JSON documents, one for each spec, so the output of several commands can be joined. Whoever can
-change the stack program of a spec can write anything into it: each field is checked, and nothing else is believed.
+A file is a sequence of JSON documents, one for each spec, so the output of several commands can be joined. An author of
+the stack program of a spec can write anything into it: each field is checked, and nothing else is believed.
 """
 
 import json
@@ -38,7 +38,7 @@ Declared = EnvironmentResources | ProgramFailure
 
 
 class ResourceFile(NamedTuple):
-    """What a file has about the specs of one revision."""
+    """The contents of a file about the specs of one revision."""
 
     name: str
     """The file's name, for messages."""

@@ -27,14 +27,14 @@ from tpucfg.review.review import EnvironmentReview, Review, Source
 
 
 class GivenFiles(NamedTuple):
-    """What other jobs of the run have made: previews, compiled rungs, declared resources."""
+    """Results of other jobs of the run: previews, compiled rungs, declared resources."""
 
     previews: Mapping[str, Preview] = {}
     """By environment; for several specs, by the folder of the spec and environment."""
     fits: Mapping[str, RunFits] = {}
     """By the folder of the spec; those of one spec are under an empty name."""
     resources: ResourceFiles | None = None
-    """What the stack programs of base and head declare, of all specs; None to run them."""
+    """The declarations of the stack programs of base and head, of all specs; None to run them."""
     runs_programs: bool = True
     """False to run nothing: without `resources`, the resources are not known."""
     has_stack_elsewhere: bool = False

@@ -1,4 +1,4 @@
-"""What a change does to the jobs, as blocks of a comment: fit, impact, drift, warnings."""
+"""Effects of a change on the jobs, as blocks of a comment: fit, impact, drift, warnings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -193,8 +193,8 @@ class _Merger:
     def _touched(self, value: Any, at: _Position) -> Refusal:
         if at.path in self.sources:
             return Refusal("TPU066", at.path, at.source, "an earlier item of extra sets it", ())
-        found = (first_match(self._origins.items(), path) for path in leaf_paths(value, at.path))
-        origins = list(dict.fromkeys(origin for origin in found if origin))
+        matched = (first_match(self._origins.items(), path) for path in leaf_paths(value, at.path))
+        origins = list(dict.fromkeys(origin for origin in matched if origin))
         keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
         # With several origins, one rule is not the reason for the rest.
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None

@@ -1,7 +1,7 @@
 """Rules of the services about request bodies, as rows, and the findings about the rows.
 
 A rule is about sizes, topology, hosts, machines, capacity or time. What a service refuses at once on submission beside
-these has no rule: the service says it better.
+these has no rule: the message of the service is better.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -392,10 +392,10 @@ def _shapes_of(machine: str, catalog: Catalog) -> tuple[int, tuple[str, ...]] | 
     generation = _generation_of(machine)
     slices = catalog.generation(generation).slices if generation else ()
     pairs = [(slice_, each) for slice_ in slices for each in (*slice_.machines, *slice_.named_machines)]
-    found = [(slice_, each) for slice_, each in pairs if each.name == machine]
-    if not found:
+    matching = [(slice_, each) for slice_, each in pairs if each.name == machine]
+    if not matching:
         return None
-    return found[0][1].chips, tuple(topology for slice_, _ in found for topology in slice_.topologies)
+    return matching[0][1].chips, tuple(topology for slice_, _ in matching for topology in slice_.topologies)
 
 
 def _failure_rules(body: RequestBody) -> Iterator[Problem]:

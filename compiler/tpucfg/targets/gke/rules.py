@@ -50,7 +50,7 @@ def _added(path: str, value: str, release: str, gate: str, fix: str) -> Rule:
     source = "blob/{}/pkg/features/features.go" if gate else "releases/tag/{}"
     return Rule(
         path,
-        lambda found, _: found == value if value else found is not None,
+        lambda actual, _: actual == value if value else actual is not None,
         f"{'{value}' if value else 'it'} needs JobSet {release} or newer{with_gate}",
         f"{fix}, or install that release in the cluster",
         f"https://github.com/kubernetes-sigs/jobset/{source.format(release)}",
