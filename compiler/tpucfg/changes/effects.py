@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.changes.facts import ABSENT, Absent, Change, FactChange, Scope, redact_change
 from tpucfg.changes.meanings import Judged, Meaning
 from tpucfg.changes.shown_values import ShownPair, show_change
-from tpucfg.changes.statements import LocatedStatement, Statement, replace_name
+from tpucfg.changes.statements import LocatedStatement, Statement, format_environments, replace_name
 from tpucfg.paths import pattern_steps
 from tpucfg.text_format import dotted, listed
 
@@ -100,6 +100,11 @@ def _shown(change: Change, *, is_text: bool) -> ShownPair:
 
 
 # Grouping
+
+
+def environments_of(scopes: Iterable[Scope]) -> str:
+    """Return the names of the environments of several scopes, as the scope of one statement."""
+    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
 
 
 def effect_statements(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final
 
 from tpucfg.changes.describe import format_keys
-from tpucfg.changes.effects import Effect, effect_of, effect_statements
+from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, rung_baselines
 from tpucfg.changes.job_facts import argument_orders, job_facts
@@ -13,7 +13,7 @@ from tpucfg.changes.meanings import Comparison, Meaning, judged
 from tpucfg.changes.project_facts import project_facts
 from tpucfg.changes.project_meanings import PROJECT_MEANINGS
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, format_environments
+from tpucfg.changes.statements import LocatedStatement
 
 MEANINGS: Final[tuple[Meaning, ...]] = (*JOB_MEANINGS, *PROJECT_MEANINGS)
 """The first row that matches and applies decides."""
@@ -40,7 +40,7 @@ def fact_statements(
     changes += _unexplained(changes, changed_configs)
     owned = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys(new)
-    yield from effect_statements(_of(owned, lambda scope: not scope.size), _environments)
+    yield from effect_statements(_of(owned, lambda scope: not scope.size), environments_of)
     yield from effect_statements(_of(owned, old.__contains__), lambda keys: format_keys(keys, kept))
     added = _of(owned, lambda scope: bool(scope.size) and scope not in old)
     yield from effect_statements(added, lambda keys: format_keys(sorted_keys(keys), known))
@@ -93,10 +93,6 @@ def _effects(
 
 def _of(owned: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> list[tuple[Scope, Effect]]:
     return [(scope, effect) for scope, effect in owned if is_wanted(scope)]
-
-
-def _environments(scopes: Iterable[Scope]) -> str:
-    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
 
 
 def _reordered(before: Jobs, after: Jobs) -> Iterator[FactChange]:

@@ -5,14 +5,14 @@ No resource shows their effect, so each is said with its consequence.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.effects import effect_of, effect_statements
+from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
 from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, format_environments
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_files import PulumiFiles, StackFile
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue
@@ -199,16 +199,12 @@ def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterato
     for item in shown:
         by_scope.setdefault(item.change.scope, []).append(item)
     effects = ((scope, effect_of(item)) for scope, items in by_scope.items() for item in items[:_MAX_CHANGES])
-    yield from effect_statements(effects, _format_scopes)
+    yield from effect_statements(effects, environments_of)
     for scope, items in by_scope.items():
         if more := items[_MAX_CHANGES:]:
             names = listed([dotted(item.change.name[1:]) for item in more])
             text = f"{len(more):,} more such changes: {{}}"
             yield LocatedStatement(scope.environment, Statement(text, (names,), more[0].meaning.risk))
-
-
-def _format_scopes(scopes: Sequence[Scope]) -> str:
-    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
 
 
 def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -> Iterator[Fact]:
