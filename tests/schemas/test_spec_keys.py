@@ -23,8 +23,8 @@ SIZE = "v5litepod-16"
 TRAINER = "under trainer"
 DEV = "under environments.dev"
 ZONE = "us-west4-a"
-ZONES = f"delete zone, and set environments.dev.zones to {{{SIZE}: {ZONE}}}"
-TOPOLOGY = f'replace it by topology: "4x4" under overrides.{SIZE}'
+ZONES = f"delete zone, and set environments.dev.zones.{SIZE} to {ZONE}"
+TOPOLOGY = f'delete topology, and set overrides.{SIZE}.topology to "4x4"'
 SHARED = "reservation: projects/my-project/reservations/chat"
 
 
@@ -142,27 +142,30 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "targets__cloud-tpu",
         {"zone": ZONE},
-        f"delete zone, and set environments.dev.zones to {{{SIZE}: {ZONE}, v5litepod-64: {ZONE}}}",
+        f"delete zone, and set environments.dev.zones.<size> to {ZONE}",
     ),
     ("environments__dev__overrides", {SIZE: {"zone": ZONE}}, ZONES),
     (
         "overrides",
         {SIZE: {"zones": ZONE}},
-        f"delete zones, and set environments.dev.zones to {{{SIZE}: {ZONE}}}",
+        f"delete zones, and set environments.dev.zones.{SIZE} to {ZONE}",
     ),
-    ("zone", "us-east5-a", "delete zone: no environment that it applies to is in us-east5"),
     # Settings of one size, and of all.
-    ("targets__gke", {"topology": "4x4"}, TOPOLOGY),
+    ("targets__gke", {"topology": "4x4"}, 'delete topology, and set overrides.<size>.topology to "4x4"'),
     (
         "overrides",
         {SIZE: {"targets": {"gke": {"topology": "4x4"}}}},
         TOPOLOGY,
     ),
-    ("overrides", {SIZE: {"batch_rule": "keep"}}, f"replace it by batch_size: 1024 under overrides.{SIZE}"),
+    (
+        "overrides",
+        {SIZE: {"batch_rule": "keep"}},
+        "delete batch_rule: all sizes have that of training, so that their results can be compared",
+    ),
     (
         "overrides",
         {SIZE: {"sequence_length": 20}},
-        "delete sequence_length: training.sequence_length is one for all sizes, so that their results can be compared",
+        "delete sequence_length: all sizes have that of training, so that their results can be compared",
     ),
     # Another form of a reservation.
     ("capacity", {"name": "chat"}, "did you mean reservation?"),
@@ -171,12 +174,12 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "capacity",
         {"reservation": "chat", "project": "other-project"},
-        "set capacity to {reservation: projects/other-project/reservations/chat}",
+        "delete project: a reservation is given by its name alone, or as projects/PROJECT/reservations/NAME",
     ),
     (
         "capacity",
         {"reservation": "chat", "zone": ZONE},
-        "delete zone: a reservation is given by its name alone, or with its project",
+        "delete zone: a reservation is given by its name alone, or as projects/PROJECT/reservations/NAME",
     ),
 ]
 VALUES: list[tuple[str, Any, str]] = [
@@ -202,6 +205,8 @@ def test_the_edit_works(path: str, value: Any, help_: str) -> None:
     text = document(spec(**{**deepcopy(GKE), path: value}))
     finding = finding_with_id("TPU004", errors(findings_of(text)))
     assert finding.help == help_
+    if "<" in help_:
+        return  # the size is the reader's to choose
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()

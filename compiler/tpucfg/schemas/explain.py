@@ -192,7 +192,8 @@ def _wrong_type(context: ErrorContext) -> Iterator[Problem]:
         actual = f"is {_type_name(value)}"
     else:
         actual = f"is {context.value_text}, which is {_type_name(value)}"
-    hint = next((fix for name in type_names if (fix := _TYPE_FIXES[name](value, context))), "")
+    fixes = (_TYPE_FIXES[name](value, context) for name in type_names if name in _TYPE_FIXES)
+    hint = next(filter(None, fixes), "")
     message = f"{context.subject} {actual}; it takes {expected}"
     yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, expected))
 
@@ -238,18 +239,12 @@ def _to_list(value: Any, _: ErrorContext) -> str:
     return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]" if is_plain else ""
 
 
-def _no_fix(_: Any, __: ErrorContext) -> str:
-    return ""
-
-
 _TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
     "string": _to_text,
     "integer": _to_whole_number,
     "number": _to_number,
     "boolean": _to_boolean,
     "array": _to_list,
-    "object": _no_fix,
-    "null": _no_fix,
 }
 """By type: returns the edit that converts a value to it, or an empty text."""
 
@@ -258,22 +253,9 @@ def _not_in_enum(context: ErrorContext) -> Iterator[Problem]:
     """Yield the problem of a value that is not in a closed list."""
     allowed = [str(value) for value in context.error.validator_value if value is not None]
     text = str(context.error.instance)
-    near = nearest(text, allowed) or _abbreviation(text, allowed)
     message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
-    hint = context.advice_on_value or did_you_mean(near) or context.example()
+    hint = context.advice_on_value or did_you_mean(nearest(text, allowed)) or context.example()
     yield Problem(context.ids.value, message, context.path, hint)
-
-
-def _abbreviation(text: str, allowed: Sequence[str]) -> str | None:
-    """Return the only allowed value that abbreviates a text: `min` for minimum, `sqrt` for squareroot."""
-
-    def abbreviates(value: str) -> bool:
-        # Each search consumes the iterator up to its letter, so the letters have to occur in order.
-        letters = iter(text.lower())
-        return text.lower().startswith(value[:1]) and all(letter in letters for letter in value)
-
-    short = [value for value in allowed if value and abbreviates(value)]
-    return short[0] if len(short) == 1 else None
 
 
 def _not_the_constant(context: ErrorContext) -> Iterator[Problem]:

@@ -1,14 +1,12 @@
 """Edits for unknown keys and values of a spec: the place, the form or the name in which the spec takes them.
 
 The names are data of the schema. `x-synonyms` has names of other tools for the keys or values of a section, and
-`x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that follow from other keys,
+`x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that a section does not need,
 by reason. `x-replaced` has former keys, and keys of the services' APIs, by the key that has their meaning.
-`x-whole-ladder` has the keys that no size overrides, each with the figure that its value `keep` keeps.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -26,10 +24,6 @@ _RESERVATION: Final = re.compile(
 )
 """A reservation in the form of an API, which may have a zone that the spec works out itself."""
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
-_ZONE: Final = re.compile(r"([a-z]+(?:-[a-z]+)+[0-9]{1,2})-[a-z][a-z0-9]{0,4}")
-"""A zone, which starts with its region: https://cloud.google.com/compute/docs/regions-zones."""
-_TOPOLOGY: Final = re.compile(r"[1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3}){1,2}")
-_SIZE: Final = re.compile(r"[a-z0-9]+-([0-9]{1,6})(?:x[0-9]{1,3})?")
 _STEPS: Final = re.compile(r"(.+_)?steps?(_.+)?")
 
 
@@ -130,11 +124,10 @@ class _UnknownKey(NamedTuple):
         """Return True if the spec has a value at a path."""
         return self.at(*path) is not _ABSENT
 
-    def listed_under(self, keyword: str, section: KeyPath | None = None) -> str | None:
-        """Return the entry of an annotation of the section that lists the key, in any case and with dashes."""
+    def listed_under(self, keyword: str, path: KeyPath) -> str | None:
+        """Return the entry of an annotation at a path that lists the key, in any case and with dashes."""
         word = self.key.lower().replace("-", "_")
-        entries = _annotation(self.section if section is None else section, keyword).items()
-        return next((entry for entry, words in entries if word in words), None)
+        return next((entry for entry, words in _annotation(path, keyword).items() if word in words), None)
 
     def environments(self) -> list[str]:
         """Return the environments to which the layer applies, in the order of the file."""
@@ -142,14 +135,6 @@ class _UnknownKey(NamedTuple):
             return [str(self.layer[1])]
         environments = self.at("environments")
         return list(environments) if isinstance(environments, dict) else []
-
-    def sizes(self, environment: str) -> list[str]:
-        """Return the sizes to which the layer applies in an environment."""
-        if self.layer[-2:-1] == ("overrides",):
-            return [str(self.layer[-1])]
-        own = self.at("environments", environment, "sizes")
-        sizes = self.at("sizes") if own is _ABSENT else own
-        return [size for size in sizes if isinstance(size, str)] if isinstance(sizes, list) else []
 
     def deletion(self, *existing: str | int) -> str:
         """Return the edit for a key whose meaning an existing key has."""
@@ -166,89 +151,33 @@ def _where(place: KeyPath) -> str:
     return f"under {dotted(place)}" if place else "at the top of the file"
 
 
-def _zone(unknown: _UnknownKey) -> str | None:
-    """Return the edit that sets a zone for the sizes of the layer, in the environment of the zone's region."""
-    key, zone = unknown.key, unknown.value
-    if key not in ("zone", "zones") or not (isinstance(zone, str) and (match := _ZONE.fullmatch(zone))):
+def _of_a_size(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a zone or a topology, which the spec takes by size."""
+    names, layer = unknown.environments(), unknown.layer
+    environment = names[0] if len(names) == 1 else "<name>"
+    size = str(layer[-1]) if layer[-2:-1] == ("overrides",) else "<size>"
+    zone: KeyPath = ("environments", environment, "zones", size)
+    places: Mapping[str, KeyPath] = {"zone": zone, "zones": zone, "topology": ("overrides", size, "topology")}
+    place = places.get(unknown.key)
+    if place is None or not isinstance(unknown.value, str):
         return None
-    for name in unknown.environments():
-        sizes = unknown.sizes(name)
-        if sizes and unknown.at("environments", name, "region") == match[1]:
-            return _zone_of_sizes(unknown, name, sizes)
-    return f"delete {key}: no environment that it applies to is in {match[1]}"
-
-
-def _zone_of_sizes(unknown: _UnknownKey, environment: str, sizes: list[str]) -> str:
-    """Return the edit that adds sizes to the zones of an environment."""
-    path = ("environments", environment, "zones")
-    present = unknown.at(*path)
-    zones = present if isinstance(present, dict) else {}
-    if zones.keys() >= {*sizes}:
-        return f"delete {unknown.key}: {dotted(path)} has the zones"
-    all_zones = {**dict.fromkeys(sizes, unknown.value), **zones}
-    return f"delete {unknown.key}, and set {dotted(path)} to {yaml_example(all_zones)}"
-
-
-def _topology(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a topology outside an override: it moves to the only size that can have it."""
-    key, topology = unknown.key, unknown.value
-    is_in_place = unknown.layer[:1] == ("overrides",) and not unknown.section
-    if key != "topology" or not isinstance(topology, str) or is_in_place:
-        return None
-    sizes = {size for name in unknown.environments() for size in unknown.sizes(name)}
-    fitting = [size for size in sorted(sizes) if _may_have(size, topology)]
-    if len(fitting) != 1:
-        return "topology belongs under overrides.<size>: move it there, or delete it"
-    return unknown.replacement(("overrides", fitting[0]), key, topology)
-
-
-def _may_have(size: str, topology: str) -> bool:
-    """Return True if a topology has the number of a size, which counts chips or, with two to a chip, TensorCores."""
-    match = _SIZE.fullmatch(size)
-    if match is None or not _TOPOLOGY.fullmatch(topology):
-        return False
-    chips = math.prod(map(int, topology.split("x")))
-    return int(match[1]) in (chips, 2 * chips)
-
-
-def _in_capacity(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a key beside a reservation: its project, another name of it, or another capacity."""
-    path, key, value = unknown.path, unknown.key, unknown.value
-    if unknown.section != _CAPACITY:
-        return None
-    if key in ("project", "zone"):
-        name = unknown.at(*path, "reservation")
-        if key == "project" and isinstance(value, str) and isinstance(name, str) and "/" not in name:
-            return f"set {dotted(path)} to {yaml_example({'reservation': f'projects/{value}/reservations/{name}'})}"
-        return f"delete {key}: a reservation is given by its name alone, or with its project"
-    if advice := _synonym(unknown):
-        return advice
-    texts = (value, key) if isinstance(value, str) else (key,)
-    word = next((word for text in texts if (word := _capacity_word(text))), None)
-    return f"set {dotted(path)} to {word}" if word else ""
+    if unknown.has(*place):
+        return unknown.deletion(*place)
+    return f"delete {unknown.key}, and set {dotted(place)} to {yaml_example(unknown.value)}"
 
 
 def _opposite(unknown: _UnknownKey) -> str | None:
     """Return the edit for a switch whose opposite is a key: `internal_ips` for `external_ips`."""
-    meant = unknown.listed_under("x-opposites")
+    meant = unknown.listed_under("x-opposites", unknown.section)
     return unknown.replacement(unknown.path, meant, unknown.value is False) if meant else None
 
 
-def _in_override(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a key of `training` that an override does not have."""
+def _steps_of_override(unknown: _UnknownKey) -> str | None:
+    """Return the edit for `steps` in an override, which has the counts as keys of its own."""
     layer, key = unknown.layer, unknown.key
-    if unknown.section or layer[-2:-1] != ("overrides",):
+    if unknown.section or layer[:1] != ("overrides",) or key != "steps" or not isinstance(unknown.value, dict):
         return None
-    figures = ("overrides", str(layer[-1]))
-    if key == "steps" and isinstance(unknown.value, dict) and layer == figures:
-        return f"move the keys of {dotted((*layer, key))} to {dotted(layer)} itself"
-    kept_by = _annotation(("training",), "x-whole-ladder")
-    if key not in kept_by:
-        return None
-    figure = kept_by[key]
-    if unknown.value == "keep" and figure and unknown.has("training", figure) and not unknown.has(*figures, figure):
-        return unknown.replacement(figures, figure, unknown.at("training", figure))
-    return f"delete {key}: training.{key} is one for all sizes, so that their results can be compared"
+    return f"move the keys of {dotted((*layer, key))} to {dotted(layer)} itself"
 
 
 def _replaced(unknown: _UnknownKey) -> str | None:
@@ -301,8 +230,17 @@ _CONVERSIONS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
 
 
 def _derived(unknown: _UnknownKey) -> str | None:
-    reason = unknown.listed_under("x-derived")
+    reason = unknown.listed_under("x-derived", unknown.path)
     return f"delete {unknown.name}: {reason}" if reason else None
+
+
+def _capacity_form(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a mapping in place of a capacity that has no name: `{type: spot}`, `{spot: true}`."""
+    if unknown.section != _CAPACITY:
+        return None
+    texts = (unknown.value, unknown.key) if isinstance(unknown.value, str) else (unknown.key,)
+    word = next((word for text in texts if (word := _capacity_word(text))), None)
+    return f"set {dotted(unknown.path)} to {word}" if word else ""
 
 
 def _synonym(unknown: _UnknownKey) -> str | None:
@@ -355,7 +293,7 @@ def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
     # Figures of one size stand in `overrides`, and not in an environment's.
     if layer[2:3] == ("overrides",) and _takes(("overrides", ""), key):
         yield ("overrides", layer[3])
-    if unknown.section != _CAPACITY and _takes((), key):
+    if _takes((), key):
         yield ()
     if _takes(("environments", ""), key) and (names := unknown.environments()):
         missing = [name for name in names if not unknown.has("environments", name, key)] or names[:1]
@@ -376,14 +314,13 @@ def _target_of(unknown: _UnknownKey) -> str:
 
 
 _EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
-    _in_capacity,
-    _zone,
-    _opposite,
-    _in_override,
-    _topology,
-    _replaced,
     _derived,
     _synonym,
+    _capacity_form,
+    _of_a_size,
+    _opposite,
+    _steps_of_override,
+    _replaced,
     _step_setting,
     _misplaced,
 )
