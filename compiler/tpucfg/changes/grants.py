@@ -6,8 +6,18 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.resources import UNKNOWN, Reason, Step, Widening
-from tpucfg.infra.access_rules import BASIC_ROLES, CUSTOM_ROLE, power_of
-from tpucfg.infra.grants import PUBLIC, Grant, Target, grants_of, is_public, target_of, unparsed_policy
+from tpucfg.infra.grants import (
+    BASIC_ROLES,
+    CUSTOM_ROLE,
+    PUBLIC,
+    Grant,
+    Target,
+    grants_of,
+    is_public,
+    power_of,
+    target_of,
+    unparsed_policy,
+)
 from tpucfg.infra.resources import BUCKET, Resource
 from tpucfg.redaction import SECRET
 

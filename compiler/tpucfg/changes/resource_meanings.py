@@ -14,8 +14,7 @@ from tpucfg.changes.meanings import UNKNOWN as NO_RULE
 from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judged, removed
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra.access_rules import power_of_permission
-from tpucfg.infra.grants import is_grant
+from tpucfg.infra.grants import is_grant, power_of
 from tpucfg.infra.lifecycle import (
     ABORT_UPLOAD,
     DELETE,
@@ -102,7 +101,7 @@ def _added_items(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
 def _gained_permissions(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
     gained = [name for name in _items(change.after) if name not in _items(change.before)]
     # A long list is cut, so that permissions to take over accounts come first.
-    gained.sort(key=lambda permission: not power_of_permission(permission))
+    gained.sort(key=lambda permission: not power_of(permission))
     return (listed(gained, _MAX_PERMISSIONS),) if gained else False
 
 

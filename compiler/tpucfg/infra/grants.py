@@ -187,3 +187,39 @@ def _expression(condition: Any) -> str:
         return ""
     expression = condition.get("expression") if isinstance(condition, dict) else condition
     return expression if isinstance(expression, str) else HIDDEN
+
+
+# What a role or a permission lets its holder do
+
+
+BASIC_ROLES: Final = ("roles/owner", "roles/editor", "roles/viewer")
+"""Roles with thousands of permissions: https://cloud.google.com/iam/docs/roles-overview#basic."""
+CUSTOM_ROLE: Final = re.compile(r"^gcp:(projects|organizations)/iAMCustomRole:")
+"""Types that define a role by its permissions."""
+IMPERSONATING: Final = "act as every service account in it"
+GRANTING: Final = "grant access in it to anyone"
+_POWERS: Final = (
+    (r"roles/iam\.serviceAccount(Admin|KeyAdmin|OpenIdTokenCreator|TokenCreator|User)", IMPERSONATING),
+    (r"roles/iam\.workloadIdentityUser", IMPERSONATING),
+    (r"roles/(cloudbuild\.builds\.editor|dataflow\.developer|deploymentmanager\.editor)", IMPERSONATING),
+    # Roles for Google's own service agents, most of which contain iam.serviceAccounts.getAccessToken.
+    (r"roles/[A-Za-z]+\.[A-Za-z]*[sS]erviceAgent", IMPERSONATING),
+    (r"roles/iam\.(organizationRoleAdmin|roleAdmin|securityAdmin)", GRANTING),
+    (r"roles/resourcemanager\.(folderAdmin|folderIamAdmin|organizationAdmin|projectIamAdmin)", GRANTING),
+    (r"roles/(secretmanager|storage)\.admin", GRANTING),
+    (r"iam\.serviceAccounts\.(actAs|getAccessToken|getOpenIdToken)", IMPERSONATING),
+    (r"iam\.serviceAccounts\.(implicitDelegation|signBlob|signJwt)", IMPERSONATING),
+    (r"iam\.serviceAccountKeys\.create", IMPERSONATING),
+    (r"iam\.roles\.update|.*\.setIamPolicy", GRANTING),
+)
+"""Patterns of roles and of permissions, with the power that they give on a project, a folder or an organization.
+
+The impersonating roles are Checkov's:
+https://github.com/bridgecrewio/checkov/blob/main/checkov/terraform/checks/resource/gcp/AbsGoogleImpersonationRoles.py;
+the others contain `setIamPolicy`: https://cloud.google.com/iam/docs/roles-permissions. The permissions:
+https://cloud.google.com/iam/docs/service-account-permissions."""
+
+
+def power_of(name: str) -> str:
+    """Return what a role or a permission on a project lets its holder do beyond one service; empty for others."""
+    return next((power for pattern, power in _POWERS if re.fullmatch(pattern, name, re.DOTALL)), "")

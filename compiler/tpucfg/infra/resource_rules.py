@@ -1,103 +1,234 @@
-"""The table of rules about an environment's resources, and those about its data: deletion, recovery, locations.
+"""Rules about the resources of an environment: access, deletion, recovery, locations.
 
-`tpucfg infra`, reviews and the tests of stacks/ apply them.
-
-The ids in brackets are those of the same rules in Checkov (https://www.checkov.io/5.Policy%20Index/terraform.html) and
-Trivy (https://github.com/aquasecurity/trivy-checks/tree/main/checks/cloud/google).
+`tpucfg infra`, reviews and the tests of stacks/ apply them. The ids in brackets are those of the same rules in Checkov
+(https://www.checkov.io/5.Policy%20Index/terraform.html) and Trivy
+(https://github.com/aquasecurity/trivy-checks/tree/main/checks/cloud/google); a rule without one has no counterpart.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
-from tpucfg.findings import Finding, Location, collect
-from tpucfg.infra import access_rules
+from tpucfg.catalog import TARGET_FACTS
+from tpucfg.findings import Finding, collect
+from tpucfg.infra.grants import (
+    BASIC_ROLES,
+    CUSTOM_ROLE,
+    GRANTING,
+    IMPERSONATING,
+    Grant,
+    grants_of,
+    is_public,
+    power_of,
+    short_name,
+)
 from tpucfg.infra.lifecycle import DELETE, JOBS_PREFIX, describe_reach, lifecycle_rules
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource, boolean, input_at, number
-from tpucfg.spec.project import Environment, Project
+from tpucfg.spec import Environment, Project
+from tpucfg.text_format import format_value, listed
 
 PRODUCTION: Final = ("prod", "production", "live")
 """Names of environments whose data needs protection."""
 DEFAULT_SOFT_DELETE_SECONDS: Final = 604_800
 """Seven days, for a bucket without a policy of its own: https://cloud.google.com/storage/docs/soft-delete."""
-_REGION_KEYS: Final = ("location", "region")
-_PARENT_KEYS: Final[Mapping[str, str]] = {
-    "gcp:storage/bucketIAMMember:BucketIAMMember": "bucket",
-    "gcp:storage/bucketACL:BucketACL": "bucket",
-    "gcp:storage/bucketAccessControl:BucketAccessControl": "bucket",
-    "gcp:storage/bucketObject:BucketObject": "bucket",
-    "gcp:storage/defaultObjectACL:DefaultObjectACL": "bucket",
-    "gcp:storage/managedFolder:ManagedFolder": "bucket",
-    "gcp:serviceaccount/iAMMember:IAMMember": "serviceAccountId",
-    "gcp:serviceaccount/key:Key": "serviceAccountId",
-    "gcp:folder/iAMMember:IAMMember": "folder",
-    "gcp:organizations/iAMMember:IAMMember": "orgId",
-    "gcp:organizations/iAMCustomRole:IAMCustomRole": "orgId",
-    "gcp:billing/accountIamMember:AccountIamMember": "billingAccountId",
-    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "cryptoKeyId",
-    "gcp:iam/denyPolicy:DenyPolicy": "parent",
-    "gcp:orgpolicy/policy:Policy": "parent",
-}
-"""Types without a `project` input, with the input that names their parent resource instead."""
+_EXCEPTION: Final = "roles/ml.serviceAgent"
+"""The one role for service agents that the stack grants, on the target ai-platform only, whose guide requires it:
+docs/bootstrap.md lists what it allows. The review still shows the grant."""
+_WIDE_TARGETS: Final = ("project", "folder", "organization")
+"""Objects that contain every bucket and account of a project."""
+_KEY_TYPES: Final = ("gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey")
+_PERSONAL_DOMAINS: Final = re.compile(
+    r"(aol|gmail|googlemail|gmx|hotmail|icloud|live|mail|me|outlook|proton|protonmail|qq|web|yahoo|yandex|zoho)"
+    r"(\.[a-z]{2,3}){1,2}"
+)
+"""Domains whose addresses belong to people and not to an organization: those of Trivy's rule, and more."""
+_AUTHORITATIVE_TYPE: Final = re.compile(r":[A-Za-z]*(I[Aa][Mm]Binding|I[Aa][Mm]Policy|AccessControl|ACL)$")
+"""Types that own a whole role or policy: https://www.pulumi.com/registry/packages/gcp/api-docs/projects/iammember/."""
+_DEFAULT_ACCOUNT: Final = re.compile(
+    r"serviceAccount:.*(-compute@developer|@appspot|@cloudbuild|@cloudservices)\.gserviceaccount\.com"
+)
+"""Accounts that Google creates in a project and that everything without its own account runs as:
+https://cloud.google.com/iam/docs/service-account-types#default."""
+_PARENT_KEYS: Final = (
+    "project",
+    "bucket",
+    "serviceAccountId",
+    "folder",
+    "orgId",
+    "billingAccountId",
+    "cryptoKeyId",
+    "parent",
+)
+"""Inputs of which each type of Google's provider has one: the project, or another parent."""
 
 
-def unprotected_bucket(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
-    """Find a production bucket that a single command would delete, or remove from the stack.
+class Violation(NamedTuple):
+    """A rule that a resource breaks."""
 
-    Reads the option `protect`. Checkov and Trivy do not see options of Pulumi; they have the like for databases
-    (CKV_GCP_119 to CKV_GCP_122).
-    """
-    if environment.name in PRODUCTION and resource.type == BUCKET and not resource.protect:
-        yield Finding.of(
-            "TPU094",
-            f"{resource.label} of {environment.name} is not protected: {_destroy_effect(resource)}",
-            location,
-            help=f"set environments.{environment.name}.protect to true",
-        )
+    id: str
+    text: str
+    """What the resource does, after its name."""
+    help: str
 
 
-def unprefixed_deletion(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
-    """Find a lifecycle rule that deletes objects of the whole bucket, data and checkpoints among them.
+def resource_findings(declared: EnvironmentResources, project: Project) -> tuple[Finding, ...]:
+    """Return the findings about an environment's resources, located at the environment's key in the spec."""
+    environment = declared.environment
+    key = project.document.key_location(environment.path)
+    return collect(
+        Finding.of(id_, f"{resource.label} of {environment.name} {text}", key, help=help_).allowed_by(project.allow)
+        for resource in declared.resources
+        for rules in _RULES
+        for id_, text, help_ in rules(resource, environment)
+    )
 
-    Reads `lifecycleRules`: the action Delete without `matchesPrefixes`, or with a prefix that reaches the folders of
-    the jobs. Rules for noncurrent versions are no finding. Checkov and Trivy have no counterpart; the closest is that
-    versioning has to be enabled (CKV_GCP_78, GCP-0078).
-    """
-    rules = lifecycle_rules(resource.inputs) if resource.type == BUCKET else ()
-    for rule in rules or ():
+
+# Grants
+
+
+class GrantRule(NamedTuple):
+    """A rule about single grants."""
+
+    id: str
+    applies: Callable[[Grant, Environment], bool]
+    reason: str
+    help: str
+
+
+def _is_person(grant: Grant) -> bool:
+    return grant.member.casefold().startswith("user:")
+
+
+def _has_private_address(grant: Grant) -> bool:
+    domain = grant.member.rpartition("@")[2].lower()
+    return _is_person(grant) and bool(_PERSONAL_DOMAINS.fullmatch(domain))
+
+
+def _has_power(power: str) -> Callable[[Grant, Environment], bool]:
+    def applies(grant: Grant, environment: Environment) -> bool:
+        is_exception = grant.role == _EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
+        return grant.on.kind in _WIDE_TARGETS and power_of(grant.role) == power and not is_exception
+
+    return applies
+
+
+_NARROWER: Final = "grant the role on the one account or bucket that is used, or a narrower role"
+_TO_GROUP: Final = "grant it to a group, so that access ends with the membership"
+_GRANT_RULES: Final = (
+    # CKV_GCP_28; GCP-0001
+    GrantRule(
+        "TPU091",
+        lambda grant, _: is_public(grant.member),
+        "",
+        "name the people, groups or accounts that need it",
+    ),
+    # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
+    GrantRule(
+        "TPU088",
+        lambda grant, _: bool(_DEFAULT_ACCOUNT.fullmatch(grant.member)),
+        ", a default account that everything without an account of its own runs as",
+        "grant it to an account that only these jobs run as",
+    ),
+    # GCP-0003, GCP-0069
+    GrantRule(
+        "TPU089",
+        lambda grant, _: _has_private_address(grant),
+        ", a private address that no organization can revoke",
+        _TO_GROUP,
+    ),
+    GrantRule(
+        "TPU089",
+        lambda grant, _: _is_person(grant) and not _has_private_address(grant),
+        ", a person and not a group",
+        _TO_GROUP,
+    ),
+    # CKV_GCP_115 to CKV_GCP_117; GCP-0007
+    GrantRule(
+        "TPU095",
+        lambda grant, _: grant.role in BASIC_ROLES,
+        ": the role has thousands of permissions",
+        "grant a role of the one service that is used",
+    ),
+    # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
+    GrantRule("TPU098", _has_power(IMPERSONATING), f", who can then {IMPERSONATING}", _NARROWER),
+    GrantRule("TPU098", _has_power(GRANTING), f", who can then {GRANTING}", _NARROWER),
+)
+
+
+def _grant_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
+    for grant in grants_of(resource):
+        for rule in _GRANT_RULES:
+            if rule.applies(grant, environment):
+                yield Violation(rule.id, f"grants {grant.text}{rule.reason}", rule.help)
+
+
+# Types
+
+
+def _type_violations(resource: Resource, _: Environment) -> Iterator[Violation]:
+    if _AUTHORITATIVE_TYPE.search(resource.type):
+        text = "is authoritative: it removes every member that it does not list"
+        yield Violation("TPU092", text, "use the type that adds one member: IAMMember, BucketIAMMember")
+    # CIS Google Cloud 1.4
+    if resource.type in _KEY_TYPES:
+        account = resource.inputs.get("serviceAccountId") or resource.inputs.get("serviceAccountEmail")
+        text = f"is a key of {short_name(str(account))}: a copy of it acts as the account, from anywhere"
+        fix = "delete it from stacks/: jobs run as the account without a key, and people can impersonate it"
+        yield Violation("TPU099", text, fix)
+    permissions = resource.inputs.get("permissions") if CUSTOM_ROLE.search(resource.type) else None
+    for power in (IMPERSONATING, GRANTING):
+        listed_permissions = permissions if isinstance(permissions, list) else []
+        names = [name for name in listed_permissions if isinstance(name, str) and power_of(name) == power]
+        if names:
+            text = f"has {listed(names)}: a member with the role on a project can {power}"
+            yield Violation("TPU098", text, "leave the permission out of the role")
+
+
+def _location_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
+    for key in ("location", "region"):
+        value = resource.inputs.get(key)
+        if isinstance(value, str) and value.lower() not in {environment.region, "global"}:
+            text = f"is in {value}, but the TPUs are in {environment.region}"
+            yield Violation("TPU090", text, "take the location from the environment's region in stacks/")
+    if resource.type.startswith("gcp:") and not any(resource.inputs.get(key) for key in _PARENT_KEYS):
+        text = "has no project: it would be created in the caller's default project"
+        yield Violation("TPU093", text, "pass project in stacks/")
+
+
+# Buckets
+
+
+def _bucket_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
+    if resource.type != BUCKET:
+        return
+    # CKV_GCP_29, CKV_GCP_114; GCP-0002
+    for key, value in (("publicAccessPrevention", "enforced"), ("uniformBucketLevelAccess", True)):
+        if resource.inputs.get(key) != value:
+            text = f"has {key} {format_value(resource.inputs.get(key))}: objects could be made public"
+            yield Violation("TPU091", text, f"set {key} to {format_value(value)} in stacks/")
+    for rule in lifecycle_rules(resource.inputs) or ():
         if rule.action == DELETE and rule.reaches_jobs:
             template, values = describe_reach(rule)
-            yield Finding.of(
-                "TPU096",
-                f"{resource.label} of {environment.name} deletes {template.format(*values)} (lifecycleRules): "
-                f"checkpoints below {JOBS_PREFIX} would be lost",
-                location,
-                help="give the rule a prefix that contains no data, such as tmp/, as matchesPrefixes in stacks/",
-            )
+            reach = template.format(*values)
+            text = f"deletes {reach} (lifecycleRules): checkpoints below {JOBS_PREFIX} would be lost"
+            fix = "give the rule a prefix that contains no data, such as tmp/, as matchesPrefixes in stacks/"
+            yield Violation("TPU096", text, fix)
+    is_production = environment.name in PRODUCTION
+    if is_production and not resource.protect:
+        fix = f"set environments.{environment.name}.protect to true"
+        yield Violation("TPU094", f"is not protected: {_destroy_effect(resource)}", fix)
+    if is_production or environment.protect:
+        yield from _final_deletions(resource)
 
 
-def final_deletion(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
-    """Find a production bucket whose objects are deleted for good, or together with the bucket.
-
-    Reads `softDeletePolicy.retentionDurationSeconds` and `forceDestroy`, in environments with a name of production or
-    with `protect`. Checkov and Trivy have no counterpart.
-    """
-    if resource.type != BUCKET or not (environment.name in PRODUCTION or environment.protect):
-        return
+def _final_deletions(resource: Resource) -> Iterator[Violation]:
     if number(input_at(resource.inputs, ("softDeletePolicy", "retentionDurationSeconds"))) == 0:
-        yield Finding.of(
-            "TPU097",
-            f"{resource.label} of {environment.name} keeps no deleted objects (softDeletePolicy): none can be restored",
-            location,
-            help=f"set softDeletePolicy.retentionDurationSeconds to {DEFAULT_SOFT_DELETE_SECONDS} or more in stacks/",
-        )
+        fix = f"set softDeletePolicy.retentionDurationSeconds to {DEFAULT_SOFT_DELETE_SECONDS} or more in stacks/"
+        yield Violation("TPU097", "keeps no deleted objects (softDeletePolicy): none can be restored", fix)
     # Without protection, TPU094 already states this effect.
     if boolean(resource.inputs.get("forceDestroy")) and resource.protect:
-        yield Finding.of(
-            "TPU097",
-            f"{resource.label} of {environment.name} would be deleted with all its objects (forceDestroy)",
-            location,
-            help="set forceDestroy to false in stacks/",
-        )
+        text = "would be deleted with all its objects (forceDestroy)"
+        yield Violation("TPU097", text, "set forceDestroy to false in stacks/")
 
 
 def _destroy_effect(resource: Resource) -> str:
@@ -108,70 +239,4 @@ def _destroy_effect(resource: Resource) -> str:
     return f"pulumi destroy would delete it{' with its objects' if force else ' if empty'}"
 
 
-def wrong_location(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
-    """Find a resource outside the TPUs' region: every step would wait for its data.
-
-    Reads `location` and `region`. Neither Checkov nor Trivy has a counterpart, as neither knows where the TPUs are.
-    """
-    for key in _REGION_KEYS:
-        value = resource.inputs.get(key)
-        if isinstance(value, str) and value.lower() not in {environment.region, "global"}:
-            yield Finding.of(
-                "TPU090",
-                f"{resource.label} is in {value}, but the TPUs of {environment.name} are in {environment.region}",
-                location,
-                help="take the location from the environment's region in stacks/",
-            )
-
-
-def missing_project(resource: Resource, environment: Environment, location: Location) -> Iterator[Finding]:
-    """Find a resource without a project, which the provider would create in the caller's default project.
-
-    Reads `project`, or the input that names the parent. Neither Checkov nor Trivy has a counterpart.
-    """
-    # Only the types of Google's provider have a project.
-    key = _PARENT_KEYS.get(resource.type, "project")
-    if resource.type.startswith("gcp:") and not resource.inputs.get(key):
-        created = "it would be created in the caller's default project"
-        effect = created if key == "project" else "its parent is undefined"
-        yield Finding.of(
-            "TPU093",
-            f"{resource.label} of {environment.name} has no {key}: {effect}",
-            location,
-            help=f"pass {key} in stacks/",
-        )
-
-
-# The table
-
-
-ResourceRule = Callable[[Resource, Environment, Location], Iterator[Finding]]
-"""Yields the findings about one resource of an environment, at a location in the spec."""
-
-RULES: Final[tuple[ResourceRule, ...]] = (
-    access_rules.default_account,
-    access_rules.personal_member,
-    wrong_location,
-    access_rules.public_access,
-    access_rules.authoritative_binding,
-    missing_project,
-    unprotected_bucket,
-    access_rules.basic_role,
-    unprefixed_deletion,
-    final_deletion,
-    access_rules.powerful_role,
-    access_rules.account_key,
-)
-"""Rules applied to each resource of an environment, in the order of their ids."""
-
-
-def resource_findings(declared: EnvironmentResources, project: Project) -> tuple[Finding, ...]:
-    """Return the findings about an environment's resources, located at the environment's key in the spec."""
-    key = project.document.key_location(declared.environment.path)
-    findings = (
-        finding.allowed_by(project.allow)
-        for rule in RULES
-        for resource in declared.resources
-        for finding in rule(resource, declared.environment, key)
-    )
-    return collect(findings)
+_RULES: Final = (_grant_violations, _type_violations, _location_violations, _bucket_violations)

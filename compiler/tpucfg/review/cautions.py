@@ -13,8 +13,7 @@ from tpucfg.changes.resources import (
     reported_widenings,
 )
 from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
-from tpucfg.infra.access_rules import power_of_permission
-from tpucfg.infra.grants import HIDDEN
+from tpucfg.infra.grants import HIDDEN, power_of
 from tpucfg.infra.resources import BUCKET
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import SECRET, redact
@@ -269,7 +268,7 @@ def _describe_widening(widening: Widening) -> str:
     text = f"{text}{condition}"
     # A custom role's name is chosen freely: only its permissions are the access.
     if widening.permissions:
-        permissions = sorted(widening.permissions, key=lambda permission: not power_of_permission(permission))
+        permissions = sorted(widening.permissions, key=lambda permission: not power_of(permission))
         shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
         reach = "in" if widening.condition else "for everything in"
         return f"{text}: {shown} {reach} that {widening.on_kind}"
