@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.environments import ROOT
 from benchmarks.fit_runs import RUNS, Run, slice_of, spec_text
-from tpucfg.fit.fit_file import fit_path, read_fit_file
-from tpucfg.fit.result import FitResult
+from tpucfg.fit.fit_file import FitResult, fit_path, read_fit_file
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.wording import bound_text, gib
 from tpucfg.spec.parse import load_project

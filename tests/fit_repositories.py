@@ -7,9 +7,8 @@ from typing import Final
 from fit_results import GIB, result_of
 from repositories import Repository
 from tpucfg.catalog import Catalog
-from tpucfg.fit.fit_file import fit_path, write_fit_file
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import Compiler, FitResult, Memory
+from tpucfg.fit.fit_file import Compiler, FitResult, Memory, fit_path, write_fit_file
+from tpucfg.fit.rung_fit import ProgramFiles
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_spec_file
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from spec_factory import planned, project
-from tpucfg.fit.fit_file import fit_file_text, fit_path
+from tpucfg.fit.fit_file import Compiler, FitKey, FitResult, Memory, fit_file_text, fit_path
 from tpucfg.fit.inputs import FitInputs, fit_inputs
-from tpucfg.fit.result import Compiler, FitKey, FitResult, Memory
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.plan import Job
 from tpucfg.spec.project import Project

@@ -19,7 +19,7 @@ import yaml
 
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.catalog.catalog import DATA
-from tpucfg.fit.topology import NoTopology, topology
+from tpucfg.fit.inputs import NoTopology, topology
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = ROOT / ".venv" / "tpu-compiler" / "bin" / "python"

@@ -7,7 +7,7 @@ import pytest
 from repositories import Repository
 from tpucfg.changes import revision_fits
 from tpucfg.changes.revision_fits import CommittedProgramFiles
-from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles
+from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles
 from tpucfg.git.repository import find_repository
 
 pytestmark = pytest.mark.programs
@@ -25,8 +25,8 @@ def repository(tmp_path: Path) -> Repository:
     (folder / "broken.py").symlink_to("nowhere.py")
     (folder / "a name é.py").write_text("x")
     (folder / "two\nlines.py").write_text("x")
-    (folder / "large.py").write_bytes(b"#" * (MAX_FILE_BYTES + 1))
-    (folder / "largest.py").write_bytes(b"#" * MAX_FILE_BYTES)
+    (folder / "large.py").write_bytes(b"#" * (MAX_SOURCE_BYTES + 1))
+    (folder / "largest.py").write_bytes(b"#" * MAX_SOURCE_BYTES)
     (repository.folder / "above.py").write_text("x")
     repository.commit()
     return repository

@@ -13,9 +13,8 @@ from tpucfg.changes.fits import FitChanges, compute_fits
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import Risk
-from tpucfg.fit.fit_file import FitFile, fit_path, write_fit_file
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import Compiler, FitResult, Memory
+from tpucfg.fit.fit_file import Compiler, FitFile, FitResult, Memory, fit_path, write_fit_file
+from tpucfg.fit.rung_fit import ProgramFiles
 
 STEP: Final = {"step": "trainer.fit:abstract_step"}
 _V3: Final[dict[str, Any]] = {"sizes": ["v3-8"], "training__tuned_on": "v3-8"}

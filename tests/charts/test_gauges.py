@@ -15,8 +15,7 @@ from tpucfg.charts import build_narrative, render_svg
 from tpucfg.charts.chart import Column, Narrative
 from tpucfg.charts.narrative import gauge_note, memory_column
 from tpucfg.fit.fit_file import parse_fit_file
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.rung_fit import RungFit, rung_fits
+from tpucfg.fit.rung_fit import ProgramFiles, RungFit, rung_fits
 from tpucfg.plan.selection import group_ladders
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from false_python import RESULT
-from tpucfg.fit.answers import AnswerError, Phase, StepFailure, StepResult, parse_answer
 from tpucfg.fit.failures import FlagError, flag_errors
+from tpucfg.fit.worker_process import AnswerError, Phase, StepFailure, StepResult, parse_answer
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 ANSWERS: Final = sorted(RECORDED.glob("*.jsonl"))

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from fit_results import RESULT
-from tpucfg.fit.fit_file import MAX_FILE_BYTES, FitFile, fit_file_text, fit_path, read_fit_file, write_fit_file
-from tpucfg.fit.result import FitResult
+from tpucfg.fit.fit_file import (
+    MAX_FILE_BYTES,
+    FitFile,
+    FitResult,
+    fit_file_text,
+    fit_path,
+    read_fit_file,
+    write_fit_file,
+)
 
 OTHER = RESULT._replace(
     key=RESULT.key._replace(size="v2-32"),

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from hbm_refusal import parse_refusal
+from tpu_topology import parse_refusal
 
 GIB: Final = 1 << 30
 

@@ -7,13 +7,9 @@ import pytest
 from fit_results import RESULT
 from spec_factory import project, spec
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.fit_file import FitFile
-from tpucfg.fit.fit_findings import fit_command
-from tpucfg.fit.known_fits import KnownFits, fit_problems, known_fit_findings, known_text, unknown_fits_text
-from tpucfg.fit.levers import Levers
-from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles
-from tpucfg.fit.result import FitKey, Memory
-from tpucfg.fit.rung_fit import RungFit
+from tpucfg.fit.fit_file import FitFile, FitKey, Memory
+from tpucfg.fit.fit_findings import fit_problems, known_fit_findings, known_text, unknown_fits_text
+from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, KnownFits, Levers, ProgramFiles, RungFit, fit_command
 
 REFUSED = RESULT._replace(fits=False, memory=Memory(9 << 30, 7 << 30, exact=False))
 ERROR = Finding.of("TPU109", "fit.json: broken", Location("results/fit.json"))
@@ -115,6 +111,6 @@ def test_the_command_names_what_is_needed() -> None:
 
 def test_a_large_file_is_hashed_a_few_times_only(tmp_path: Path) -> None:
     """A result that names one large file by many paths costs a bounded time: beyond 256 MiB, no file has a hash."""
-    (tmp_path / "weights.py").write_bytes(b"0" * MAX_FILE_BYTES)
+    (tmp_path / "weights.py").write_bytes(b"0" * MAX_SOURCE_BYTES)
     hashes = ProgramFiles(tmp_path).hashes(f"{'./' * number}weights.py" for number in range(100))
-    assert len(hashes) == (256 << 20) // MAX_FILE_BYTES
+    assert len(hashes) == (256 << 20) // MAX_SOURCE_BYTES

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from spec_factory import planned, project, spec
-from tpucfg.fit.levers import less_memory, lever_details, levers
+from tpucfg.fit.fit_findings import less_memory, lever_details
+from tpucfg.fit.rung_fit import levers
 
 GRAD_ACCUM = "set training.grad_accum to {} or more"
 MODEL_PARALLEL = "raise overrides.v2-8.model_parallel"

@@ -15,7 +15,7 @@ from tpucfg.cli.app import run
 RECORDER: Final = """
 import json, sys
 sys.path[:0] = [sys.argv[1], ""]
-from opened_files import OpenedFiles
+from user_function import OpenedFiles
 opened = OpenedFiles(sys.argv[2])
 import program
 print(json.dumps(opened.stop()))

@@ -7,10 +7,8 @@ import pytest
 
 from fit_results import result_of
 from spec_factory import planned, project, spec
-from tpucfg.fit.fit_file import FitFile
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import FitResult
-from tpucfg.fit.rung_fit import RungFit, rung_fit
+from tpucfg.fit.fit_file import FitFile, FitResult
+from tpucfg.fit.rung_fit import ProgramFiles, RungFit, rung_fit
 
 SPEC = spec(
     trainer__fit={"step": "trainer.fit:abstract_step"},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.fit.topology import NoTopology, Topology, topology
+from tpucfg.fit.inputs import NoTopology, Topology, topology
 
 CATALOG = Catalog()
 MEGACORE = "megacore"

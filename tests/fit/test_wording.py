@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from tpucfg.fit.result import Memory
+from tpucfg.fit.fit_file import Memory
 from tpucfg.fit.wording import amount_text, flops_text, gib, memory_text, step_time
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

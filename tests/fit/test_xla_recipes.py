@@ -11,7 +11,7 @@ import yaml
 
 from spec_factory import ids, planned, spec
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.fit.topology import Topology, topology
+from tpucfg.fit.inputs import Topology, topology
 
 CATALOG: Final = Catalog()
 DATA: Final = yaml.safe_load(Path(__file__).with_name("xla_recipes.yaml").read_text())

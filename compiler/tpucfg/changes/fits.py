@@ -10,8 +10,8 @@ from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.revision_fits import KnownRung, RevisionFits, RunFits, read_revision_fits
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.fit.fit_file import FitResult, Memory
 from tpucfg.fit.fit_findings import MIN_HEADROOM
-from tpucfg.fit.result import FitResult, Memory
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
 from tpucfg.git.repository import FIT_FILE

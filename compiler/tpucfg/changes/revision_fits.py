@@ -12,10 +12,8 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file
-from tpucfg.fit.program_files import MAX_FILE_BYTES, ProgramFiles, content_hash
-from tpucfg.fit.result import FitResult
-from tpucfg.fit.rung_fit import RungFit, rung_fits
+from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
+from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits
 from tpucfg.git.repository import Blob, Repository, TreeEntry, follow_paths, read_contents
 from tpucfg.git.snapshots import Snapshot
 
@@ -165,7 +163,7 @@ class CommittedProgramFiles(ProgramFiles):
 
     def _has_room_for(self, blob: Blob) -> bool:
         """Return True for a file within the limits, and count it."""
-        if blob.kind != "blob" or blob.size > min(MAX_FILE_BYTES, self._remaining_bytes):
+        if blob.kind != "blob" or blob.size > min(MAX_SOURCE_BYTES, self._remaining_bytes):
             return False
         self._remaining_bytes -= blob.size
         return True

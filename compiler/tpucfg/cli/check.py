@@ -155,7 +155,7 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
     if compiled.project is None or known is None:
         return (), {}
-    from tpucfg.fit.known_fits import known_fit_findings
+    from tpucfg.fit.fit_findings import known_fit_findings
     from tpucfg.results.fit_notes import records_beyond_bound
     from tpucfg.results.ladder_status import ladder_statuses
 

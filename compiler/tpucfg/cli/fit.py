@@ -19,13 +19,11 @@ from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
-from tpucfg.fit.fit_file import FitFile, fit_path, read_fit_file, write_fit_file
-from tpucfg.fit.fit_findings import fit_command, fit_findings
+from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.launcher import Outcome, compile_rungs
-from tpucfg.fit.levers import levers
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
-from tpucfg.fit.result import FitKey, FitResult
-from tpucfg.fit.rung_fit import RungFit, fit_key
+from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job

@@ -7,11 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.table import markdown_table, text_table
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME
-from tpucfg.fit.fit_findings import fit_command
+from tpucfg.fit.fit_file import NAME, FitResult
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.result import FitResult
 from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
+from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fit.wording import flops_text, gib, incomplete_text, step_time
 from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number

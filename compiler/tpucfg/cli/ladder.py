@@ -26,8 +26,7 @@ from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
     from tpucfg.charts import MeasuredThroughput
-    from tpucfg.fit.known_fits import KnownFits
-    from tpucfg.fit.rung_fit import RungFit
+    from tpucfg.fit.rung_fit import KnownFits, RungFit
     from tpucfg.results.ladder_status import LadderStatus
 
 
@@ -91,7 +90,7 @@ def ladder(
 
 def _fit_findings(project: Project, fits: "KnownFits") -> Sequence[Finding]:
     """Return the findings about the steps of the rungs; those about the file are not about a ladder."""
-    from tpucfg.fit.known_fits import known_fit_findings
+    from tpucfg.fit.fit_findings import known_fit_findings
 
     return () if fits.file.findings else known_fit_findings(project, fits, level="warning")
 

@@ -23,7 +23,7 @@ from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
 
 if TYPE_CHECKING:
-    from tpucfg.fit.known_fits import KnownFits
+    from tpucfg.fit.rung_fit import KnownFits
 
 _MIN_STEPS: Final = 100
 """Minimum number of steps for a bar; fewer steps finish before the bar can be read."""
@@ -73,14 +73,14 @@ def load_fits(project: Project, jobs: Iterable[Job], spec: Path) -> "KnownFits |
     if not with_step:
         return None
     # Most specs name no step, and their commands start faster without these modules.
-    from tpucfg.fit.known_fits import read_known_fits
+    from tpucfg.fit.rung_fit import read_known_fits
 
     return read_known_fits(project, with_step, spec.parent)
 
 
 def print_fit_warnings(project: Project, fits: "KnownFits") -> None:
     """Print a warning about each step that does not fit, or about a file of fits that cannot be read, on stderr."""
-    from tpucfg.fit.known_fits import known_fit_findings
+    from tpucfg.fit.fit_findings import known_fit_findings
 
     findings = known_fit_findings(project, fits, level="warning")
     sources = {project.document.file: project.document.text, str(fits.file.path): fits.file.text}

@@ -19,7 +19,7 @@ from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, ta
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
-    from tpucfg.fit.known_fits import KnownFits
+    from tpucfg.fit.rung_fit import KnownFits
     from tpucfg.results.ladder_status import LadderStatus
 
 
@@ -130,7 +130,7 @@ def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | Non
 def _fit_terms(job: Job, fits: "KnownFits | None") -> Iterator[str]:
     fit = fits.of_environment(job.environment.name).get(job.size) if fits else None
     if fit:
-        from tpucfg.fit.known_fits import known_text
+        from tpucfg.fit.fit_findings import known_text
 
         yield f"fit:    {known_text(fit)}"
 

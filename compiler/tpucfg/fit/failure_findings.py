@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, flag_name
-from tpucfg.fit.fit_findings import fit_command
 from tpucfg.fit.launcher import Outcome
+from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fs import walk_files
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
 from tpucfg.redaction import redact

@@ -5,9 +5,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.fit.answers import Frame, StepFailure
 from tpucfg.fit.inputs import FitInputs
-from tpucfg.fit.worker_process import ProcessEnd
+from tpucfg.fit.worker_process import Frame, ProcessEnd, StepFailure
 from tpucfg.plan import XLA_FLAGS_VARIABLE
 
 MIN_PYTHON: Final = (3, 10)

@@ -1,20 +1,21 @@
-"""Findings about the memory of compiled training steps: those that do not fit, and those that hardly do."""
+"""Findings about the fits of rungs: steps that do not or hardly fit, rungs whose fit is not known, and `gate.fit`."""
 
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Level
-from tpucfg.fit.levers import Levers, less_memory, lever_details
-from tpucfg.fit.result import Compiler, Memory
-from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import amount_text, memory_text, short_amount
+from tpucfg.fit.fit_file import NAME, Compiler, Memory
+from tpucfg.fit.rung_fit import KnownFits, Levers, RungFit, fit_command
+from tpucfg.fit.wording import amount_text, memory_text, outdated_text, short_amount, verdict_text
 from tpucfg.number_format import format_percent
-from tpucfg.spec import SPEC_NAME, Project
-from tpucfg.text_format import dotted, listed
+from tpucfg.spec import Project
+from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
 
+_UNKNOWN: Final = ("not compiled", "outdated")
+_MAX_NAMES: Final = 3
+"""Reasons that a note gives, and rungs that it names for each."""
 MIN_HEADROOM: Final = Fraction(1, 10)
 """The share of a device's memory that should stay free: prefetched batches and an evaluation need some as well."""
 
@@ -69,17 +70,6 @@ def memory_excess(memory: Memory) -> Fraction:
     return Fraction(memory.used, max(1, memory.available))
 
 
-def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
-    """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
-    spec = project.document.file
-    words = ["tpucfg", "fit", *(() if spec == SPEC_NAME else ("--spec", spec))]
-    wanted = {*sizes}
-    compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
-    if {*environments} != compiled:
-        words += [word for name in environments for word in ("--env", name)]
-    return shlex.join([*words, *(word for size in sizes for word in ("--size", size))])
-
-
 def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
     needed, available = amount_text(amount.memory.used), short_amount(amount.memory.available)
     excess = memory_excess(amount.memory)
@@ -113,3 +103,146 @@ def _details(amount: _Amount, environments: Sequence[str], excess: Fraction) -> 
     names = listed(environments, last=" and ")
     source = f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
     return (source, *lever_details(amount.levers, excess))
+
+
+# The edit that lowers the memory.
+
+_MAX_FACTOR: Final = 10_000
+"""The factors of a micro-batch that are tried."""
+
+
+def less_memory(size: str, values: Levers, excess: Fraction) -> str:
+    """Return the edit that lowers a device's memory and keeps the batch, as an imperative.
+
+    Args:
+        size: The rung.
+        values: The levers of the rung.
+        excess: The factor by which the memory has to fall.
+    """
+    return ", or ".join(_edits(size, values, excess)) or f"lower the memory of the program's step on {size}"
+
+
+def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
+    """Yield the sentences about the limits of the edit."""
+    count = _least_accumulation(values, excess)
+    if count:
+        yield f"grad_accum {count} would do if all of the memory fell in proportion, which parameters do not"
+    elif values.sees_accumulation:
+        yield f"its micro-batch of {values.micro_batch:,} cannot be split far enough by grad_accum"
+    if values.accumulation_flag and count:
+        yield f"a program that does not read --{values.accumulation_flag} needs a smaller micro-batch of its own"
+
+
+def _edits(size: str, values: Levers, excess: Fraction) -> Iterator[str]:
+    if count := _least_accumulation(values, excess):
+        section = "training" if values.is_tuned_size else f"overrides.{size}"
+        yield f"set {section}.grad_accum to {count} or more"
+    if values.can_divide_model:
+        yield f"raise overrides.{size}.model_parallel"
+
+
+def _least_accumulation(values: Levers, excess: Fraction) -> int | None:
+    """Return the least accumulation that would suffice if memory fell in proportion; None if none divides the batch."""
+    if not values.sees_accumulation:
+        return None
+    factors = range(2, min(values.micro_batch, _MAX_FACTOR) + 1)
+    factor = next((number for number in factors if number >= excess and values.micro_batch % number == 0), None)
+    return factor and values.grad_accum * factor
+
+
+# What is not known.
+
+
+class FitProblem(NamedTuple):
+    """The reason why a rung is not known to fit."""
+
+    reason: str
+    """A clause: `its training step was never compiled`."""
+    fix: str
+    """The edit before `tpucfg fit` compiles the rung, as an imperative."""
+
+
+def known_fit_findings(project: Project, known: KnownFits, *, level: Level | None = None) -> tuple[Finding, ...]:
+    """Return the findings about the file, the memory of the steps, and the rungs whose fit is not known.
+
+    Args:
+        project: The spec.
+        known: The fits of its selected jobs.
+        level: The level of errors, for commands that they do not stop.
+    """
+    # No result of a broken file counts, so every rung would be reported as not compiled.
+    if known.file.findings:
+        return tuple(finding._replace(level=level or finding.level) for finding in known.file.findings)
+    return (*fit_findings(project, known.rungs.values(), level=level), *_unknown_fits(project, known))
+
+
+def _unknown_fits(project: Project, known: KnownFits) -> Iterator[Finding]:
+    """Yield a note for each environment with rungs whose fit is not known."""
+    for name, environment in project.environments.items():
+        if text := unknown_fits_text(known, name):
+            unknown = _unknown(known, name)
+            sizes = () if len(unknown) == len(environment.sizes) else tuple(unknown)
+            hint = f"compile the training step, without a TPU: {fit_command(project, (name,), *sizes)}"
+            yield Finding.of("TPU107", text, project.document.key_location(environment.path), help=hint)
+
+
+def unknown_fits_text(known: KnownFits, environment: str) -> str:
+    """Return the sentence about the rungs of an environment whose fit is not known; empty if there is none."""
+    fits, unknown = known.of_environment(environment), _unknown(known, environment)
+    if not unknown:
+        return ""
+    count = f"{len(unknown)} of {len(fits)} rungs" if len(fits) > 1 else next(iter(unknown))
+    return f"{environment}: the fit of {count} is not known: {_reasons(unknown)}"
+
+
+def _unknown(known: KnownFits, environment: str) -> Mapping[str, RungFit]:
+    return {size: fit for size, fit in known.of_environment(environment).items() if fit.verdict in _UNKNOWN}
+
+
+def _reasons(unknown: Mapping[str, RungFit]) -> str:
+    """Return the reasons, each once with its rungs: `v2-8 and v2-32 were never compiled`."""
+    sizes: dict[str, list[str]] = {}
+    for size, fit in unknown.items():
+        sizes.setdefault(unknown_text(fit), []).append(size)
+    reasons = [
+        f"{listed(names, limit=_MAX_NAMES, last=' and ')} {'was' if len(names) == 1 else 'were'} {text}"
+        for text, names in sizes.items()
+    ]
+    others = len(reasons) - _MAX_NAMES
+    more = f"; and {format_count(others, 'other reason')}" if others > 0 else ""
+    return "; ".join(reasons[:_MAX_NAMES]) + more
+
+
+def known_text(fit: RungFit) -> str:
+    """Return what is known of a rung: `11.2 of 15.75 GiB of HBM a device, as committed`."""
+    source = "" if fit.is_trusted else f", as committed in results/{NAME}"
+    return f"not known: {unknown_text(fit)}" if fit.current is None else f"{verdict_text(fit)} of HBM a device{source}"
+
+
+def unknown_text(fit: RungFit) -> str:
+    """Return the reason why a fit is not known, as the end of a sentence about the rung."""
+    return outdated_text(fit) or "never compiled"
+
+
+# The condition `gate.fit`: a rung may be started only if its training step is known to fit.
+
+
+def fit_problems(known: KnownFits, environment: str, sizes: Iterable[str]) -> Mapping[str, FitProblem]:
+    """Return the problem of each rung that is not known to fit, by size."""
+    fits = known.of_environment(environment)
+    problems = {size: _problem(known, fits.get(size), size) for size in sizes}
+    return {size: problem for size, problem in problems.items() if problem}
+
+
+def _problem(known: KnownFits, fit: RungFit | None, size: str) -> FitProblem | None:
+    """Return the problem of a rung; `fit` is None if the spec names no training step for it."""
+    if fit is None:
+        return FitProblem("the spec names no training step for it", "set trainer.fit.step, and compile it")
+    if known.file.findings:
+        return FitProblem(f"{known.file.path} cannot be read", f"delete {known.file.path}, and compile again")
+    if fit.verdict == "fits":
+        return None
+    if fit.current:  # it does not fit
+        edit = less_memory(size, fit.levers, memory_excess(fit.current.memory))
+        return FitProblem(f"its training step {verdict_text(fit)}", f"{edit}, and compile {size} again")
+    return FitProblem(f"its training step was {unknown_text(fit)}", f"compile {size}")

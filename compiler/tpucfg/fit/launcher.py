@@ -8,16 +8,20 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.fit.answers import StepResult
 from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
-from tpucfg.fit.fit_file import FitFile
-from tpucfg.fit.inputs import FitInputs, fit_inputs
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import Compiler, FitKey, FitResult
-from tpucfg.fit.rung_fit import fit_key
+from tpucfg.fit.fit_file import Compiler, FitFile, FitKey, FitResult
+from tpucfg.fit.inputs import (
+    FitInputs,
+    NoTopology,
+    Topology,
+    compiler_variables,
+    fit_inputs,
+    topology,
+    worker_environment,
+)
+from tpucfg.fit.rung_fit import ProgramFiles, fit_key
 from tpucfg.fit.schedule import Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
-from tpucfg.fit.topology import NoTopology, Topology, topology
-from tpucfg.fit.worker_process import Launch, compiler_variables, worker_environment
+from tpucfg.fit.worker_process import Launch, StepResult
 from tpucfg.plan import Job
 from tpucfg.spec import Project
 
@@ -185,11 +189,10 @@ class _Launcher:
         if isinstance(end, StartFailure):
             return self._failed(compilation, Failure("no-start", end.reason), None)
         answer = end.answer
-        seconds = Seconds(end.seconds, None, None)
         if not isinstance(answer, StepResult):
-            return self._failed(compilation, process_failure(end, compilation.inputs, compilation.python), seconds)
-        if answer.figures:
-            seconds = Seconds(end.seconds, answer.figures.lower_seconds, answer.figures.compile_seconds)
+            failure = process_failure(end, compilation.inputs, compilation.python)
+            return self._failed(compilation, failure, Seconds(end.seconds, None, None))
+        seconds = Seconds(end.seconds, answer.lower_seconds, answer.compile_seconds)
         result = self._result(compilation, answer)
         if result is None:
             return self._failed(compilation, Failure("malformed", "a known step that was never compiled"), seconds)
@@ -205,24 +208,10 @@ class _Launcher:
         """Return the result with the figures of the answer, or those of a known step; None if that is not known."""
         key = fit_key(compilation.jobs[0])
         files = _hashes(self._folder, answer.files, self._started[key])
-        figures = answer.figures
-        if figures is None:
+        if answer.figures is None:
             known = self._known.get(compilation.scope, {}).get((answer.compiler, answer.stablehlo))
             return known._replace(key=key, inputs=compilation.inputs, files=files) if known else None
-        return FitResult(
-            key,
-            compilation.inputs,
-            files,
-            answer.compiler,
-            answer.stablehlo,
-            figures.fits,
-            figures.memory,
-            figures.flops,
-            figures.flops_8bit,
-            figures.uncounted,
-            figures.hbm_bytes,
-            figures.ici_bytes,
-        )
+        return FitResult(key, compilation.inputs, files, answer.compiler, answer.stablehlo, *answer.figures)
 
     def _failed(self, compilation: _Compilation, failure: Failure, seconds: Seconds | None) -> Outcome:
         of_python, of_module, of_flags = _failure_scopes(compilation)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.fit.result import FitResult
+from tpucfg.fit.fit_file import FitResult
 
 Part = Literal["compute", "HBM", "ICI"]
 

@@ -1,16 +1,113 @@
-"""The fit of a rung as far as it is known without JAX: its result, and whether that is of the job as it is now."""
+"""The fits of rungs: each result compared with its job, and the settings that can lower a rung's memory."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+import os
+import shlex
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from tpucfg.fit.fit_file import FitFile
+from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file
 from tpucfg.fit.inputs import FitInputs, fit_inputs
-from tpucfg.fit.levers import NO_LEVERS, Levers, levers
-from tpucfg.fit.program_files import ProgramFiles
-from tpucfg.fit.result import FitKey, FitResult
-from tpucfg.plan import Job
-from tpucfg.spec import Project
+from tpucfg.fs import open_regular_file
+from tpucfg.plan import Job, flag_name
+from tpucfg.spec import SPEC_NAME, Project
+from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.text_format import format_value
+
+# The files of the program.
+
+MAX_SOURCE_BYTES: Final = 4 << 20
+"""The limit for one file; source code is far smaller."""
+_MAX_TOTAL_BYTES: Final = 256 << 20
+"""The limit for all files of a folder: a written file of results could name one large file by thousands of paths."""
+_DIGITS: Final = 16
+"""Hexadecimal digits of a hash in the file of results."""
+
+
+class ProgramFiles:
+    """The files below a spec's folder, each hashed at most once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._hashes: dict[str, str | None] = {}
+        self._remaining_bytes = _MAX_TOTAL_BYTES
+
+    def hashes(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """Return the hashes of the files that can be read, by path relative to the folder."""
+        hashes = {path: self.hash(path) for path in paths}
+        return {path: value for path, value in hashes.items() if value}
+
+    def hash(self, path: str) -> str | None:
+        """Return the hash of one file; None if it cannot be read, or is too large for a program's file."""
+        if path not in self._hashes:
+            content = _content(self._folder / path) if self._remaining_bytes > 0 else None
+            self._remaining_bytes -= len(content or b"")
+            self._hashes[path] = None if content is None else content_hash(content)
+        return self._hashes[path]
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the content of a file, or the target of a link; a result has the target's file as well."""
+    try:
+        if path.is_symlink():
+            return os.fsencode(path.readlink())
+        with open_regular_file(path, follow_links=False) as file:
+            content = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError:
+        return None
+    return None if len(content) > MAX_SOURCE_BYTES else content
+
+
+def content_hash(content: bytes) -> str:
+    """Return the hash of a file's content, as the file of results has it."""
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+# The settings that can lower the memory.
+
+_PARALLELISM: Final = frozenset({"model_parallel", "data_parallel"})
+
+
+class Levers(NamedTuple):
+    """The values on which a rung's memory depends, as far as its program can see them."""
+
+    grad_accum: int
+    micro_batch: int
+    """Examples of one replica and micro-batch."""
+    accumulation_flag: str | None
+    """The flag of the accumulation that the program gets; None if it gets none."""
+    sees_accumulation: bool
+    """True if the program gets the accumulation, by that flag or by a placeholder."""
+    can_divide_model: bool
+    """True if a flag or a variable of the program has `${model_parallel}` or `${data_parallel}`, and a slice has more
+    devices than share a copy of the batch now."""
+    is_tuned_size: bool = False
+    """True on the size of `training.tuned_on` without an accumulation of its own: `training` then decides it, and an
+    override would make its micro-batch another one than was tuned, which is a warning (TPU047)."""
+
+
+NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, can_divide_model=False)
+"""Those of a program that sees neither setting."""
+
+
+def levers(project: Project, job: Job) -> Levers:
+    """Return the levers of a job."""
+    rung, trainer = job.rung, job.settings.trainer
+    texts = [text for arg in trainer.args for text in arg.values if text] + [text for _, text in trainer.env]
+    placeholders = used_placeholders(texts)
+    flag = flag_name(project.training, "grad_accum")
+    return Levers(
+        rung.grad_accum or 1,
+        int(rung.micro_batch),
+        flag,
+        flag is not None or "grad_accum" in placeholders,
+        not placeholders.isdisjoint(_PARALLELISM) and rung.model_parallel < rung.slice.devices // rung.slice.slices,
+        rung.size == project.training.tuned_on and "grad_accum" not in rung.overridden,
+    )
+
+
+# The fits.
 
 Verdict = Literal["fits", "does not fit", "outdated", "not compiled"]
 
@@ -94,3 +191,53 @@ def _listed(names: Iterable[str]) -> Iterator[str]:
     yield from (format_value(name, quoted=False) for name in every[:_MAX_CHANGES])
     if len(every) > _MAX_CHANGES:
         yield f"{len(every) - _MAX_CHANGES} more"
+
+
+class KnownFits(NamedTuple):
+    """The fits of some jobs, and the file that they are from."""
+
+    file: FitFile
+    rungs: Mapping[FitKey, RungFit]
+    """The fit of each job whose spec names a training step."""
+
+    def of_jobs(self, jobs: Iterable[Job]) -> "KnownFits":
+        """Return the fits of these jobs only."""
+        keys = {fit_key(job) for job in jobs}
+        return self._replace(rungs={key: fit for key, fit in self.rungs.items() if key in keys})
+
+    def in_environment(self, name: str) -> "KnownFits | None":
+        """Return the fits of one environment; None if the spec names no training step for any of its rungs."""
+        rungs = {key: fit for key, fit in self.rungs.items() if key.environment == name}
+        return self._replace(rungs=rungs) if rungs else None
+
+    def shown_values(self, environment: str) -> Hashable:
+        """Return all that a ladder shows of an environment's fits: equal for environments that can share a table."""
+        fits = self.of_environment(environment).items()
+        return tuple((size, fit.verdict, fit.changes, _figures(fit.current)) for size, fit in fits)
+
+    def of_environment(self, environment: str) -> dict[str, RungFit]:
+        """Return the fits of one environment, by size."""
+        return {key.size: fit for key, fit in self.rungs.items() if key.environment == environment}
+
+
+def read_known_fits(project: Project, jobs: Iterable[Job], folder: Path) -> KnownFits:
+    """Return the fits of jobs, from the results next to a spec in that folder."""
+    file = read_fit_file(fit_path(folder), command=fit_command(project, [*project.environments]))
+    return KnownFits(file, rung_fits(project, jobs, file, ProgramFiles(folder)))
+
+
+def _figures(result: FitResult | None) -> Hashable:
+    if result is None:
+        return None
+    return result.memory, result.flops, result.flops_8bit, result.uncounted, result.hbm_bytes, result.ici_bytes
+
+
+def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
+    """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
+    spec = project.document.file
+    words = ["tpucfg", "fit", *(() if spec == SPEC_NAME else ("--spec", spec))]
+    wanted = {*sizes}
+    compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
+    if {*environments} != compiled:
+        words += [word for name in environments for word in ("--env", name)]
+    return shlex.join([*words, *(word for size in sizes for word in ("--size", size))])

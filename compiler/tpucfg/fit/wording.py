@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from tpucfg.fit.result import FitResult, Memory
+from tpucfg.fit.fit_file import FitResult, Memory
 from tpucfg.fit.roofline import Bound
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.number_format import format_rounded

@@ -6,6 +6,7 @@ it prints is kept only in part, and shown only if it fails.
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -16,10 +17,116 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
-from tpucfg.fit.answers import AnswerError, Phase, StepFailure, StepResult, parse_answer
-from tpucfg.fit.inputs import FitInputs
+from tpucfg import schemas
+from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
 from tpucfg.fit.machine import kill_marked, prefer_for_out_of_memory, session_memory
-from tpucfg.plan import XLA_FLAGS_VARIABLE
+from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
+from tpucfg.text_format import format_value
+
+# The answers. The user's program runs in the process and could write them, so all is checked.
+
+_SCHEMA: Final = "fit-answer"
+_MAX_FILES: Final = 5000
+"""The files of a program that a result keeps: as many as the schema of the file of results allows."""
+_FILE: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00-\x1f\x7f\\\ud800-\udfff]{1,1000}")
+"""A path below the spec's folder that a result can name."""
+
+
+class Phase(NamedTuple):
+    """A phase of the compilation that has begun."""
+
+    name: str
+    """`import`, `trace`, `lower` or `compile`."""
+
+
+class StepResult(NamedTuple):
+    """A compiled step, or one that is equal to a known one and was not compiled again."""
+
+    compiler: Compiler
+    files: tuple[str, ...]
+    """The files that the program imports and opens, relative to the spec's folder."""
+    stablehlo: str
+    figures: Figures | None
+    """None for a step that is known."""
+    lower_seconds: float | None = None
+    compile_seconds: float | None = None
+    """None too for a step that is known."""
+
+
+class Frame(NamedTuple):
+    """A line of the user's program that an exception passed."""
+
+    file: str
+    line: int
+    name: str
+    """The function."""
+    code: str
+    """The source line."""
+
+
+class StepFailure(NamedTuple):
+    """A failure that the process has recognized itself."""
+
+    kind: str
+    message: str
+    frames: tuple[Frame, ...]
+    """The innermost last."""
+
+
+Answer = Phase | StepResult | StepFailure
+
+
+class AnswerError(ValueError):
+    """A line that is no answer."""
+
+
+def parse_answer(line: bytes) -> Answer:
+    """Parse one line.
+
+    Raises:
+        AnswerError: It does not match the schema of an answer, or contradicts itself.
+    """
+    try:
+        data = parse_strict_json(line.decode(), small_integer)
+    except (AmbiguousJsonError, json.JSONDecodeError, UnicodeDecodeError):
+        data = None
+    if not schemas.is_valid(_SCHEMA, data):
+        raise AnswerError(format_value(line.decode("utf-8", "replace"), quoted=False))
+    if "phase" in data:
+        return Phase(data["phase"])
+    if "error" in data:
+        return _failure(data["error"])
+    result = _result(data["result"])
+    if result.figures and (problem := contradiction(result.figures.memory, fits=result.figures.fits)):
+        raise AnswerError(problem)
+    return result
+
+
+def _failure(data: Any) -> StepFailure:
+    frames = (Frame(row["file"], int(row["line"]), row["name"], row["code"]) for row in data["frames"])
+    return StepFailure(data["kind"], data["message"], tuple(frames))
+
+
+def _result(data: Any) -> StepResult:
+    # A file with an odd name cannot be compared later; a step that uses one is compiled all the same. Imported files
+    # come first, and are kept where a program opens too many others.
+    files = [name for name in data["files"] if _FILE.fullmatch(name)]
+    result = StepResult(
+        Compiler(data["jax"], data["libtpu"]),
+        tuple(sorted(list(dict.fromkeys(files))[:_MAX_FILES])),
+        data["stablehlo"],
+        None,
+    )
+    if data["known"]:
+        return result
+    return result._replace(
+        figures=parse_figures(data),
+        lower_seconds=float(data["seconds"]["lower"]),
+        compile_seconds=float(data["seconds"]["compile"]),
+    )
+
+
+# The process.
 
 WORKER: Final = Path(__file__).parent / "worker" / "compile_step.py"
 """The program that compiles a step in the user's Python."""
@@ -224,61 +331,3 @@ def _start(launch: Launch, answers: int, marker: str) -> "subprocess.Popen[bytes
 def _has_exited(pid: int) -> bool:
     """Return True if a child has exited; its status stays, and so does its id."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-# The environment variables of a compilation: those of the caller and of the job, as far as they are about the program.
-#
-# In a real job the program has the variables of the spec on a TPU host. Here it has them on the caller's machine, so
-# those about a host stay the caller's, and those about the compiler are the job's alone: the caller's `XLA_FLAGS` or
-# `JAX_ENABLE_X64` would compile another program than the job's.
-
-PROTOCOL: Final[Mapping[str, str]] = {
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # without it, a second process aborts on a lock file
-    "TPU_SKIP_MDS_QUERY": "1",  # no search for the metadata server of a TPU host
-    "JAX_PLATFORMS": "cpu",  # no search for a TPU; the topology API needs none
-    "TPU_LOG_DIR": "disabled",  # no logs in /tmp
-    "PYTHONFAULTHANDLER": "1",  # a crash prints the lines that led to it
-}
-"""The variables with which JAX and libtpu compile on a machine without a TPU."""
-
-_OF_THE_COMPILER: Final = ("JAX_", "LIBTPU_", "MEGASCALE_", "TPU_", "XLA_")
-"""Prefixes of variables that are about a TPU, JAX or XLA: the caller's are dropped."""
-_OF_PYTHON: Final = ("PYTHONHOME", "PYTHONSAFEPATH", "PYTHONINSPECT", "__PYVENV_LAUNCHER__")
-"""The caller's variables with which another Python than tpucfg's does not start, or does not find the worker."""
-_OF_THE_MACHINE: Final = (
-    *("HOME", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TMP", "TMPDIR", "USER"),
-    *("ALLOW_MULTIPLE_LIBTPU_LOAD", "JAX_COMPILATION_CACHE_DIR", "JAX_PLATFORM_NAME", "JAX_PLATFORMS"),
-    *("CLOUDSDK_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS"),
-)
-"""The job's variables that are about its own host: folders, devices, credentials, a cache of programs for a TPU."""
-_PREFIXES_OF_THE_MACHINE: Final = ("LD_", "LIBTPU_", "MEGASCALE_", "PYTHON", "TPU_")
-
-
-def worker_environment(inputs: FitInputs) -> dict[str, str]:
-    """Return the variables of the process that compiles a rung."""
-    return {
-        **{name: value for name, value in os.environ.items() if not _is_dropped(name)},
-        **program_variables(inputs),
-        **PROTOCOL,
-        XLA_FLAGS_VARIABLE: " ".join(inputs.xla_flags),
-    }
-
-
-def program_variables(inputs: FitInputs) -> dict[str, str]:
-    """Return the job's own variables that the process gets."""
-    return {name: value for name, value in inputs.env.items() if not _is_about_a_host(name)}
-
-
-def compiler_variables(inputs: FitInputs) -> tuple[tuple[str, str], ...]:
-    """Return the job's variables that may change the result of equal StableHLO."""
-    return tuple(
-        sorted(item for item in program_variables(inputs).items() if item[0].upper().startswith(_OF_THE_COMPILER))
-    )
-
-
-def _is_dropped(name: str) -> bool:
-    return name.startswith(_OF_THE_COMPILER) or name in _OF_PYTHON
-
-
-def _is_about_a_host(name: str) -> bool:
-    return name in _OF_THE_MACHINE or name.startswith(_PREFIXES_OF_THE_MACHINE)

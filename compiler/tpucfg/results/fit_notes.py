@@ -5,9 +5,9 @@ from fractions import Fraction
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
-from tpucfg.fit.fit_findings import fit_findings
-from tpucfg.fit.known_fits import KnownFits, unknown_fits_text
+from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
 from tpucfg.fit.roofline import Bound, lower_bound
+from tpucfg.fit.rung_fit import KnownFits
 from tpucfg.fit.wording import bound_text, step_time
 from tpucfg.number_format import format_rate
 from tpucfg.results.evaluation import RungEvaluation

@@ -18,8 +18,8 @@ from tpucfg.targets.extra import merged_request_body
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
-    from tpucfg.fit.known_fits import FitProblem, KnownFits
-    from tpucfg.fit.rung_fit import RungFit
+    from tpucfg.fit.fit_findings import FitProblem
+    from tpucfg.fit.rung_fit import KnownFits, RungFit
 
 
 class LadderStatus(NamedTuple):
@@ -148,7 +148,7 @@ def _known_fits(
     rungs = ((environment.name, size) for environment in environments for size in environment.sizes)
     if not any(project.settings[rung].trainer.fit for rung in rungs):
         return None
-    from tpucfg.fit.known_fits import read_known_fits
+    from tpucfg.fit.rung_fit import read_known_fits
 
     jobs = plan(project, catalog, Selection(tuple(environment.name for environment in environments))).jobs
     return read_known_fits(project, jobs, folder)
@@ -158,6 +158,6 @@ def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Envi
     """Return the reasons why `gate.fit` lets rungs not start, by size; none for a gate without it."""
     if gate is None or not gate.fit or fits is None:
         return {}
-    from tpucfg.fit.known_fits import fit_problems
+    from tpucfg.fit.fit_findings import fit_problems
 
     return fit_problems(fits, environment.name, environment.sizes)

@@ -20,14 +20,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hbm_refusal import Refusal, parse_refusal
 from hlo_traffic import collective_bytes
 from jaxpr_access import Argument, device_bytes, untouched_bytes
 from jaxpr_flops import Work, count_work
-from opened_files import OpenedFiles
 from step_error import StepError, describe
-from tpu_topology import available_hbm, check_packages, slice_devices
-from user_function import Step, call_function, imported_files, load_function
+from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
+from user_function import OpenedFiles, Step, call_function, imported_files, load_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
