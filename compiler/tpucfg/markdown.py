@@ -74,11 +74,6 @@ def items(lines: Sequence[str], limit: int) -> str:
     return "\n".join(f"- {line}" for line in (*lines[:limit], *more))
 
 
-def details(summary: str, body: str) -> str:
-    """Return a body folded below a summary, which is already HTML."""
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
-
-
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
     """Return a table of cells that are already Markdown; the columns in `numbers` are aligned right."""
     right = set(numbers)

@@ -15,7 +15,7 @@ LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r`"
 
 def section(name: str, lines: int) -> Fold:
     """Return a fold with this number of lines, of ten bytes each."""
-    return fold(f"`{name}`", name, ["123456789"] * lines, ["```"], "```")
+    return fold(f"`{name}`", name, ["123456789"] * lines, "```", "```")
 
 
 # Folds
@@ -47,14 +47,14 @@ def test_value_before_and_after_stay_together() -> None:
     """A cut never separates the two lines of a change."""
     pairs = [f"- {number}: old\n+ {number}: new" for number in range(400)]
     for max_bytes in range(6000, 6060):
-        text = join_within_limit(["head"], [fold("t", "s", pairs, ["```diff"], "```")], max_bytes=max_bytes)
+        text = join_within_limit(["head"], [fold("t", "s", pairs, "```diff", "```")], max_bytes=max_bytes)
         assert text.count(": old") == text.count(": new") > 0
 
 
 def test_table_keeps_its_header() -> None:
     """A table is cut below its header."""
     rows = [f"| row {number} | {number} |" for number in range(1000)]
-    text = join_within_limit([""], [fold("t", "s", rows, ["| a | b |", "| --- | --: |"])], max_bytes=6000)
+    text = join_within_limit([""], [fold("t", "s", rows, "| a | b |\n| --- | --: |")], max_bytes=6000)
     assert "| a | b |\n| --- | --: |\n| row 0 | 0 |" in text
 
 
@@ -77,7 +77,7 @@ def test_head_over_the_limit_is_cut_at_a_line() -> None:
 @given(st.text("ab\n", max_size=200), st.lists(LINES, max_size=30), st.integers(min_value=900, max_value=20_000))
 def test_comment_never_exceeds_the_limit(head: str, groups: list[list[str]], max_bytes: int) -> None:
     """Any comment fits, is deterministic, and closes what it opens."""
-    folds = [fold(f"t{n}", f"summary {n}.", lines, ["```diff"], "```") for n, lines in enumerate(groups)]
+    folds = [fold(f"t{n}", f"summary {n}.", lines, "```diff", "```") for n, lines in enumerate(groups)]
     text = join_within_limit([head], folds, max_bytes=max_bytes)
     assert size(text) <= max_bytes
     assert text == join_within_limit([head], folds, max_bytes=max_bytes)

@@ -44,7 +44,8 @@ def test_preview_replaces_the_program(repository: Repository, capsys: pytest.Cap
 
     assert "**dev**: `storage.Bucket`" in comment
     assert "no longer protected" in comment
-    assert "Resources of `dev`: from Pulumi's preview. Drift of `dev` is " in comment
+    assert "Resources of `dev`: from Pulumi's preview. " in comment
+    assert "Drift of `dev` is " in comment
     assert "Resources of `prod`: from the stack programs" in comment
     review(capsys, "--preview", f"dev={lifted}", "--fail-on", "destructive", status=3)
 

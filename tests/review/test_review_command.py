@@ -168,9 +168,10 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
 
     assert "have changed in ways that Pulumi's previews do not show" in comment
-    assert "| `dev` | 0 | 1 | 0 | 0 | **9** | 0 | ? |" in comment
+    assert "| `dev` | **9 no longer protected**, **1 with data at risk**, 1 updated | ? |" in comment
     assert "| `prod` |" not in comment
-    assert "Resources of `dev`: from Pulumi's preview. Drift of `dev` is not detected, as its preview" in comment
+    assert "Resources of `dev`: from Pulumi's preview. " in comment
+    assert "Drift of `dev` is not detected, as its preview" in comment
     assert "Resources of `prod`: declared by the stack program of" in comment
 
 
@@ -183,7 +184,7 @@ def test_deleted_program_is_reported_if_base_has_errors(
     comment = review(capsys)
 
     assert "stack program `stacks/__main__.py` removed" in comment
-    assert "the stack program bundled with tpucfg, as the working tree has none" in comment
+    assert "the stack program of the working tree (the one bundled with tpucfg for the working tree)" in comment
 
 
 def test_failed_program_is_reported_if_base_has_errors(
@@ -448,11 +449,11 @@ def _point_elsewhere(repository: Repository) -> None:
     [
         (
             _delete_program,
-            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+            ("stack program `stacks/__main__.py` removed", "(the one bundled with tpucfg for "),
         ),
         (
             _delete_project,
-            ("stack program `stacks/__main__.py` removed", "none, so the one bundled with tpucfg was used"),
+            ("stack program `stacks/__main__.py` removed", "(the one bundled with tpucfg for "),
         ),
         (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next pulumi up starts with",)),
         (

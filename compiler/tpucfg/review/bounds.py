@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
-from tpucfg.markdown import code, details
+from tpucfg.markdown import code
 from tpucfg.text_format import listed
 
 MAX_COMMENT_BYTES: Final = 65_535
@@ -22,18 +22,14 @@ _WORD: Final = re.compile(rf"{_CODE.pattern}\s*|(?:\\.|[^\s`\\])+\s*|.\s*")
 
 
 class Fold(NamedTuple):
-    """A part of a comment of which the first lines are shown: a fold, or the part of one spec."""
+    """A part of a comment of which the first lines are shown: a folded section, or the part of one spec."""
 
     title: str
     """One line of Markdown that identifies it where it is omitted."""
-    opening: tuple[str, ...]
-    """Blocks of Markdown that are always shown."""
+    opening: str
+    """Markdown that is always shown, with the line breaks that follow it."""
     lines: tuple[str, ...]
     """Lines, or whole blocks, that can be omitted from the end."""
-    frame: tuple[str, ...] = ()
-    """Lines without which the lines are not valid Markdown: the opening fence, or the header of a table."""
-    fence: str = ""
-    """The closing fence."""
     closing: str = ""
 
     @property
@@ -45,22 +41,27 @@ class Fold(NamedTuple):
         """Return as many of the first lines as fit, and the number of the others; empty if not even one fits."""
         if size(self.text) <= max_bytes:
             return self.text
-        total = sum(line.count("\n") + 1 for line in self.lines)
-        note = f"_{{:,}} of {total:,} lines are omitted for length._"
-        room = max_bytes - size(self._join((), note.format(total)))
-        shown = count_fitting(self.lines, room)
-        omitted = sum(line.count("\n") + 1 for line in self.lines[shown:])
-        return self._join(self.lines[:shown], note.format(omitted)) if shown else ""
+        shown = self.lines[: count_fitting(self.lines, max_bytes - size(self._join(())))]
+        return self._join(shown) if shown else ""
 
-    def _join(self, lines: Sequence[str], note: str = "") -> str:
-        block = "\n".join((*self.frame, *lines, *filter(None, [self.fence]))).rstrip("\n")
-        return "\n\n".join(filter(None, (*self.opening, block, note, self.closing)))
+    def _join(self, shown: Sequence[str]) -> str:
+        total, omitted = (sum(line.count("\n") + 1 for line in self.lines[start:]) for start in (0, len(shown)))
+        note = f"\n\n_{omitted:,} of {total:,} lines are omitted for length._" if omitted else ""
+        return "".join((self.opening, "\n".join(shown).rstrip("\n"), self.closing, note))
 
 
-def fold(title: str, summary: str, lines: Sequence[str], frame: Sequence[str] = (), fence: str = "") -> Fold:
-    """Return a part that is folded below its summary, which is one line of HTML."""
-    opening, closing = details(summary, "").split("\n\n\n\n")
-    return Fold(title, (opening,), tuple(lines), tuple(frame), fence, closing)
+def fold(title: str, summary: str, lines: Sequence[str], frame: str = "", fence: str = "") -> Fold:
+    """Return a part that is folded below its summary.
+
+    Args:
+        title: one line of Markdown.
+        summary: one line of HTML.
+        lines: the lines, or blocks.
+        frame: what makes the lines valid Markdown: the opening fence, or the header of a table.
+        fence: the closing fence.
+    """
+    opening, closing = (f"{frame}\n" if frame else "", f"\n{fence}" if fence else "")
+    return Fold(title, f"<details><summary>{summary}</summary>\n\n{opening}", (*lines,), f"{closing}\n\n</details>")
 
 
 def join_within_limit(

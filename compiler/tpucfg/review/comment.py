@@ -10,11 +10,11 @@ from tpucfg.markdown import alert, code, prose, table
 from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.costs import cost_block, cost_folds
-from tpucfg.review.effects import drift_block, finding_blocks, fit_block, fit_folds, impact_block, rung_folds
+from tpucfg.review.effects import drift_block, finding_blocks, fit_block, impact_block, rung_folds
 from tpucfg.review.folds import config_folds, drift_folds, resource_folds
 from tpucfg.review.review import RepositoryReview, Review
-from tpucfg.review.revisions import format_commit_range, spec_errors
-from tpucfg.review.summary import counts_table, footer, headline, repository_headline
+from tpucfg.review.revisions import footer, format_commit_range, spec_errors
+from tpucfg.review.summary import counts_table, headline, repository_headline
 from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
 
@@ -105,7 +105,7 @@ def _blocks(review: Review) -> Iterator[str]:
 
 def _folds(review: Review) -> Iterator[Fold]:
     """Yield the parts that can be cut."""
-    yield from (*cost_folds(review), *fit_folds(review), *rung_folds(review))
+    yield from (*cost_folds(review), *rung_folds(review))
     yield from (*resource_folds(review.environments), *drift_folds(review.environments))
     yield from config_folds(review.difference)
 
@@ -148,7 +148,7 @@ def _equal_parts(parts: Sequence[_Part]) -> Iterable[Sequence[_Part]]:
 def _group_folds(parts: Sequence[_Part]) -> Iterator[Fold]:
     """Yield a part of the comment: its heading and effects, then its folds."""
     first, names = parts[0], listed([code(part.path) for part in parts], _MAX_NAMES)
-    yield Fold(names, (f"#### {names}: {first.headline}",), tuple(f"{block}\n" for block in first.blocks))
+    yield Fold(names, f"#### {names}: {first.headline}\n\n", tuple(f"{block}\n" for block in first.blocks))
     for section in first.folds:
         yield section._replace(title=f"{section.title} of {names}")
 

@@ -30,14 +30,6 @@ _MAX_MESSAGE_LENGTH: Final = 500
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
 _MIN_HEADLINE_BYTES: Final = 64 << 20
 """The growth of a smaller amount is no news, however large its percentage."""
-_VERDICTS: Final = {
-    "fits": ("fits", "fit"),
-    "does not fit": ("does not fit", "do not fit"),
-    "outdated": ("is outdated", "are outdated"),
-    "not compiled": ("was never compiled", "were never compiled"),
-}
-"""By verdict, the words after the number of rungs with it."""
-_BY_THIS_RUN: Final = "compiled by this run"
 
 
 def table_with_fold(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, list[Fold]]:
@@ -46,7 +38,7 @@ def table_with_fold(title: str, header: Sequence[str], rows: Sequence[Sequence[s
     if len(rows) <= MAX_OPEN_ROWS:
         return text, []
     names, rule, *lines = text.split("\n")
-    return "", [fold(title, html(title), lines, (names, rule))]
+    return "", [fold(title, html(title), lines, f"{names}\n{rule}")]
 
 
 # Fit
@@ -54,24 +46,17 @@ def table_with_fold(title: str, header: Sequence[str], rows: Sequence[Sequence[s
 
 def fit_block(review: Review) -> str:
     """Return the rungs that differ, and a count of the others; empty if the change touches neither jobs nor results."""
-    if not _shows_fits(review):
-        return ""
     fits = review.fits
-    differing = [_fit_line(row, fits) for row in fits.rows if row.differs]
-    lines = [items(differing, MAX_OPEN_ROWS)] if differing else []
-    if same := [row for row in fits.rows if not row.differs]:
-        lines.append(f"- {'as before: ' if differing else 'as before, '}{_fit_counts(same)}")
-    return "\n\n".join([f"**Fit**: memory (HBM) of a device, {_fit_source(fits.rows)}", "\n".join(lines)])
-
-
-def fit_folds(review: Review) -> list[Fold]:
-    """Return a fold with the rungs that the block only counts."""
-    if not _shows_fits(review):
-        return []
-    differing, same = ([row for row in review.fits.rows if row.differs is differs] for differs in (True, False))
-    lines = [f"- {_fit_line(row, review.fits)}" for row in (*differing[MAX_OPEN_ROWS:], *same)]
-    title = f"the fit of {format_count(len(lines), 'rung')}"
-    return [fold(title, html(title), lines)] if lines else []
+    is_touched = any(row.differs or (row.before and row.before.result != row.after.result) for row in fits.rows)
+    if not (fits.rows and (is_touched or review.difference or fits.notices)):
+        return ""
+    lines = [_fit_line(row, fits) for row in fits.rows if row.differs]
+    same = Counter[str]()
+    for row in fits.rows:
+        same[row.after.verdict] += 0 if row.differs else len(row.environments)
+    counts = [f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count]
+    lines += [f"as before: {', '.join(counts)}"] if counts else []
+    return f"**Fit**: memory (HBM) of a device, {_fit_source(fits.rows)}\n\n{items(lines, _MAX_STATEMENTS)}"
 
 
 def fit_phrase(fits: FitChanges) -> str:
@@ -85,31 +70,12 @@ def _is_large(fit: RungFit) -> bool:
     return fit.current is not None and fit.current.memory.used >= _MIN_HEADLINE_BYTES
 
 
-def _shows_fits(review: Review) -> bool:
-    fits = review.fits
-    is_touched = any(row.differs or (row.before and row.before.result != row.after.result) for row in fits.rows)
-    return bool(fits.rows and (is_touched or review.difference or fits.notices))
-
-
-def _fit_counts(rows: Sequence[FitRow]) -> str:
-    """Return the number of configs by verdict: `3 configs fit, 1 does not fit`."""
-    counts = Counter[str]()
-    for row in rows:
-        counts[row.after.verdict] += len(row.environments)
-    known = [(counts[verdict], words) for verdict, words in _VERDICTS.items() if counts[verdict]]
-    (first, verbs), *others = known
-    phrases = (f"{count:,} {words[count != 1]}" for count, words in others)
-    return ", ".join([f"{format_count(first, 'config')} {verbs[first != 1]}", *phrases])
-
-
 def _fit_source(rows: Sequence[FitRow]) -> str:
-    """Return the source of the results, if it is the same for all that are known."""
+    """Return the source of the results that are known; of several sources, each line about the other one names it."""
     known = {row.after.is_trusted for row in rows if row.after.current}
-    if known == {True}:
-        return _BY_THIS_RUN
-    if known == {True, False}:
-        return f"{_BY_THIS_RUN} unless noted"
-    return f"as committed in {code(str(FIT_FILE))}"
+    if True not in known:
+        return f"as committed in {code(str(FIT_FILE))}"
+    return "compiled by this run unless noted" if False in known else "compiled by this run"
 
 
 def _fit_line(row: FitRow, fits: FitChanges) -> str:
@@ -128,7 +94,7 @@ def _fit_after(fit: RungFit, fits: FitChanges) -> str:
 
 
 def _fit_before(row: FitRow) -> str:
-    if row.before is None or not row.differs:
+    if row.before is None:
         return ""
     old, new = row.before.current, row.after.current
     if old and new and old.fits and old.memory.available == new.memory.available:

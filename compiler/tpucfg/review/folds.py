@@ -29,15 +29,7 @@ _MAX_NAMES: Final = 16
 _MAX_CHANGES: Final = 4
 """Differences that a line about drift names; the fold has all of them."""
 _MAX_VALUE_LENGTH: Final = 80
-_ABSENT: Final = "nothing"
-_VERBS: Final = {
-    "create": "create",
-    "update": "update",
-    "replace": "replace",
-    "delete": "delete",
-    "import": "import",
-    "same": "keep",
-}
+_VERBS: Final = ("create", "update", "replace", "delete", "import", "keep")
 _PROTECTION_TEXTS: Final = {"lifted": "no longer protected", "added": "now protected", "": ""}
 
 
@@ -57,7 +49,7 @@ def _diff_fold(title: str, summary: str, lines: Sequence[str]) -> Fold:
     # The fence escapes lines, but never adds or removes any; a text of two lines stays together.
     remaining = iter(escaped)
     texts = ["\n".join(next(remaining) for _ in range(line.count("\n") + 1)) for line in lines]
-    return fold(title, summary, texts, (opening,), closing)
+    return fold(title, summary, texts, opening, closing)
 
 
 # Configs
@@ -108,8 +100,8 @@ def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
 
 
 def _summarize(environment: EnvironmentReview) -> str:
-    counts = Counter(_VERBS[change.op] for change in environment.changes)
-    phrases = [f"{counts[verb]:,} to {verb}" for verb in _VERBS.values() if counts[verb]]
+    counts = Counter(map(_verb, environment.changes))
+    phrases = [f"{counts[verb]:,} to {verb}" for verb in _VERBS if counts[verb]]
     if environment.declared:
         count, protected = len(environment.declared), sum(resource.protect for resource in environment.declared)
         quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
@@ -117,6 +109,10 @@ def _summarize(environment: EnvironmentReview) -> str:
     phrases += ["failed"] if environment.problem else []
     phrases += ["policies"] if environment.violations else []
     return ", ".join(phrases) or "warnings"
+
+
+def _verb(change: ResourceChange) -> str:
+    return "keep" if change.op == "same" else change.op
 
 
 def _resource_lines(environment: EnvironmentReview) -> Iterator[str]:
@@ -151,7 +147,7 @@ def _change_title(change: ResourceChange) -> str:
         "not in the preview" if change.only_declared else "",
     ]
     text = "; ".join(mark for mark in marks if mark)
-    return f"{_VERBS[change.op]} {change.kind} {change.name}" + (f" ({text})" if text else "")
+    return f"{_verb(change)} {change.kind} {change.name}" + (f" ({text})" if text else "")
 
 
 def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
@@ -187,13 +183,17 @@ def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
     """
     label = f"drift: {code(drift.kind)} {code(drift.name)}"
     if drift.deleted:
-        return f"{label} was deleted in the cloud{_recreation(drift, access)}"
+        content, empty = (" with its data", ", empty") if drift.loses_data else ("", "")
+        grants = f" and {'; '.join(access)}" if access else ""
+        recreation = f"; the update creates it again{empty}{grants}" if drift.recreated else ""
+        return f"{label} was deleted in the cloud{content}{recreation}"
     opened = "".join(f" {text};" for text in access)
     changes = _drift_changes(drift)
-    shown = changes[:_MAX_CHANGES]
-    names = [_difference(change, name) for change, name in zip(shown, change_labels(shown), strict=True)]
-    more = f", and {len(changes) - len(shown):,} more" if len(shown) < len(changes) else ""
-    return f"{label}{opened} differs in the cloud: {', '.join(names)}{more}{_outcome(drift)}"
+    names = [*map(_difference, changes, change_labels(changes))]
+    kept = [change for change in changes if change.path not in drift.reverted]
+    exceptions = f", except {listed([*map(code, dict.fromkeys(change_labels(kept)))], _MAX_CHANGES)}" if kept else ""
+    outcome = f"the update reverts it{exceptions}" if drift.reverted else "the update leaves it"
+    return f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; {outcome}"
 
 
 def _drift_changes(drift: Drift) -> list[Change]:
@@ -202,28 +202,8 @@ def _drift_changes(drift: Drift) -> list[Change]:
     return [*sorted(drift.changes, key=lambda change: change.path[0] not in opening), *drift.unmanaged]
 
 
-def _recreation(drift: Drift, access: Sequence[str]) -> str:
-    if not drift.recreated:
-        return ""
-    grants = f" and {'; '.join(access)}" if access else ""
-    if drift.loses_data:
-        return f" with its data; the update creates it again, empty{grants}"
-    return f"; the update creates it again{grants}"
-
-
 def _difference(change: Change, label: str) -> str:
     shown = show_change(change, max_length=_MAX_VALUE_LENGTH)
-    old, new = (
-        _ABSENT if value is ABSENT else code(text)
-        for value, text in ((change.before, shown.before), (change.after, shown.after))
-    )
+    old = "nothing" if change.before is ABSENT else code(shown.before)
+    new = "nothing" if change.after is ABSENT else code(shown.after)
     return f"{code(label)}: {old} → {new}{f' ({shown.note})' if shown.note else ''}"
-
-
-def _outcome(drift: Drift) -> str:
-    """Return what the update does to the drift, as a clause."""
-    kept = [change for change in _drift_changes(drift) if change.path not in drift.reverted]
-    if not drift.reverted:
-        return "; the update leaves it"
-    names = listed([*map(code, dict.fromkeys(change_labels(kept)))], _MAX_CHANGES)
-    return f"; the update reverts it, except {names}" if kept else "; the update reverts it"

@@ -1,23 +1,40 @@
-"""The revisions of a review in a comment: the commits that it compares, and the errors of their specs."""
+"""The sources of a review in a comment: the commits that it compares, the errors of their specs, the last line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tpucfg.changes.describe import format_keys
+from tpucfg.changes.drift import RefreshScope
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.findings import errors
 from tpucfg.findings.formats.text import report
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code, fence, prose
 from tpucfg.redaction import redact_report
-from tpucfg.review.review import Review
+from tpucfg.review.review import EnvironmentReview, Review, Source
+from tpucfg.text_format import listed
 
 _SHORT_ID_LENGTH: Final = 12
 """Fixed, as git's own choice depends on the number of objects in a clone."""
 # Git abbreviates ids to at least 7 digits; a full SHA-256 id has 64.
 _ID: Final = re.compile(r"[0-9a-f]{7,64}")
 _MAX_FINDINGS: Final = 12
+_MAX_NAMES: Final = 16
+_SOURCES: Final[Mapping[Source, str]] = {
+    "preview": "from Pulumi's preview",
+    "program": "from the stack programs of both revisions{}, run without credentials; drift is not detected",
+    "head": "declared by the stack program of {head}{}; how they change is unknown",
+}
+"""The sources of resources, with places for the revision and for the programs that are not its own."""
+_DRIFT_EFFECTS: Final[Mapping[RefreshScope, str]] = {
+    "none": f"is not detected, as its preview was taken without {code('--refresh')}",
+    "changed": (
+        "is shown only of resources that the update changes, as its preview was taken without "
+        f"{code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
+    ),
+}
+"""Limits of the comment, by the scope of the preview's refresh."""
 
 
 def format_commit_range(before: Snapshot, after: Snapshot) -> str:
@@ -89,3 +106,39 @@ def _jobs(revision: CompiledRevision) -> Iterator[str]:
     if revision.request_bodies:
         keys = format_keys([*revision.jobs])
         yield f"The spec in {format_revision(revision.snapshot)} is valid ({prose(keys)})."
+
+
+# The last line
+
+
+def footer(review: Review) -> str:
+    """Return the line about where the resources come from; empty if there are none."""
+    sentences = [*_source_sentences(review), *map(prose, review.notes)]
+    return f"_{' '.join(sentences)}_" if sentences else ""
+
+
+def _source_sentences(review: Review) -> Iterator[str]:
+    environments = review.environments
+    by_source = {source: [item for item in environments if item.source == source] for source in _SOURCES}
+    for source, text in _SOURCES.items():
+        if found := by_source[source]:
+            # Environments are named only if there may be several sources.
+            names = f" of {_names(found)}" if by_source["preview"] else ""
+            yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
+    for scope, effect in _DRIFT_EFFECTS.items():
+        if found := [item for item in by_source["preview"] if item.refresh == scope and not item.problem]:
+            yield f"Drift of {_names(found)} {effect}."
+    if missing := [environment for environment in environments if environment.has_no_stack]:
+        subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
+        yield f"The {subject} of {_names(missing)} {verb} not exist yet."
+
+
+def _bundled(review: Review) -> str:
+    """Return the revisions without a stack program of their own, in brackets; empty if there are none."""
+    snapshots = (review.before.snapshot, review.after.snapshot)
+    titles = [format_revision(item) for item in snapshots if item.title in review.revisions_with_bundled_program]
+    return f" (the one bundled with tpucfg for {listed(titles, last=' and ')})" if titles else ""
+
+
+def _names(environments: Sequence[EnvironmentReview]) -> str:
+    return listed([code(environment.environment) for environment in environments], _MAX_NAMES)
