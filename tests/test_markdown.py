@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tpucfg import markdown
+from tpucfg.review.bounds import fold
 from tpucfg.text_format import printable
 
 HOSTILE = ["```", "<script>alert(1)</script>", "a|b", "@team", "#123", "x`y``z", "`", "``", " ", "a\\|b", "\\"]
@@ -83,10 +84,10 @@ def test_a_table_row_keeps_its_cells(first: str, second: str) -> None:
 
 
 @given(TEXT, TEXT)
-def test_details_contain_their_body(summary: str, text: str) -> None:
+def test_fold_contains_its_body(summary: str, text: str) -> None:
     """The summary and the body are inside the folded part, and the following text is outside."""
-    body = markdown.fence(text)
-    page = rendered(markdown.details(f"{markdown.html_code(summary)} {markdown.html(summary)}", body) + "\n\nafter")
+    folded = fold("", f"{markdown.html_code(summary)} {markdown.html(summary)}", [markdown.fence(text)])
+    page = rendered(f"{folded.text}\n\nafter")
     assert page.elements[:3] == ["details", "summary", "code"]
     assert plain(page.text).startswith(plain(f"{printable(summary)} {printable(summary)}"))
     assert page.elements[-1] == "p"
