@@ -149,6 +149,5 @@ def test_each_risk_has_its_line_before_any_has_a_second() -> None:
     assert risks == sorted(risks, reverse=True)
     assert {*risks} == {Risk.DESTRUCTIVE, Risk.ACCESS, Risk.CAUTION}
     assert block.omission == (
-        f"… and {len(block.omitted)} more: {len(block.omitted)} losses of data or protection; "
-        "the verdict is therefore unknown"
+        f"… and {len(block.omitted)} more: {len(block.omitted)} destructive; the verdict is therefore unknown"
     )

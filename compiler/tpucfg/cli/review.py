@@ -1,22 +1,19 @@
 """The command `tpucfg review`."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tpucfg.cli.environment_files import parse_environment_files, read_environment_files, require_independent_files
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import SPEC, format_option, require_choice
-from tpucfg.fs import open_regular_file
 
 if TYPE_CHECKING:
-    from tpucfg.changes.previews import Preview
-    from tpucfg.changes.programs import ResourceFiles
+    from tpucfg.cli.review_files import ReviewFiles
     from tpucfg.review.cautions import Verdict
     from tpucfg.review.review import RepositoryReview
+    from tpucfg.review.scope import ReviewScope
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
@@ -104,41 +101,76 @@ def review(
 
     Example: tpucfg review --base origin/main > comment.md
     """
-    from tpucfg.cli.environment_files import read_run_fits
-    from tpucfg.cli.review_specs import review_specs
+    from tpucfg.cli.review_files import read_review_files
     from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
-    from tpucfg.review.build import GivenFiles, repository_statements
+    from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
     from tpucfg.review.scope import find_review_scope
 
-    require_choice(format, tuple(_FORMATS), "--format")
+    require_choice(format, ("markdown", "json"), "--format")
     require_choice(fail_on, _FAIL_ON, "--fail-on")
     if resources and run_program:
         raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
     try:
         folder = (spec or [SPEC])[0].parent
-        given = GivenFiles(
-            _read_previews(preview or (), folder, head),
-            read_run_fits(fit or (), folder, head),
-            _read_resources(resources, folder, head) if resources else None,
-            runs_programs=head is None or run_program,
-        )
+        files = read_review_files(preview or (), fit or (), resources, folder, head)
         request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
         scope = find_review_scope(request, spec or ())
+        files.require_folders(scope)
         # Before any program runs: where the system does not prevent it, a program could change these files.
         statements = repository_statements(scope.tree)
-        given = given._replace(has_stack_elsewhere=scope.has_stack_elsewhere)
-        result = review_specs(scope, given)._replace(statements=statements)
+        result = _review_specs(scope, files, runs_programs=head is None or run_program)
     except RevisionError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
-    sys.stdout.write(_FORMATS[format](result))
+    result = result._replace(statements=statements)
+    sys.stdout.write(_present(result, format))
     # Before an exit message on stderr, so that the two keep their order in a log.
     sys.stdout.flush()
     if result.is_broken:
         raise CommandExit(ERRORS, "the spec has errors", "list them with: tpucfg check")
     if fail_on != "none":
         _exit_with_verdict(give_verdict(result), fail_on)
+
+
+def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: bool) -> "RepositoryReview":
+    """Review each spec; one that cannot be read does not prevent the review of the others.
+
+    Raises:
+        RevisionError: The only spec cannot be read.
+    """
+    from tpucfg.cli.load_spec import progress
+    from tpucfg.git.repository import RevisionError
+    from tpucfg.review.build import review_spec
+    from tpucfg.review.review import RepositoryReview, SpecFailure
+    from tpucfg.review.scope import without_renamed_specs
+
+    is_only = len(scope.requests) == 1
+    reviews, failures = [], []
+    with progress("reviewing specs", len(scope.requests)) as advance:
+        for path, request in scope.requests.items():
+            given = files.of_spec(path, is_only=is_only)
+            has_stack = scope.has_stack_elsewhere
+            given = given._replace(runs_programs=runs_programs, has_stack_elsewhere=has_stack)
+            try:
+                reviews.append(review_spec(request, given))
+            except RevisionError as error:
+                if is_only:
+                    raise
+                failures.append(SpecFailure(path.as_posix(), str(error), error.help))
+            advance()
+    others, is_of_repository = tuple(map(str, scope.others)), scope.is_of_repository
+    return RepositoryReview(without_renamed_specs(reviews), tuple(failures), others, is_of_repository=is_of_repository)
+
+
+def _present(result: "RepositoryReview", format: str) -> str:
+    if format == "json":
+        from tpucfg.review.json_report import json_report
+
+        return json_report(result)
+    from tpucfg.review.comment import comment
+
+    return comment(result)
 
 
 def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
@@ -153,59 +185,3 @@ def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
     if not verdict.is_known:
         message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
         raise CommandExit(ERRORS, message, "fix the problem that the comment names")
-
-
-def _read_previews(values: Sequence[str], folder: Path, head: str | None) -> "dict[str, Preview]":
-    """Return the previews by the name before the equals sign.
-
-    Args:
-        values: the values of --preview.
-        folder: a folder of the repository under review.
-        head: the revision under review; None for the working tree.
-    """
-    from tpucfg.changes.previews import MAX_PREVIEW_BYTES, read_preview
-
-    files = parse_environment_files(values, "--preview")
-    # One byte more than the limit, so that the reader can detect a file that exceeds it.
-    contents = read_environment_files(files, MAX_PREVIEW_BYTES + 1, "pulumi preview --json")
-    require_independent_files(files, folder, head)
-    # Only the file's name: its folder differs between machines, but equal reviews must have equal text.
-    return {
-        name: read_preview(name.rpartition("/")[2], files[name].name, content) for name, content in contents.items()
-    }
-
-
-def _read_resources(paths: tuple[Path, Path], folder: Path, head: str | None) -> "ResourceFiles":
-    """Return what the stack programs of base and head declare.
-
-    A file that is missing or cannot be read is no error: the job that writes it runs the change, and may fail.
-    """
-    from tpucfg.infra.resource_file import MAX_FILE_BYTES, ResourceFile, read_resource_file
-
-    require_independent_files({path.name: path for path in paths}, folder, head)
-
-    def read(path: Path) -> ResourceFile:
-        try:
-            with open_regular_file(path, follow_links=False) as file:
-                # One byte more than the limit, so that the reader can detect a file that exceeds it.
-                return read_resource_file(path.name, file.read(MAX_FILE_BYTES + 1))
-        except OSError as error:
-            return ResourceFile(path.name, problem=str(error.strerror))
-
-    base, after = paths
-    return read(base), read(after)
-
-
-def _markdown(result: "RepositoryReview") -> str:
-    from tpucfg.review.comment import comment
-
-    return comment(result)
-
-
-def _json(result: "RepositoryReview") -> str:
-    from tpucfg.review.json_report import json_report
-
-    return json_report(result)
-
-
-_FORMATS: Final[Mapping[str, Callable[["RepositoryReview"], str]]] = {"markdown": _markdown, "json": _json}

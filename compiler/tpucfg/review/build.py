@@ -27,23 +27,17 @@ from tpucfg.review.review import EnvironmentReview, Review, Source
 
 
 class GivenFiles(NamedTuple):
-    """Results of other jobs of the run: previews, compiled rungs, declared resources."""
+    """Results of other jobs of the run about one spec: previews, compiled rungs, declared resources."""
 
     previews: Mapping[str, Preview] = {}
-    """By environment; for several specs, by the folder of the spec and environment."""
-    fits: Mapping[str, RunFits] = {}
-    """By the folder of the spec; those of one spec are under an empty name."""
+    """By environment."""
+    run_fits: RunFits | None = None
     resources: ResourceFiles | None = None
     """The declarations of the stack programs of base and head, of all specs; None to run them."""
     runs_programs: bool = True
     """False to run nothing: without `resources`, the resources are not known."""
     has_stack_elsewhere: bool = False
     """True if the repository has a Pulumi project in a folder without a spec: its stacks can read any spec."""
-
-    @property
-    def run_fits(self) -> RunFits | None:
-        """The results of the only spec; None if there are none."""
-        return self.fits.get("")
 
 
 def review_spec(request: CompareRequest, given: GivenFiles) -> Review:

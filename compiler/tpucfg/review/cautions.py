@@ -61,19 +61,13 @@ _UNKNOWN_CONDITIONS: Final[Mapping[str, str]] = {
 _CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
 _UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
+_REFUSED: Final = "which Pulumi refuses while it is protected: lift the protection first, in a separate update"
 _ONLY_DECLARED: Final = (
     "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
     "of something else"
 )
 _UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
 _CODE: Final = re.compile(r"`[^`]+`")
-_RISK_NOUNS: Final[Mapping[Risk, tuple[str, str]]] = {
-    Risk.DESTRUCTIVE: ("loss of data or protection", "losses of data or protection"),
-    Risk.UNKNOWN: ("unknown effect", "unknown effects"),
-    Risk.ACCESS: ("grant of access", "grants of access"),
-    Risk.CAUTION: ("other risk", "other risks"),
-}
-"""Singular and plural, the highest risk first."""
 
 
 class Caution(NamedTuple):
@@ -95,9 +89,9 @@ class Block(NamedTuple):
 
     @property
     def omission(self) -> str:
-        """A line about what is omitted, by risk: `2 losses of data or protection, 1 grant of access`."""
+        """A line about what is omitted, by risk: `… and 3 more: 2 destructive, 1 access`."""
         counts = Counter(caution.risk for caution in self.omitted)
-        risks = [f"{counts[risk]:,} {nouns[counts[risk] != 1]}" for risk, nouns in _RISK_NOUNS.items() if counts[risk]]
+        risks = [f"{counts[risk]:,} {risk.name.lower()}" for risk in sorted(counts, reverse=True)]
         more = f"… and {len(self.omitted):,} more: {', '.join(risks)}; the verdict is therefore unknown"
         return more if self.omitted else ""
 
@@ -207,13 +201,11 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         is_reported: True if a statement already reports that the environment loses its protection.
     """
     changes = environment.changes
-    if not is_reported:
-        lifted = [change for change in changes if change.protection == "lifted"]
-        yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
+    lifted = [change for change in changes if change.protection == "lifted" and not is_reported]
+    yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
     for op, removal in _REMOVALS.items():
         refused = [change for change in changes if change.op == op and change.refused]
-        text = f"{removal}, which Pulumi refuses while it is protected: lift the protection first, in a separate update"
-        yield from _shared_caution(Risk.CAUTION, refused, text)
+        yield from _shared_caution(Risk.CAUTION, refused, f"{removal}, {_REFUSED}")
     for change in changes:
         yield from _change_cautions(change, is_new=environment.is_new)
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)

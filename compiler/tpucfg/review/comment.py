@@ -1,7 +1,7 @@
 """The review as one Markdown comment: heading, cautions, counts, effects of each changed spec, and folded details."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote
 
 from tpucfg.changes.describe import format_config_counts
@@ -25,22 +25,6 @@ _HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
 """The last line of a comment from which something is omitted."""
 
 
-class _Part(NamedTuple):
-    """A reviewed spec, as the comment shows it."""
-
-    path: str
-    headline: str
-    risks: tuple[Risk, ...]
-    blocks: tuple[str, ...]
-    folds: tuple[Fold, ...]
-    footer: str
-
-    @property
-    def sort_key(self) -> tuple[object, ...]:
-        """The numbers of its cautions by risk, the most of the highest risk first, and the path."""
-        return (*(-self.risks.count(risk) for risk in sorted(Risk, reverse=True)), self.path)
-
-
 def comment(reviewed: RepositoryReview) -> str:
     """Return the comment. Equal reviews have equal bytes, so that a workflow can skip an unchanged comment."""
     only = reviewed.only
@@ -55,10 +39,10 @@ def comment(reviewed: RepositoryReview) -> str:
         folds = [*_folds(only)]
         foot = [_others_line(reviewed), footer(only)]
     else:
-        parts = sorted(map(_part, filter(_is_worth_a_part, reviewed.reviews)), key=lambda part: part.sort_key)
-        head += [_caution_block(reviewed), _spec_table(parts)]
-        folds = [section for group in _equal_parts(parts) for section in _group_folds(group)]
-        foot = [_unchanged_line(reviewed), _others_line(reviewed), *_footers(parts)]
+        shown = sorted(filter(_is_worth_a_part, reviewed.reviews), key=_sort_key)
+        head += [_caution_block(reviewed), _spec_table(shown)]
+        folds = [*_parts(shown)]
+        foot = [_unchanged_line(reviewed), _others_line(reviewed)]
     return join_within_limit(head, folds, foot, hint=_HINT)
 
 
@@ -117,40 +101,39 @@ def _is_worth_a_part(review: Review) -> bool:
     return bool(review.is_change or not review.is_known or review.has_drift or review.fits.notices)
 
 
-def _part(review: Review) -> _Part:
-    return _Part(
-        review.after.snapshot.repository_path,
-        headline(review),
-        tuple(caution.risk for caution in spec_cautions(review)),
-        tuple(filter(None, (*spec_errors(review), *_blocks(review)))),
-        tuple(_folds(review)),
-        footer(review),
-    )
+def _sort_key(review: Review) -> tuple[object, ...]:
+    """Sort specs by the numbers of their cautions, the most of the highest risk first, and by path."""
+    risks = [caution.risk for caution in spec_cautions(review)]
+    return (*(-risks.count(risk) for risk in sorted(Risk, reverse=True)), _path(review))
 
 
-def _spec_table(parts: Sequence[_Part]) -> str:
+def _path(review: Review) -> str:
+    return review.after.snapshot.repository_path
+
+
+def _spec_table(reviews: Sequence[Review]) -> str:
     """Return a row for each changed spec."""
-    rows = [[code(part.path), part.headline, f"{len(part.risks):,}"] for part in parts[:_MAX_ROWS]]
-    if more := parts[_MAX_ROWS:]:
-        rows.append([f"{len(more):,} more", "", f"{sum(len(part.risks) for part in more):,}"])
+    counts = [len(spec_cautions(review)) for review in reviews]
+    rows = [
+        [code(_path(review)), headline(review), f"{count:,}"]
+        for review, count in zip(reviews[:_MAX_ROWS], counts, strict=False)
+    ]
+    if more := counts[_MAX_ROWS:]:
+        rows.append([f"{len(more):,} more", "", f"{sum(more):,}"])
     return table(["spec", "changes", "cautions"], rows, [2]) if rows else ""
 
 
-def _equal_parts(parts: Sequence[_Part]) -> Iterable[Sequence[_Part]]:
-    """Return the parts grouped by their text in the comment, in the order of their first members."""
-    groups: dict[tuple[str, ...], list[_Part]] = {}
-    for part in parts:
-        content = (part.headline, *part.blocks, *(section.text for section in part.folds))
-        groups.setdefault(content, []).append(part)
-    return groups.values()
-
-
-def _group_folds(parts: Sequence[_Part]) -> Iterator[Fold]:
-    """Yield a part of the comment: its heading and effects, then its folds."""
-    first, names = parts[0], listed([code(part.path) for part in parts], _MAX_NAMES)
-    yield Fold(names, f"#### {names}: {first.headline}\n\n", tuple(f"{block}\n" for block in first.blocks))
-    for section in first.folds:
-        yield section._replace(title=f"{section.title} of {names}")
+def _parts(reviews: Iterable[Review]) -> Iterator[Fold]:
+    """Yield the part of each spec: its heading and effects, then its folds. Specs with equal parts share one."""
+    groups: dict[tuple[Fold, ...], list[str]] = {}
+    for review in reviews:
+        blocks = [f"{block}\n" for block in (*spec_errors(review), *_blocks(review), footer(review)) if block]
+        part = (Fold("", f"{headline(review)}\n\n", tuple(blocks)), *_folds(review))
+        groups.setdefault(part, []).append(code(_path(review)))
+    for (effects, *folds), paths in groups.items():
+        names = listed(paths, _MAX_NAMES)
+        yield effects._replace(title=names, opening=f"#### {names}: {effects.opening}")
+        yield from (section._replace(title=f"{section.title} of {names}") for section in folds)
 
 
 def _others_line(reviewed: RepositoryReview) -> str:
@@ -161,15 +144,5 @@ def _others_line(reviewed: RepositoryReview) -> str:
 
 
 def _unchanged_line(reviewed: RepositoryReview) -> str:
-    paths = [review.after.snapshot.repository_path for review in reviewed.reviews if not _is_worth_a_part(review)]
+    paths = [_path(review) for review in reviewed.reviews if not _is_worth_a_part(review)]
     return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""
-
-
-def _footers(parts: Iterable[_Part]) -> Iterator[str]:
-    """Yield each different last line once."""
-    paths: dict[str, list[str]] = {}
-    for part in parts:
-        if part.footer:
-            paths.setdefault(part.footer, []).append(part.path)
-    for line, owners in paths.items():
-        yield line if len(paths) == 1 else f"{listed([code(path) for path in owners], _MAX_NAMES)}: {line}"
