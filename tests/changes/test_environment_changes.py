@@ -36,17 +36,13 @@ def test_removed_environment_keeps_its_stack() -> None:
         "prod: removed from the spec: its stack keeps all resources until you run pulumi destroy --stack prod"
     ]
     assert len(statements(two, None)) == 2
-    assert statements(spec(), two) == ["prod: new environment on vertex-ai in us-central1 with sizes v2-8, v2-32"]
     spot = {"project": "p-prod-1", "region": "us-central1", "target": "cloud-tpu", "capacity": "spot"}
     assert statements(spec(), spec(environments={**SPEC["environments"], "prod": spot})) == [
-        "prod: new environment on cloud-tpu in us-central1 with sizes v2-8, v2-32 and capacity spot"
+        (
+            "prod: new environment: cloud-tpu in p-prod-1 (us-central1), bucket p-prod-1-mnist-prod-us-central1, "
+            "spot, v2-8, v2-32: us-docker.pkg.dev/my-project/train/mnist:1.0"
+        )
     ]
-
-
-def test_first_spec_names_its_capacity() -> None:
-    """All jobs are new, and how their machines are bought is not in the table of rungs."""
-    (line, *_) = statements(None, spec(target="cloud-tpu", capacity={"reservation": "mine"}))
-    assert line.endswith(" with the bucket my-project-dev-mnist-dev-us-central1 and capacity reservation")
 
 
 def test_removed_protected_environment_is_destructive() -> None:

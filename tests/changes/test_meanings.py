@@ -7,9 +7,9 @@ import pytest
 
 from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
-from tpucfg.changes.job_facts import READ_ONLY
-from tpucfg.changes.jobs import MEANINGS
 from tpucfg.changes.meanings import UNKNOWN, Comparison, Judged, judged
+from tpucfg.changes.revision_facts import READ_ONLY
+from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import Risk
 
 _NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
@@ -151,6 +151,20 @@ EXAMPLES: Final = (
     Example(("option", "machine"), "basic", "legacy", _NONE, "machine changed"),
     Example(("option", "master"), "a", "b", _NONE, "master machine changed"),
     Example(("option", "runtime_version"), "a", "b", _NONE, "runtime version changed"),
+    # Derived facts
+    Example(("unlimited run",), _A, "set it", _CAUTION, "nothing limits the whole time of a run: set it"),
+    Example(("unlimited run",), "set it", _A, _NONE, ""),
+    Example(("rung", "above"), "v2-8", "4×", _NONE, "added to the ladder, with 4× the cores of v2-8, the rung below"),
+    Example(("rung", "replacing"), "v2-8", "4×", _NONE, "replaces v2-8, with 4× its cores"),
+    Example(("rung", "removed"), _A, _A, _NONE, "removed from the ladder"),
+    Example(("ratio", "global batch"), _A, "2×", _NONE, "global batch size is 2× the previous value"),
+    Example(("ratio", "examples"), _A, "1×", _NONE, "the run sees the same number of examples"),
+    Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
+    Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
+    Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
+    Example(("ratio", "eval_steps"), _A, "2×", _NONE, "eval_steps is 2× the previous value"),
+    Example(("share", "warmup"), _A, "5%", _NONE, "warmup now covers 5% of the run"),
+    Example(("share", "warmup"), "5%", "9%", _NONE, "warmup now covers 9% of the run, previously 5%"),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),
@@ -201,6 +215,10 @@ _SPEC: Final = (
     Example(("project", "spec"), "a", "b", _NONE, "spec moved from a to b"),
     Example(("training", "tuned_on"), "v2-8", "v2-32", _NONE, "tuned_on changed from v2-8 to v2-32: all rungs"),
     Example(("training", "learning_rate"), "0.1", "0.2", _NONE, ""),
+    Example(("environment",), _A, "x on gke", _NONE, "new environment: x on gke"),
+    Example(("environment",), "x on gke", _A, _NONE, "until you run pulumi destroy --stack dev"),
+    Example(("protected environment",), _A, "x on gke", _NONE, "new environment: x on gke"),
+    Example(("protected environment",), "x", _A, _LOST, "restore the environment with protect: false, run pulumi up"),
     Example(("training", "model_parallel"), 1, 2, _NONE, "model_parallel changed from 1 to 2"),
     Example(("training", "grad_accum"), _A, 2, _NONE, "grad_accum added (2)"),
     Example(("training", "batch_rule"), "per_core", "keep", _NONE, "batch_rule changed from per_core to keep"),

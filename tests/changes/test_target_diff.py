@@ -9,8 +9,8 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 
 EXAMPLE = ROOT / "examples" / "compute-engine-v6e" / "tpucfg.yaml"
-TARGETS = ("--target", "cloud-tpu", "--target", "compute-engine")
 VERSIONS = "projects/my-project-prod/secrets/wandb/versions"
+TARGETS = ("--target", "cloud-tpu", "--target", "compute-engine")
 Captured = pytest.CaptureFixture[str]
 
 

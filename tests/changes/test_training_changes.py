@@ -14,13 +14,10 @@ RATE = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear"
 
 
 def test_removed_figure_is_reported_with_its_value() -> None:
-    """A removed figure is named in a statement and in the table; unchanged run lengths have no statement."""
+    """A removed figure is in the table; unchanged run lengths have no statement."""
     before, after = spec(**STEPS, **RATE), spec()
 
-    assert statements(before, after) == [
-        "learning rate removed (was 0.1)",
-        "every config: warmup_steps removed",
-    ]
+    assert statements(before, after) == ["learning rate removed (was 0.1)"]
     assert scaling_table(before, after)["v2-8"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}
     assert statements(after, before)[0] == "learning rate added (0.1)"
 
@@ -30,8 +27,8 @@ def test_steps_replaced_by_epochs_are_reported() -> None:
     before = spec()
     after = spec(**{**SPEC, "training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10}})
 
-    assert "every config: run length is now set in epochs instead of steps" in statements(before, after)
-    assert scaling_table(before, after)["v2-8"]["steps"] == "4,000 → –"
+    row = scaling_table(before, after)["v2-8"]
+    assert (row["steps"], row["epochs"]) == ("4,000 → –", "– → 10")
 
 
 @pytest.mark.parametrize(
@@ -75,8 +72,8 @@ def test_rounded_steps_do_not_change_the_proportion() -> None:
 def test_first_spec_has_figures_and_names_its_jobs() -> None:
     """Without a previous spec nothing is compared: what jobs run is named, and each rung has its figures."""
     text = (
-        "dev: new: jobs run us-docker.pkg.dev/my-project/train/mnist:1.0 in the project my-project-dev "
-        "with the bucket my-project-dev-mnist-dev-us-central1"
+        "dev: new environment: vertex-ai in my-project-dev (us-central1), bucket my-project-dev-mnist-dev-us-central1, "
+        "on-demand, v2-8, v2-32: us-docker.pkg.dev/my-project/train/mnist:1.0"
     )
     assert statements(None, spec()) == [text]
     assert scaling_table(None, spec())["v2-32, new in dev"]["global batch"] == "4,096"

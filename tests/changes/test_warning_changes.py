@@ -1,4 +1,4 @@
-"""Warnings that a change adds: of several sizes, only those that are new."""
+"""Warnings that a change adds or resolves."""
 
 from spec_changes import impact
 from spec_factory import spec
@@ -12,12 +12,16 @@ def messages(findings: tuple[Finding, ...]) -> list[str]:
     return [f"{finding.id} {finding.message}" for finding in findings]
 
 
-def test_warning_names_only_the_new_size() -> None:
+def test_a_warning_that_names_another_size_is_new() -> None:
     """The base warned of v2-128 already."""
     change = impact(spec(sizes=LADDER), spec(sizes=[*LADDER, "v2-256"]))
     assert messages(change.new_warnings) == [
-        "TPU041 the global batch grows from 1,024 to 32,768 (32×) on v2-256; the threshold is 8×"
+        (
+            "TPU041 the global batch grows from 1,024 to 16,384 (16×) on v2-128, 32,768 (32×) on v2-256; "
+            "the threshold is 8×"
+        )
     ]
+    assert change.ended_warnings == ()
 
 
 def test_removed_size_adds_no_warning() -> None:
@@ -32,12 +36,3 @@ def test_warning_with_other_figures_is_new() -> None:
     assert messages(change.new_warnings) == [
         "TPU041 the global batch grows from 2,048 to 32,768 (16×) on v2-128; the threshold is 8×"
     ]
-
-
-def test_warning_about_a_region_names_only_the_new_size() -> None:
-    """The base warned that the zones of v3-8 are not Google's."""
-    place = {"environments__dev__region": "us-east1", "training__tuned_on": "v3-8"}
-    change = impact(spec(**place, sizes=["v3-8"]), spec(**place, sizes=["v3-8", "v3-32"]))
-
-    (message,) = messages(change.new_warnings)
-    assert message.startswith("TPU021 v3-32 is not in Google's list for us-east1, only in ")

@@ -22,9 +22,6 @@ from tpucfg.results.record_file import FOLDER
 from tpucfg.results.run_limit import RunLimit, run_limit
 from tpucfg.spec.project import Prices
 
-_NO_LIMIT: Final = "cost of a run not limited"
-_NEVER_LIMITED: Final = "the spec sets no limit of time, as it does for all configs of the base"
-
 
 class RunCost(NamedTuple):
     """The cost of one run of a config; None for a value that is not known."""
@@ -166,7 +163,7 @@ def compute_costs(
     return CostChanges(
         largest=dict(_largest_of_all(rows)),
         rows=_grouped(changed),
-        statements=(*_limit_statements(changed, old, new), *record_statements(ladders, *records)),
+        statements=(*_short_limits(changed, new), *record_statements(ladders, *records)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
         unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )
@@ -279,45 +276,15 @@ def _is_known(row: CostRow, measure: Measure) -> bool:
 # Limits
 
 
-def _limit_statements(
-    rows: Iterable[CostRow], before: Mapping[Scope, RunCost], after: Collection[Scope]
-) -> Iterator[LocatedStatement]:
-    """Yield the runs without a limit that had one or are new, and those that their limit would end."""
-    is_always_limited = bool(before) and all(cost.limit.seconds for cost in before.values())
-    owned = (
-        (Scope(name, row.size), statement)
-        for row in rows
-        for name in row.environments
-        for statement in _limit_changes(row, is_always_limited=is_always_limited)
-    )
-    return group_by_config(owned, after)
-
-
-def _limit_changes(row: CostRow, *, is_always_limited: bool) -> Iterator[Statement]:
-    old, new = row.before, row.after
-    if new is None:
-        return
-    if old is None:
-        text = _NEVER_LIMITED if is_always_limited and not new.limit.seconds else ""
-    else:
-        text = _lost_limit(old, new)
-    if text:
-        yield Statement(text, (), Risk.CAUTION, _NO_LIMIT)
-    if _is_too_long(new) and not (old and _is_too_long(old)):
-        text = f"by the records, a run takes {_hours(new.hours)}, but it is ended after {_hours(new.max_hours)}"
-        yield Statement(text, risk=Risk.CAUTION)
-
-
-def _lost_limit(old: RunCost, new: RunCost) -> str:
-    """Return the sentence about a limit that is gone; empty if there was none, or there still is one."""
-    if old.max_hours and not new.max_hours:
-        if new.limit.seconds:
-            was = _hours(old.max_hours)
-            return f"only each attempt of a run is limited, and no longer all together to {was}: {new.limit.unbounded}"
-        return f"the spec no longer limits the length of a run, previously to {_hours(old.max_hours)}"
-    if old.limit.seconds and not new.limit.seconds:
-        return f"the spec no longer limits the length of an attempt, previously to {_hours(old.limit.seconds / 3600)}"
-    return ""
+def _short_limits(rows: Iterable[CostRow], configs: Collection[Scope]) -> Iterator[LocatedStatement]:
+    """Yield the runs that their limit would end, if it did not before."""
+    owned = []
+    for row in rows:
+        if row.after and _is_too_long(row.after) and not (row.before and _is_too_long(row.before)):
+            hours, limit = _hours(row.after.hours), _hours(row.after.max_hours)
+            text = f"by the records, a run takes {hours}, but it is ended after {limit}"
+            owned += [(Scope(name, row.size), Statement(text, risk=Risk.CAUTION)) for name in row.environments]
+    return group_by_config(owned, configs)
 
 
 def _hours(value: Fraction | None) -> str:

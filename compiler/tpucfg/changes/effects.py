@@ -154,7 +154,8 @@ def _with_placeholder(effect: Effect, environment: str) -> Effect:
     before, after = (
         None if value is None else replace_name(value, environment) for value in (effect.before, effect.after)
     )
-    return effect._replace(before=before, after=after)
+    values = tuple(replace_name(value, environment) for value in effect.values)
+    return effect._replace(before=before, after=after, values=values)
 
 
 def _without_values(effect: Effect) -> Effect:
@@ -178,7 +179,8 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
 def _statement(effects: Sequence[Effect]) -> Statement:
     """Return one sentence about effects of one kind; only the first ones if there are many."""
     baseline = effects[0].baseline
-    if baseline and effects[0].label and not effects[0].meaning.risk:
+    is_silent_on_values = effects[0].label and not (effects[0].meaning.risk or effects[0].meaning.sentence)
+    if baseline and is_silent_on_values:
         names = listed([effect.label for effect in effects])
         return Statement("{} set in another way than on {}", (names, baseline))
     shown = [*_first(effects)]

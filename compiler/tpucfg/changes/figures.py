@@ -6,15 +6,14 @@ Proportions of the training follow from the spec's rules, and not from rounded f
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from math import isqrt
 from typing import Final, NamedTuple
 
-from tpucfg.changes.describe import group_by_config
-from tpucfg.changes.facts import Scope, sorted_keys
-from tpucfg.changes.statements import LocatedStatement, Statement
+from tpucfg.changes.facts import ABSENT, Absent, FactChange, Scope, sorted_keys
 from tpucfg.changes.tree_diff import gaps, matches
 from tpucfg.number_format import UNKNOWN, format_factor, format_figure, format_percent
+from tpucfg.paths import KeyPath
 from tpucfg.plan import Job, Rung
+from tpucfg.plan.rules.scaling_warnings import is_warmup
 from tpucfg.plan.rung import rung_figures, shows_parallelism
 from tpucfg.spec.project import Number, Training
 from tpucfg.text_format import format_value, listed
@@ -22,8 +21,8 @@ from tpucfg.text_format import format_value, listed
 _RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
 """Columns that are shown together: the third is the product of the first two, and the fourth follows from it."""
 _PARALLELISM: Final = ("data parallel", "model parallel", "accumulation", "micro-batch")
-_MAX_NAMES: Final = 16
-"""Environments, and replaced rungs, that are named."""
+_MAX_RATIOS: Final = 3
+"""Factors of one figure that sentences name."""
 
 Jobs = Mapping[Scope, Job]
 Figures = Mapping[str, Number | None]
@@ -32,6 +31,8 @@ _MIN_SHARE_CHANGE: Final = Fraction(1, 100)
 """Change of a warm-up's share of the run that is worth a statement; a smaller one results from rounding steps."""
 _MAX_ROUNDING: Final = Fraction(1, 20)
 """Relative error that rounding up a few steps can cause in a proportion."""
+_MAX_ERRORS: Final = {"learning rate": Fraction(1, 10_000)}
+"""The relative error of a figure that is rounded to significant digits, and not to a whole number."""
 Trainings = tuple[Training, Training]
 
 
@@ -176,132 +177,84 @@ def _ladders(jobs: Jobs) -> dict[str, list[str]]:
     return {name: [key.size for key in keys] for name, keys in groupby(jobs, key=lambda key: key.environment)}
 
 
-def ladder_statements(before: Jobs, after: Jobs, rows: Sequence[ScalingRow]) -> Iterator[LocatedStatement]:
-    """Yield the rungs that only one revision has; `rows` are those of the scaling table."""
-    yield from _removed(before, after, rows)
-    replacements: dict[tuple[tuple[str, ...], str], list[ScalingRow]] = {}
-    for row in rows:
-        if not row.new_in or not row.baseline:
-            continue
-        if row.is_rung_below:
-            template = f"{{}} added to the ladder, with {_cores_factor(row)} the cores of {{}}, the rung below"
-            yield LocatedStatement(listed(row.new_in, _MAX_NAMES), Statement(template, (row.size, row.baseline)))
-        else:
-            replacements.setdefault((row.new_in, _cores_factor(row)), []).append(row)
-    for (environments, factor), replaced in replacements.items():
-        yield LocatedStatement(listed(environments, _MAX_NAMES), _replacement(replaced, factor))
-
-
-def _removed(before: Jobs, after: Jobs, rows: Sequence[ScalingRow]) -> Iterator[LocatedStatement]:
-    replaced = {Scope(name, row.baseline) for row in rows for name in row.new_in if not row.is_rung_below}
+def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
+    """Yield the rungs that are added above another, that replace one, and that are removed."""
+    replaced = set()
+    for key, (baseline, is_rung_below) in rung_baselines(before, after):
+        if baseline:
+            other = Scope(key.environment, baseline)
+            rungs = after if is_rung_below else before
+            factor = format_factor(Fraction(after[key].slice.cores, rungs[other].slice.cores))
+            yield FactChange(key, ("rung", "above" if is_rung_below else "replacing"), baseline, factor)
+            replaced |= set() if is_rung_below else {other}
     # A removed environment has a statement of its own, which includes its rungs.
     environments = {key.environment for key in after}
-    removed = [key for key in before if key not in after and key.environment in environments and key not in replaced]
-    return group_by_config((key, Statement("removed from the ladder")) for key in removed)
-
-
-def _replacement(rows: Sequence[ScalingRow], factor: str) -> Statement:
-    """Return one sentence for rungs that replace others, all with the factor between their cores."""
-    named = rows[:_MAX_NAMES]
-    parts = ["{} replaces {}" for _ in named]
-    if len(rows) > len(named):
-        parts.append(f"{len(rows) - len(named)} more are replaced")
-    each = "" if len(rows) == 1 else "each "
-    cores = "the same number of cores" if factor == "1×" else f"{factor} {'the' if each else 'its'} cores"
-    values = tuple(size for row in named for size in (row.size, row.baseline))
-    return Statement(f"{listed(parts, len(parts), ' and ')}, {each}with {cores}", values)
-
-
-def _cores_factor(row: ScalingRow) -> str:
-    old, new = row.before.get("cores"), row.after.get("cores")
-    return format_factor(new.value / old.value) if old and new else UNKNOWN
+    for key in before:
+        if key not in after and key.environment in environments and key not in replaced:
+            yield FactChange(key, ("rung", "removed"), ABSENT, ABSENT)
 
 
 # Proportions
 
 
-def ratio_statements(before: Rung, after: Rung, trainings: Trainings) -> Iterator[Statement]:
-    """Yield the changes of a rung in proportions, so that the statements of all rungs can be equal.
-
-    Args:
-        before: The rung in the base.
-        after: The rung in the head.
-        trainings: The settings of both revisions.
-    """
-    if before.batch_size != after.batch_size:
-        factor = format_factor(Fraction(after.batch_size, before.batch_size))
-        yield Statement(f"global batch size is {factor} the previous value")
-    yield from _run_length(before, after, trainings)
-    yield from _learning_rate(before, after, trainings)
-    yield from _warmup(before, after, trainings)
-    yield from _step_counts(before, after, trainings)
-    for key in before.steps:
-        if key not in after.steps and key != "train_steps":
-            yield Statement("{} removed", (key,))
+def ratio_changes(before: Jobs, after: Jobs, trainings: Trainings) -> Iterator[FactChange]:
+    """Yield the figures of jobs that change by a factor, unless it differs so often that only the table can show it."""
+    changes: dict[KeyPath, list[FactChange]] = {}
+    for key in after:
+        if key in before:
+            old, new = before[key].rung, after[key].rung
+            ratios = [(("ratio", name), ABSENT, format_factor(ratio)) for name, ratio in _ratios(old, new, trainings)]
+            for name, was, now in (*ratios, *_warmup_shares(old, new, trainings)):
+                changes.setdefault(name, []).append(FactChange(key, name, was, now))
+    for of_name in changes.values():
+        if len({(change.before, change.after) for change in of_name}) <= _MAX_RATIOS:
+            yield from of_name
 
 
-def _run_length(before: Rung, after: Rung, trainings: Trainings) -> Iterator[Statement]:
-    is_changed = (before.batch_size, before.train_steps) != (after.batch_size, after.train_steps)
-    if before.examples and after.examples and is_changed:
-        old, new = map(_tuned_examples, trainings)
-        ratio = _without_rounding(Fraction(after.examples, before.examples), new / old if old and new else None)
-        number = "the same number of" if ratio == 1 else f"{format_factor(ratio)} as many"
-        yield Statement(f"the run sees {number} examples")
-    if (before.train_steps is None) != (after.train_steps is None):
-        new_unit, old_unit = ("epochs", "steps") if after.epochs else ("steps", "epochs")
-        yield Statement(f"run length is now set in {new_unit} instead of {old_unit}")
-    if before.epochs and after.epochs and before.epochs != after.epochs:
-        yield Statement("epochs changed from {} to {}", (before.epochs, after.epochs))
+def _ratios(before: Rung, after: Rung, trainings: Trainings) -> Iterator[tuple[str, Fraction]]:
+    """Yield figures with the factors between them: that of the spec where the figures deviate from it by rounding."""
+    old, new = rung_numbers(before), rung_numbers(after)
+    old_settings, new_settings = map(_settings, trainings)
+    is_other_batch = before.batch_size != after.batch_size
+    is_other_run = is_other_batch or before.train_steps != after.train_steps
+    for name, setting in new_settings.items():
+        number, previous, old_setting = new.get(name), old.get(name), old_settings.get(name)
+        if number is None or previous is None or not previous.value:
+            continue
+        of_spec = setting / old_setting if setting and old_setting else None
+        ratio = _without_rounding(number.value / previous.value, of_spec, _MAX_ERRORS.get(name, _MAX_ROUNDING))
+        if name == "examples":
+            is_news = is_other_run
+        elif name == "learning rate" and ratio == 1:
+            is_news = is_other_batch  # a reviewer who sees a larger batch expects another learning rate
+        else:
+            # Any other factor differs from rung to rung, and the table of rungs shows each.
+            is_news = ratio != 1 and (ratio == of_spec or name == "global batch")
+        if is_news:
+            yield name, ratio
 
 
-def _tuned_examples(training: Training) -> Fraction | None:
-    """Return the examples of the whole run as the spec sets them, before the steps of each rung are rounded."""
+def _settings(training: Training) -> dict[str, Fraction | None]:
+    """Return figures as the spec sets them, before those of each rung are rounded."""
+    examples = None
     if training.train_steps is not None:
-        return Fraction(training.batch_size * training.train_steps)
-    if training.train_tokens is not None and training.sequence_length:
-        return Fraction(training.train_tokens, training.sequence_length)
-    return None
+        examples = Fraction(training.batch_size * training.train_steps)
+    elif training.train_tokens is not None and training.sequence_length:
+        examples = Fraction(training.train_tokens, training.sequence_length)
+    return {
+        "global batch": None,
+        "examples": examples,
+        "learning rate": training.learning_rate.value if training.learning_rate else None,
+        **{key: Fraction(count.value) for key, count in training.steps.items() if not is_warmup(key)},
+    }
 
 
-def _learning_rate(before: Rung, after: Rung, trainings: Trainings) -> Iterator[Statement]:
-    old, new = (training.learning_rate for training in trainings)
-    if not (before.learning_rate and after.learning_rate and old and new):
-        return
-    ratio = _rate_ratio(before, after, trainings)
-    if ratio == 1 and before.batch_size != after.batch_size:
-        # A reviewer who sees a larger batch expects another learning rate.
-        yield Statement("learning rate is unchanged")
-    elif ratio != 1 and ratio == new.value / old.value:
-        # Any other ratio differs from rung to rung, and the scaling table shows each.
-        yield Statement(f"learning rate is {format_factor(ratio)} the previous value")
-
-
-def _rate_ratio(before: Rung, after: Rung, trainings: Trainings) -> Fraction:
-    """Return the factor between two rates: that of the rule where both follow it, as a rate may be rounded."""
-    old, new = (training.learning_rate for training in trainings)
-    rules = {training.learning_rate_rule for training in trainings}
-    if old and new and len(rules) == 1 and "learning_rate" not in before.overridden | after.overridden:
-        growth = _root(after.scale / before.scale) if rules == {"sqrt"} else after.scale / before.scale
-        if rules == {"keep"}:
-            growth = Fraction(1)
-        if growth is not None:
-            return new.value / old.value * growth
-    rates = (Number.read(rung.learning_rate or "1").value for rung in (after, before))
-    return next(rates) / next(rates)
-
-
-def _root(value: Fraction) -> Fraction | None:
-    """Return the square root, if it is rational."""
-    root = Fraction(isqrt(value.numerator), isqrt(value.denominator))
-    return root if root * root == value else None
-
-
-def _warmup(before: Rung, after: Rung, trainings: Trainings) -> Iterator[Statement]:
-    for key in after.steps:
+def _warmup_shares(before: Rung, after: Rung, trainings: Trainings) -> Iterator[tuple[KeyPath, str | Absent, str]]:
+    """Yield the shares of the run that a warm-up has before and after."""
+    for key in filter(is_warmup, after.steps):
         old, new = _share(before, key, trainings[0]), _share(after, key, trainings[1])
-        if "warmup" in key.lower() and new is not None and (old is None or abs(new - old) >= _MIN_SHARE_CHANGE):
-            previous = "" if old is None else f", previously {format_percent(old)}"
-            yield Statement(f"{{}} now covers {format_percent(new)} of the run{previous}", (key,))
+        if new is not None and (old is None or abs(new - old) >= _MIN_SHARE_CHANGE):
+            yield ("share", key), ABSENT if old is None else format_percent(old), format_percent(new)
 
 
 def _share(rung: Rung, key: str, training: Training) -> Fraction | None:
@@ -312,18 +265,6 @@ def _share(rung: Rung, key: str, training: Training) -> Fraction | None:
     return _without_rounding(Fraction(rung.steps[key], rung.train_steps), tuned)
 
 
-def _step_counts(before: Rung, after: Rung, trainings: Trainings) -> Iterator[Statement]:
-    """Yield the other counts that the spec changes by a factor; the scaling table shows those that follow from it."""
-    # With another `tuned_on` the factor differs from rung to rung.
-    if trainings[0].tuned_on != trainings[1].tuned_on:
-        return
-    for key in after.steps:
-        old, new = (training.steps.get(key) for training in trainings)
-        is_overridden = key in before.overridden | after.overridden
-        if old and new and old.value != new.value and not is_overridden and "warmup" not in key.lower():
-            yield Statement(f"{{}} is {format_factor(Fraction(new.value, old.value))} the previous value", (key,))
-
-
-def _without_rounding(proportion: Fraction, tuned: Fraction | None) -> Fraction:
+def _without_rounding(proportion: Fraction, tuned: Fraction | None, max_error: Fraction = _MAX_ROUNDING) -> Fraction:
     """Return the proportion that the spec sets, if the rung deviates from it no more than rounding explains."""
-    return tuned if tuned and abs(proportion / tuned - 1) <= _MAX_ROUNDING else proportion
+    return tuned if tuned and abs(proportion / tuned - 1) <= max_error else proportion

@@ -1,20 +1,27 @@
-"""Consequences of a change for training, location and data: pure functions over the plans of two revisions."""
+"""The consequences of a change: the facts of both revisions compared and put into sentences, and their warnings."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
-from tpucfg.changes.describe import group_by_config
-from tpucfg.changes.environments import environment_statements
-from tpucfg.changes.figures import ScalingRow, ladder_statements, ratio_statements, scaling_rows
-from tpucfg.changes.jobs import fact_statements
-from tpucfg.changes.project_facts import allowed
+from tpucfg.changes.describe import format_keys
+from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
+from tpucfg.changes.facts import ABSENT, FactChange, Scope, by_name, compare, sorted_keys
+from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
+from tpucfg.changes.meanings import Comparison, judged
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
+from tpucfg.changes.revision_facts import allowed, argument_orders, job_facts, limit_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import LocatedStatement
-from tpucfg.changes.warnings import warning_changes, warnings_by_key
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
+
+_OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
+"""The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
+_Baselines = Mapping[Scope, tuple[str, bool]]
+"""The size that a new job is compared with, and True if that is a rung of the head."""
+_Owned = list[tuple[Scope, Effect]]
 
 
 class Impact(NamedTuple):
@@ -39,21 +46,13 @@ def compute_impact(
     records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
-    rows = scaling_rows(before.jobs, after.jobs)
-    statements = [
-        *fact_statements(before, after, difference.changed),
-        *environment_statements(before, after),
-        *_ratio_statements(before, after),
-        *ladder_statements(before.jobs, after.jobs, rows),
-        *result_statements(*records),
-    ]
-    warnings = warning_changes(before, after)
+    statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
     return Impact(
-        statements=tuple(sorted(statements, key=lambda located: -located.statement.risk)),
-        rows=rows,
-        new_warnings=warnings.new,
-        ended_warnings=warnings.ended,
-        allowed=tuple(newly_allowed(before, after)),
+        tuple(sorted(statements, key=lambda located: -located.statement.risk)),
+        scaling_rows(before.jobs, after.jobs),
+        tuple(_new_warnings(before, after)),
+        tuple(_ended_warnings(before, after)),
+        tuple(_newly_allowed(before, after)),
     )
 
 
@@ -61,28 +60,137 @@ def impact_of_broken_spec(before: CompiledRevision, after: CompiledRevision) -> 
     """Return what is known if a revision has errors: changes to `allow`, and the warnings of a head without errors."""
     # A base with errors has no jobs to compare with, which does not make those of the head new.
     without_jobs = after._replace(request_bodies=())
-    return Impact(
-        statements=tuple(fact_statements(before, without_jobs, ())) if after.project else (),
-        rows=(),
-        new_warnings=() if after.is_broken else tuple(warnings_by_key(after).values()),
-        ended_warnings=(),
-        allowed=tuple(newly_allowed(before, after)),
+    statements = tuple(_fact_statements(before, without_jobs, ())) if after.project else ()
+    warnings = () if after.is_broken else tuple(_warnings(after).values())
+    return Impact(statements, (), warnings, (), tuple(_newly_allowed(before, after)))
+
+
+# Facts
+
+
+def _fact_statements(
+    before: CompiledRevision, after: CompiledRevision, changed_configs: Collection[Scope]
+) -> Iterator[LocatedStatement]:
+    """Yield the changed facts of the spec, of its environments, and of the jobs of the head.
+
+    Args:
+        before: The base.
+        after: The head.
+        changed_configs: The configs that differ, each of which must have a changed fact.
+    """
+    old, new = before.jobs, after.jobs
+    baselines = dict(_baselines(old, new))
+    comparison = _comparison(before, after, baselines)
+    changes = [*compare(comparison.before, comparison.after), *_reordered(old, new)]
+    changes += _unexplained(changes, changed_configs)
+    changes += ladder_changes(old, new)
+    if before.project and after.project:
+        changes += ratio_changes(old, new, (before.project.training, after.project.training))
+    owned = [*_effects(changes, comparison, baselines)]
+    kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
+    yield from effect_statements(_of(owned, lambda scope: not scope.size), environments_of)
+    yield from effect_statements(_of(owned, kept.__contains__), lambda keys: format_keys(keys, kept))
+    others = _of(owned, lambda scope: bool(scope.size) and scope not in kept)
+    yield from effect_statements(others, lambda keys: format_keys(sorted_keys(keys), known))
+
+
+def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _Baselines) -> Comparison:
+    """Return the facts of both revisions, those before also of each new job that is compared with another one."""
+    old, new = (
+        {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
+        for revision in (before, after)
+        for limits in ({fact.scope: [fact] for fact in limit_facts(revision)},)
+    )
+    compared = [fact for key in new if key in old for fact in old[key]]
+    for key, (size, is_in_head) in baselines.items():
+        rung = (new if is_in_head else old)[Scope(key.environment, size)]
+        compared += [fact._replace(scope=key) for fact in rung if fact.name[0] not in _OF_SIZE]
+        compared += [fact for fact in new[key] if fact.name[0] in _OF_SIZE]
+    return Comparison(
+        by_name([*spec_facts(before, after), *compared]),
+        by_name([*spec_facts(after, before), *(fact for facts in new.values() for fact in facts)]),
+        [fact for facts in old.values() for fact in facts],
     )
 
 
-def _ratio_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
-    old, new = before.jobs, after.jobs
-    if before.project is None or after.project is None:
-        return
-    kept = [key for key in new if key in old]
-    trainings = before.project.training, after.project.training
-    owned = [
-        (key, statement) for key in kept for statement in ratio_statements(old[key].rung, new[key].rung, trainings)
+def _baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str, bool]]]:
+    """Yield each new job with the size that it is compared with.
+
+    Without a rung below or one that it replaces, as of a ladder that becomes shorter, it is compared with the largest
+    rung that its environment had; in a new environment with none.
+    """
+    largest = {key.environment: key.size for key in before}
+    for key, (baseline, is_rung_below) in rung_baselines(before, after):
+        if size := baseline or largest.get(key.environment, ""):
+            yield key, (size, is_rung_below)
+
+
+def _effects(
+    changes: Iterable[FactChange], comparison: Comparison, baselines: _Baselines
+) -> Iterator[tuple[Scope, Effect]]:
+    """Yield the effects of changes; of a job that is compared with none, only the risky ones."""
+    for change in changes:
+        result = judged(change, MEANINGS, comparison)
+        is_of_job = change.scope.size and change.name[0] != "rung"
+        is_news = result.meaning.risk or not is_of_job or comparison.is_kept(change.scope)
+        if is_news and not result.meaning.is_silent:
+            size, _ = baselines.get(change.scope, ("", False))
+            yield change.scope, effect_of(result, size)
+
+
+def _of(owned: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> _Owned:
+    return [(scope, effect) for scope, effect in owned if is_wanted(scope)]
+
+
+def _reordered(before: Jobs, after: Jobs) -> Iterator[FactChange]:
+    """Yield the jobs whose arguments are in another order."""
+    for key in after:
+        if key in before:
+            old, new = argument_orders(before[key], after[key])
+            if old != new:
+                yield FactChange(key, ("order", "arguments"), old, new)
+
+
+def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> list[FactChange]:
+    """Return a change for each config that differs although no fact of its job, environment or spec does."""
+    scopes = {change.scope for change in changes}
+    return [
+        FactChange(key, ("config",), ABSENT, "changed")
+        for key in configs
+        if not scopes & {key, Scope(key.environment), Scope()}
     ]
-    yield from group_by_config(owned, kept)
 
 
-def newly_allowed(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
+# Warnings
+
+
+def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
+    """Return the warnings of a revision by id and message, and not by location: an edit elsewhere moves lines."""
+    return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
+
+
+def _new_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
+    """Yield the warnings of the head, without those that only have lost words, such as a size that is removed."""
+    words: dict[str, set[str]] = {}
+    for id_, message in _warnings(before):
+        words.setdefault(id_, set()).update(_words(message))
+    for (id_, message), finding in _warnings(after).items():
+        if id_ not in words or not words[id_].issuperset(_words(message)):
+            yield finding
+
+
+def _words(message: str) -> set[str]:
+    return {word.strip(",;:.") for word in message.split()}
+
+
+def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
+    old, new = _warnings(before), _warnings(after)
+    # A warning with another text has not ended, and neither has one that is allowed now.
+    remaining = {id_ for id_, _ in new.keys() - old.keys()} | {*(after.project.allow if after.project else ())}
+    yield from (finding for key, finding in old.items() if key not in new and finding.id not in remaining)
+
+
+def _newly_allowed(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
     """Yield the findings that the change turns into notes, without the reason for allowing them."""
     rules = allowed(after, before).keys() - allowed(before, after).keys()
     for finding in after.findings:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.config_diff import Difference, config_difference
-from tpucfg.changes.job_facts import job_facts
+from tpucfg.changes.revision_facts import job_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.plan import Job
 from tpucfg.text_format import dotted
@@ -14,15 +14,17 @@ _ACCOUNT: Final = "service_account"
 _EXTRA: Final = "extra"
 _NO_LIMITS: Final = (True, "default")
 """Addresses and a network that a host has even without a setting."""
-_LEFT_OUT: Final = ("figure", "target", "argument", "secret", "option", "field", "machine type", "topology", "zone")
-"""The kinds of facts that are compared in another form, or that only one service has."""
+_OWN_KINDS: Final = ("target", "option", "field", "machine type", "topology", "zone")
+"""The kinds of facts that only one service has, or that are compared in another form."""
+_WORKED_OUT: Final = ("figure", "argument", "secret")
+"""The kinds of facts that are compared as the program gets them."""
 
 
 def job_difference(before: Iterable[Job], after: Iterable[Job]) -> Difference:
     """Return the difference between the jobs of two targets.
 
     Rendering compares each config with its job, so equal jobs start the same program with the same arguments,
-    variables, secrets and mounts on as many chips. Of the settings below `targets`, the account is part of it, and what
+    variables, secrets and mounts on as many hosts. Of the settings below `targets`, the account is part of it, and what
     limits or adds to the hosts: a closed network, tags, disks. Of `extra`, only its presence can be compared.
     """
     old, new = ({config_key(job): {**_job_data(job), **_host_data(job)} for job in jobs} for jobs in (before, after))
@@ -33,10 +35,11 @@ def revision_difference(before: CompiledRevision, after: CompiledRevision) -> Di
     """Return the difference between two revisions: of their configs, or of a job if it moves to another target."""
     old, new = before.jobs, after.jobs
     moved = [key for key in old.keys() & new.keys() if old[key].target != new[key].target]
-    return config_difference(
-        {**before.configs, **{key: _moved_job_data(old[key]) for key in moved}},
-        {**after.configs, **{key: _moved_job_data(new[key]) for key in moved}},
+    old_jobs, new_jobs = (
+        {key: {"target": jobs[key].target, **_job_data(jobs[key]), **_options(jobs[key])} for key in moved}
+        for jobs in (old, new)
     )
+    return config_difference({**before.configs, **old_jobs}, {**after.configs, **new_jobs})
 
 
 def own_settings(jobs: Iterable[Job]) -> list[str]:
@@ -51,9 +54,8 @@ def own_settings(jobs: Iterable[Job]) -> list[str]:
     )
 
 
-def _moved_job_data(job: Job) -> dict[str, Any]:
-    options = {"targets": {job.target: dict(job.options)}} if job.options else {}
-    return {"target": job.target, **_job_data(job), **options}
+def _options(job: Job) -> dict[str, Any]:
+    return {"targets": {job.target: dict(job.options)}} if job.options else {}
 
 
 def _host_data(job: Job) -> dict[str, Any]:
@@ -70,16 +72,14 @@ def _host_data(job: Job) -> dict[str, Any]:
 
 
 def _job_data(job: Job) -> dict[str, Any]:
-    """Return what the plan decides about a job, but the target: plain data. The figures are flags in `args`."""
+    """Return the facts of a job that every target has, as plain data; some as the program gets them."""
     # On gke, the setting is the Kubernetes account, which acts as the one of the stack.
     own_account = None if TARGET_FACTS[job.target].runs_pods else job.options.get(_ACCOUNT)
     data: dict[str, Any] = {
-        "name": job.name,
         "project": job.environment.project,
         "zone": job.zone,
         "account": own_account or job.account,
         "job_dir": job.job_dir,
-        "chips": job.slice.chips,
         "hosts": job.slice.hosts,
         "args": [*job.args],
         "secrets": {
@@ -89,8 +89,6 @@ def _job_data(job: Job) -> dict[str, Any]:
     }
     for fact in job_facts(job):
         kind, *name = fact.name
-        if kind not in _LEFT_OUT and name:
-            data.setdefault(str(kind), {})[str(name[0])] = fact.value
-        elif kind not in _LEFT_OUT:
-            data[str(kind)] = fact.value
+        if kind not in (*_OWN_KINDS, *_WORKED_OUT):
+            data[dotted([kind, *name])] = fact.value
     return {key: value for key, value in data.items() if value not in (None, [], {})}

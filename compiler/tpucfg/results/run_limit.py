@@ -15,7 +15,8 @@ from tpucfg.yamldoc import KeyPath
 
 _DURATION: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)s")
 _SECONDS_PER_HOUR: Final = 3600
-_NO_DURATION: Final = "set trainer.max_run_duration"
+NO_DURATION: Final = "set trainer.max_run_duration"
+"""The reason why not even an attempt has a limit."""
 _FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnoreMaxRestarts")
 """The actions that restart pods without counting the restart: https://jobset.sigs.k8s.io/docs/concepts/."""
 _EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -48,7 +49,7 @@ class RunLimit(NamedTuple):
 
 
 def _limited(seconds: Fraction | None) -> RunLimit:
-    return RunLimit(seconds, unbounded="" if seconds else _NO_DURATION)
+    return RunLimit(seconds, unbounded="" if seconds else NO_DURATION)
 
 
 def run_limit(job: Job, body: RequestBody) -> RunLimit:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tpucfg.changes.project_meanings import LIFTED
 from tpucfg.changes.resources import count_resources, reported_widenings
+from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts

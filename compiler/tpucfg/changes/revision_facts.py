@@ -1,22 +1,27 @@
-"""The facts of a job: each value that the plan and the spec decide about it, once, with the layer of the spec.
+"""The facts of a revision: each value that its spec and the plan decide, once, with the layer of the spec that sets it.
 
 Arguments, variables, images and mounts are the texts of the spec, with their placeholders: a value that only follows
 the name of a bucket or a size is equal in all jobs, and does not change when that name does.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import Fact, Scope
 from tpucfg.changes.figures import rung_numbers
+from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.tree_diff import identity
+from tpucfg.findings import errors
 from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
-from tpucfg.plan.naming import account_id
+from tpucfg.plan.naming import account_id, bucket_of
+from tpucfg.plan.rung import flag_name
+from tpucfg.results.run_limit import run_limit
 from tpucfg.spec.layers import LAYERED
-from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, Secret
-from tpucfg.text_format import dotted
+from tpucfg.spec.project import Environment, Prices, Project, Training
+from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Secret
+from tpucfg.text_format import dotted, listed
 
 READ_ONLY: Final = "read-only"
 """The value of a disk that the program cannot change."""
@@ -31,16 +36,126 @@ _TEXTS: Final = {
 """The settings of the trainer that are one text, by what they are called."""
 _DEFAULTS: Final = {"external_ips": True}
 """The values of settings that a host has even if the spec does not set them."""
+_CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
+_TRAINING: Final = ("tuned_on", "model_parallel", "grad_accum", "batch_rule", "sequence_length")
+_SPEC: Final = Scope()
+
+
+def spec_facts(revision: CompiledRevision, other: CompiledRevision) -> list[Fact]:
+    """Return the facts of a revision; `other` is the one that it is compared with."""
+    facts = [Fact(_SPEC, ("allow", rule), reason) for rule, reason in allowed(revision, other).items()]
+    if not other.is_broken:
+        facts += _of_one_revision(revision, other)
+    if (project := revision.project) is None or other.project is None:
+        return facts
+    facts += [Fact(_SPEC, name, value) for name, value in _of_spec(revision, project)]
+    facts += [Fact(_SPEC, name, text) for name, text in _prices(project.prices, other.project.prices)]
+    facts += [Fact(_SPEC, ("flag", figure), flag) for figure, flag in _flags(project.training, other.project.training)]
+    for environment in project.environments.values():
+        if environment.name in other.environments:
+            facts += _of_environment(project, environment)
+    return facts
+
+
+def allowed(revision: CompiledRevision, other: CompiledRevision) -> dict[str, str]:
+    """Return the reasons for which a revision allows rules.
+
+    A base with errors has no project, but it allows no rule that is an error in it.
+    """
+    if revision.project:
+        return dict(revision.project.allow)
+    rules = other.project.allow if other.project and revision.is_broken else {}
+    refused = {finding.id for finding in errors(revision.findings)}
+    return {rule: reason for rule, reason in rules.items() if rule not in refused}
+
+
+def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[KeyPath, Any]]:
+    yield ("project", "name"), project.name
+    yield ("project", "spec"), revision.snapshot.renamed_from or revision.snapshot.repository_path
+    for key in _TRAINING:
+        if (value := getattr(project.training, key)) is not None:
+            yield ("training", key), value
+    if rate := project.training.learning_rate:
+        yield ("training", "learning_rate"), rate.text
+        yield ("training", "learning_rate_rule"), project.training.learning_rate_rule
+    for key, value in (project.gate._asdict() if project.gate else {}).items():
+        if value is not None and value is not False:
+            yield ("gate", key), value
+
+
+def _prices(prices: Prices, others: Prices) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the prices by capacity, or one for all capacities of a generation if no revision distinguishes them."""
+    for generation, by_kind in prices.items():
+        is_one = all(len({*known.get(generation, {}).values()}) <= 1 for known in (prices, others))
+        if is_one and all(len(known.get(generation, _CAPACITIES)) == len(_CAPACITIES) for known in (prices, others)):
+            yield ("price", generation), next(iter(by_kind.values())).text
+        else:
+            yield from ((("price", generation, kind), price.text) for kind, price in by_kind.items())
+
+
+def _flags(training: Training, other: Training) -> Iterator[tuple[str, str | None]]:
+    """Yield the flag of each figure that both revisions may have; None if the program does not get it."""
+    for figure in ("batch_size", "train_steps", "epochs", "learning_rate", *{**training.steps, **other.steps}):
+        flag = flag_name(training, figure)
+        yield figure, f"--{flag}" if flag else None
+
+
+def _of_environment(project: Project, environment: Environment) -> Iterator[Fact]:
+    values = {
+        "project": environment.project,
+        "region": environment.region,
+        "target": environment.target,
+        "bucket": bucket_of(project, environment),
+        "protect": environment.protect,
+        "keep_data": environment.keep_data,
+        "kube_context": environment.kube_context,
+    }
+    scope = Scope(environment.name)
+    yield from (Fact(scope, ("environment", key), value) for key, value in values.items() if value is not None)
+    yield from (Fact(scope, ("label", key), value) for key, value in environment.labels.items())
+
+
+def _of_one_revision(revision: CompiledRevision, other: CompiledRevision) -> Iterator[Fact]:
+    """Yield the environments that the other revision does not have, each described by one text."""
+    for name, environment in revision.environments.items():
+        if name not in other.environments and revision.project:
+            kind = "protected environment" if environment.protect else "environment"
+            yield Fact(Scope(name), (kind,), _description(revision.project, environment))
+
+
+def _description(project: Project, environment: Environment) -> str:
+    settings = [project.settings[environment.name, size] for size in environment.sizes]
+    trainers = [item.trainer for item in settings]
+    programs = dict.fromkeys(trainer.image or trainer.package or trainer.module or "none" for trainer in trainers)
+    capacities = dict.fromkeys(item.capacity.kind for item in settings)
+    # A long name of an image, which is cut where the text is shown, is the last part.
+    place = f"{environment.target} in {environment.project} ({environment.region})"
+    machines = f"{listed([*capacities])}, {listed(environment.sizes)}"
+    return f"{place}, bucket {bucket_of(project, environment)}, {machines}: {listed([*programs])}"
+
+
+# Jobs
 
 
 def job_facts(job: Job) -> list[Fact]:
     """Return all facts of a job; the first step of a name is its kind."""
-    scope = Scope(job.environment.name, job.size)
+    scope = config_key(job)
     facts = [Fact(scope, ("target",), job.target)]
     facts += [Fact(scope, ("figure", name), number.value) for name, number in rung_numbers(job.rung).items() if number]
-    facts += [Fact(scope, (name,), value) for name, value in _places(job) if value is not None]
+    places = {
+        "machine type": job.slice.machine.name if job.slice.machine else None,
+        "topology": job.slice.topology,
+        "zone": job.zone,
+    }
+    facts += [Fact(scope, (name,), value) for name, value in places.items() if value is not None]
     facts += [Fact(scope, name, value, _layer(job, path)) for name, value, path in _settings(job)]
     return facts
+
+
+def limit_facts(revision: CompiledRevision) -> list[Fact]:
+    """Return the reason why a run has no limit of time, of each job without one."""
+    limits = ((config_key(job), run_limit(job, body)) for job, body in revision.request_bodies)
+    return [Fact(key, ("unlimited run",), limit.unbounded) for key, limit in limits if limit.unbounded]
 
 
 def _layer(job: Job, path: KeyPath) -> str:
@@ -50,13 +165,6 @@ def _layer(job: Job, path: KeyPath) -> str:
     source = job.settings.source(path)
     end = next((index for index, step in enumerate(source) if step in (*LAYERED, "args")), len(source))
     return dotted(source[:end], "")
-
-
-def _places(job: Job) -> Iterator[tuple[str, str | None]]:
-    """Yield the machines and the place of a job."""
-    yield "machine type", job.slice.machine.name if job.slice.machine else None
-    yield "topology", job.slice.topology
-    yield "zone", job.zone
 
 
 def _settings(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:

@@ -1,4 +1,4 @@
-"""The meaning of changed facts of a job, for a reader who judges what a run does, reaches and costs.
+"""The meaning of changed facts of a spec, for a reader who judges what its jobs do, reach and cost.
 
 A changed figure, argument or variable is a change without a caution, unless a row has another risk. Of `extra`, only
 what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import ABSENT, FactChange, Scope
-from tpucfg.changes.job_facts import READ_ONLY
 from tpucfg.changes.meanings import (
     Comparison,
     Condition,
@@ -24,8 +23,12 @@ from tpucfg.changes.meanings import (
     removed,
     texts_of,
 )
+from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.statements import Risk
+from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
+from tpucfg.results.run_limit import NO_DURATION
+from tpucfg.spec.project import Number
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
 
@@ -38,6 +41,12 @@ _DIGEST: Final = "@sha256:"
 _PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
 _DEFAULT_REGISTRY: Final = "docker.io"
 _LATEST: Final = "latest"
+LIFTED: Final = "protection lifted"
+"""The headline of lifted protection, which the summary omits if a resource already shows it."""
+_TRAINING: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length")
+_NOT_COUNTED: Final = "the costs below do not count it, as it could hide what the change costs"
+_PRICES: Final = "prices changed"
+_BUCKET: Final = "bucket changed from {before} to {after}: "
 _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
 """Folders in which no image has its program."""
 
@@ -215,8 +224,75 @@ def _readable(change: FactChange, _: Comparison) -> bool:
     return bool(change.after == READ_ONLY)
 
 
+def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
+    if kept(change, comparison):
+        # What limits each attempt is a limit too.
+        return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
+    kinds = {kind for kind, _ in comparison.known_texts}
+    return added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
+
+
+# The spec and its environments
+
+
+def _destroy(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    return (f"pulumi destroy --stack {change.scope.environment}",)
+
+
+def _unprotect(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    # With --run-program, Pulumi runs the stack program, which explains errors of Google's APIs.
+    name = change.scope.environment
+    return "protect: false", f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}"
+
+
+def _is_error(change: FactChange, _: Comparison) -> bool:
+    return change.before is ABSENT and RULES[str(change.name[1])].level == "error"
+
+
+def _rises(change: FactChange, _: Comparison) -> bool:
+    return _are_numbers(change) and change.after > change.before
+
+
+def _falls(change: FactChange, _: Comparison) -> bool:
+    return _are_numbers(change) and change.after < change.before
+
+
+def _are_numbers(change: FactChange) -> bool:
+    return all(isinstance(value, int | float) for value in (change.before, change.after))
+
+
+def _lower_price(change: FactChange, _: Comparison) -> bool:
+    return ABSENT not in (change.before, change.after) and _price(change.after) < _price(change.before)
+
+
+def _price(text: str) -> Fraction:
+    return Number.read(text).value
+
+
+def _was(key: str) -> Condition:
+    """Return a condition that applies to an environment that had a setting."""
+    return lambda change, comparison: comparison.pair(change.scope, "environment", key)[0] is True
+
+
+def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
+    target = comparison.pair(change.scope, "environment", "target")[1]
+    return target is not ABSENT and "kube_context" in TARGET_FACTS[target].environment_keys
+
+
+# The table
+
+
 def _caution(pattern: str, consequence: str, when: Condition = kept, subject: str = "") -> Meaning:
     return Meaning(pattern, Risk.CAUTION, consequence, when, subject=subject)
+
+
+def _sentence(pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = "") -> Meaning:
+    return Meaning(pattern, risk, when=when, headline=headline, sentence=text)
+
+
+def _gate(name: str, consequence: str, when: Condition = always, risk: Risk = Risk.CAUTION) -> Meaning:
+    return Meaning(f"gate.{name}", risk, consequence, when, "gate changed")
 
 
 def _access(pattern: str, consequence: str, when: Condition = added, subject: str = "") -> Meaning:
@@ -235,7 +311,7 @@ _NETWORK: Final = "the job runs in another network"
 _OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
 _OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
 
-JOB_MEANINGS: Final = (
+MEANINGS: Final = (
     Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
     # The program
@@ -395,4 +471,108 @@ JOB_MEANINGS: Final = (
     _caution("field.**.*ontainers.**.image", "another program runs in the job", added),
     Meaning("field.**", Risk.CAUTION, "the service acts on it, and no setting of the spec explains it"),
     Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
+    _sentence(
+        "unlimited run",
+        "nothing limits the whole time of a run: {after}",
+        _loses_limit,
+        Risk.CAUTION,
+        "cost of a run not limited",
+    ),
+    Meaning("unlimited run", is_silent=True),
+    # The ladder and the training, as factors and shares
+    _sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
+    _sentence("rung.replacing", "replaces {before}, with {after} its cores"),
+    _sentence("rung.removed", "removed from the ladder"),
+    _sentence("ratio.global batch", "global batch size is {after} the previous value"),
+    _sentence("ratio.examples", "the run sees the same number of examples", becomes("1×")),
+    _sentence("ratio.examples", "the run sees {after} as many examples"),
+    _sentence("ratio.learning rate", "learning rate is unchanged", becomes("1×")),
+    _sentence("ratio.learning rate", "learning rate is {after} the previous value"),
+    _sentence("ratio.*", "{label} is {after} the previous value"),
+    _sentence("share.*", "{label} now covers {after} of the run", added),
+    _sentence("share.*", "{label} now covers {after} of the run, previously {before}"),
+    _sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
+    Meaning("training.learning_rate", when=changed, is_silent=True),
+    *(Meaning(f"training.{key}", subject=key) for key in _TRAINING),
+    Meaning("training.learning_rate", subject="learning rate"),
+    Meaning("training.learning_rate_rule", when=changed, subject="learning rate rule"),
+    Meaning("training.learning_rate_rule", is_silent=True),
+    _sentence("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None), Risk.CAUTION),
+    _sentence("flag.*", "{label} is now passed to the program as {after}", lambda change, _: change.before is None),
+    Meaning("flag.*", subject="flag for"),
+    # The spec: its names, what it allows, the gate between rungs, and prices
+    _sentence(
+        "project.name",
+        "project renamed from {before} to {after}: its buckets, service accounts and jobs get new names",
+    ),
+    _sentence("project.spec", "spec moved from {before} to {after}: results and stacks are those of its new folder"),
+    _sentence("allow.*", "{label}, an error, is now allowed ({after})", _is_error, Risk.CAUTION, "{label} allowed"),
+    _sentence("allow.*", "{label} is now allowed ({after})", added, headline="{label} allowed"),
+    _sentence("allow.*", "{label} is no longer allowed", removed, headline="{label} no longer allowed"),
+    _sentence("allow.*", "reason for allowing {label} changed from {before} to {after}"),
+    _gate("fit", "a rung may run whose step does not fit, or was never compiled", removed),
+    _gate("fit", "rungs now need a step that is known to fit", risk=Risk.NONE),
+    _gate("*", "rungs need it no longer", removed),
+    _gate("*", "rungs now need it", added, Risk.NONE),
+    _gate("min_scaling_efficiency", "the gate is stricter", _rises, Risk.NONE),
+    _gate("max_drop", "the gate is stricter", _falls, Risk.NONE),
+    _gate("min_scaling_efficiency", "the gate is less strict", _falls),
+    _gate("max_drop", "the gate is less strict", _rises),
+    _gate("*", "rungs pass by another condition"),
+    # With a lower price, or none, everything looks cheaper.
+    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, added, _PRICES),
+    Meaning("price.**", Risk.CAUTION, "the costs below are still at the price of the base", removed, _PRICES),
+    Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
+    Meaning("price.**", headline=_PRICES),
+    # Environments
+    _sentence("environment", "new environment: {after}", added),
+    _sentence("protected environment", "new environment: {after}", added),
+    _sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
+    _sentence(
+        "protected environment",
+        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them. To "
+        "delete them, restore the environment with {}, run {} and {}, and then remove it from the spec",
+        _unprotect,
+        Risk.DESTRUCTIVE,
+        "protected resources left behind",
+    ),
+    Meaning("environment.project", subject="Google Cloud project"),
+    Meaning("environment.region", subject="region"),
+    Meaning("environment.target", subject="target"),
+    _sentence(
+        "environment.bucket",
+        _BUCKET
+        + "jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is protected",
+        _was("protect"),
+    ),
+    _sentence(
+        "environment.bucket",
+        _BUCKET + "the new bucket starts empty, and the old one is kept with its objects and still billed",
+        _was("keep_data"),
+    ),
+    _sentence(
+        "environment.bucket",
+        _BUCKET + "the new bucket starts empty, and the old one is deleted with its objects",
+        risk=Risk.DESTRUCTIVE,
+        headline="data deleted",
+    ),
+    _sentence(
+        "environment.protect",
+        "protection lifted: resources that hold data can be replaced and deleted",
+        becomes(False),
+        Risk.DESTRUCTIVE,
+        LIFTED,
+    ),
+    _sentence("environment.protect", "protection added: Pulumi refuses to delete or replace resources that hold data"),
+    _sentence(
+        "environment.keep_data",
+        "{label} disabled: a bucket removed from the stack is deleted with its objects",
+        becomes(False),
+        Risk.DESTRUCTIVE,
+        "data no longer kept",
+    ),
+    _sentence("environment.keep_data", "{label} enabled: a bucket removed from the stack is kept with its objects"),
+    _caution("environment.kube_context", "jobs are submitted to another cluster", _selects_cluster, "kubectl context"),
+    Meaning("environment.kube_context", subject="kubectl context"),
+    Meaning("label.*"),
 )
