@@ -7,7 +7,7 @@ from spec_changes import costs
 from spec_changes import statements as impact_statements
 from spec_factory import WITHOUT, spec
 from tpucfg.changes.costs import CostChanges
-from tpucfg.review.costs import amount_lines, cost_phrase
+from tpucfg.review.effects import amount_lines, cost_phrase
 
 PRICED: dict[str, Any] = {"prices": {"v2": 2, "v3": 3}}
 UNLIMITED = "nothing limits the whole time of a run: set trainer.max_run_duration"

@@ -9,8 +9,7 @@ from tpucfg.changes.statements import Risk
 from tpucfg.markdown import alert, code, prose, table
 from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
-from tpucfg.review.costs import cost_block, cost_folds
-from tpucfg.review.effects import drift_block, finding_blocks, fit_block, impact_block, rung_folds
+from tpucfg.review.effects import Part, cost_parts, drift_block, finding_blocks, fit_block, impact_parts
 from tpucfg.review.folds import config_folds, drift_folds, resource_folds
 from tpucfg.review.review import RepositoryReview, Review
 from tpucfg.review.revisions import footer, format_commit_range, spec_errors
@@ -35,8 +34,8 @@ def comment(reviewed: RepositoryReview) -> str:
     head = [first_line, f"### tpucfg review{name}: {repository_headline(reviewed)}", _commit_range(reviewed)]
     if only:
         # The errors are why the effects are not known.
-        head += [*spec_errors(only), _caution_block(reviewed), *_blocks(only)]
-        folds = [*_folds(only)]
+        blocks, folds = _split(_effects(only))
+        head += [*spec_errors(only), _caution_block(reviewed), *blocks]
         foot = [_others_line(reviewed), footer(only)]
     else:
         shown = sorted(filter(_is_worth_a_part, reviewed.reviews), key=_sort_key)
@@ -76,22 +75,24 @@ def _caution_block(reviewed: RepositoryReview) -> str:
 # One spec
 
 
-def _blocks(review: Review) -> Iterator[str]:
-    """Yield the blocks below the cautions: counts, then the effects."""
+def _effects(review: Review) -> Iterator[Part]:
+    """Yield the parts below the cautions: counts, effects, details."""
     if not review.is_change:
         yield f"{format_config_counts(review.difference)}.".capitalize()
     yield counts_table(review)
     if reason := review.not_run:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
-    yield from (cost_block(review), fit_block(review), impact_block(review), drift_block(review))
+    yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
-
-
-def _folds(review: Review) -> Iterator[Fold]:
-    """Yield the parts that can be cut."""
-    yield from (*cost_folds(review), *rung_folds(review))
     yield from (*resource_folds(review.environments), *drift_folds(review.environments))
     yield from config_folds(review.difference)
+
+
+def _split(parts: Iterable[Part]) -> tuple[list[str], list[Fold]]:
+    """Return the blocks and the folds, which follow all blocks."""
+    all_parts = [*parts]
+    blocks = [part for part in all_parts if isinstance(part, str) and part]
+    return blocks, [part for part in all_parts if isinstance(part, Fold)]
 
 
 # Several specs
@@ -127,13 +128,13 @@ def _parts(reviews: Iterable[Review]) -> Iterator[Fold]:
     """Yield the part of each spec: its heading and effects, then its folds. Specs with equal parts share one."""
     groups: dict[tuple[Fold, ...], list[str]] = {}
     for review in reviews:
-        blocks = [f"{block}\n" for block in (*spec_errors(review), *_blocks(review), footer(review)) if block]
-        part = (Fold("", f"{headline(review)}\n\n", tuple(blocks)), *_folds(review))
+        blocks, folds = _split((*spec_errors(review), *_effects(review), footer(review)))
+        part = (Fold("", f"{headline(review)}\n\n", tuple(f"{block}\n" for block in blocks)), *folds)
         groups.setdefault(part, []).append(code(_path(review)))
-    for (effects, *folds), paths in groups.items():
+    for (effects, *sections), paths in groups.items():
         names = listed(paths, _MAX_NAMES)
         yield effects._replace(title=names, opening=f"#### {names}: {effects.opening}")
-        yield from (section._replace(title=f"{section.title} of {names}") for section in folds)
+        yield from (section._replace(title=f"{section.title} of {names}") for section in sections)
 
 
 def _others_line(reviewed: RepositoryReview) -> str:

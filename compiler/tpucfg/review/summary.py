@@ -9,8 +9,7 @@ from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
-from tpucfg.review.costs import cost_phrase
-from tpucfg.review.effects import fit_phrase
+from tpucfg.review.effects import cost_phrase, fit_phrase
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
 
