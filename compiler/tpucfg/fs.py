@@ -121,8 +121,8 @@ def _small_content(path: str, max_bytes: int) -> bytes | None:
 
 
 @contextmanager
-def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
-    """Hold a shared lock on an output folder while files below it are written.
+def output_lock(out: Path, folders: Collection[str], *, exclusive: bool = False) -> Iterator[None]:
+    """Hold a lock on an output folder while files below it are written.
 
     If no other run has the lock, files that killed runs staged in the folders are removed. If the block raises, folders
     that were created here are removed again if they are empty.
@@ -131,6 +131,7 @@ def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
         out: The output folder.
         folders: The folders below it that files are written to, as paths that start with `out`; missing ones are
             created.
+        exclusive: True to wait until no other run has the lock, and to let none have it until the end.
 
     Raises:
         OSError: A folder cannot be created or opened.
@@ -144,44 +145,38 @@ def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
         descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
         try:
             # Only an exclusive lock shows that no other run is about to move its staged files.
-            is_alone = _try_lock(descriptor, exclusive=True)
+            is_alone = _try_lock(descriptor, exclusive=True, wait=False)
             for folder in folders:
                 if not _create(folder, created) and is_alone:
                     _remove_leftovers(folder)
-            _try_lock(descriptor, exclusive=False)
+            _try_lock(descriptor, exclusive=exclusive)
             yield
         finally:
             os.close(descriptor)
 
 
 @contextmanager
-def staged_files(folder: int | None = None) -> Iterator[Callable[[str], BinaryIO]]:
+def staged_files() -> Iterator[Callable[[str], BinaryIO]]:
     """Yield a function that opens a new file beside a path; when the block ends, all files are moved to their paths.
 
     All files are staged before the first is moved. If the block raises, even on Ctrl-C, the staged files are removed.
-
-    Args:
-        folder: A descriptor of the folder that the paths are relative to; None for the current one.
     """
     paths: dict[str, str] = {}
-
-    def open_in_folder(path: str, flags: int) -> int:
-        return os.open(path, flags, 0o666, dir_fd=folder)
 
     def stage(path: str) -> BinaryIO:
         staged = _staging_path(path)
         paths[staged] = path  # added before the file exists, as Ctrl-C may arrive in between
-        return open(staged, "xb", opener=open_in_folder)
+        return open(staged, "xb")
 
     try:
         yield stage
         for staged in list(paths):
-            os.replace(staged, paths[staged], src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(staged, paths[staged])
             del paths[staged]
     finally:
         for staged in paths:
             with suppress(FileNotFoundError):
-                os.unlink(staged, dir_fd=folder)
+                os.unlink(staged)
 
 
 def _staging_path(path: str) -> str:
@@ -220,11 +215,11 @@ def _create(folder: str, created: set[str]) -> bool:
     return True
 
 
-def _try_lock(descriptor: int, *, exclusive: bool) -> bool:
+def _try_lock(descriptor: int, *, exclusive: bool, wait: bool = True) -> bool:
     import fcntl  # most commands write nothing
 
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
     except OSError:  # another run has the lock, or the file system has no locks: no leftover is removed
         return False
     return True

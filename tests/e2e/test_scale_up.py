@@ -17,7 +17,7 @@ from process import COMMAND, ENVIRONMENT, Run
 from spec_factory import CATALOG, spec
 from tpucfg.cli.app import run
 from tpucfg.results import ExampleRecord
-from tpucfg.results.record_file import parse_records
+from tpucfg.results.records import parse_records
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
 SIZES = ["v2-8", "v2-32", "v2-128"]

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from log_memory import peak_kilobytes
-from tpucfg.results.cloud_logging import MAX_ENTRY_LENGTH
-from tpucfg.results.log_metrics import LogError, last_metrics
+from tpucfg.results.log_metrics import MAX_ENTRY_LENGTH, LogError, last_metrics
 
 Entry = Mapping[str, Any]
 BOTH = ("examples_per_second", "accuracy")

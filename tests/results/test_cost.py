@@ -33,9 +33,9 @@ def ladder_costs(
 def test_hours_are_measured_or_forecast() -> None:
     """4 chips for one hour at 1.50 cost 6.00; by linear scaling, four times the chips need a quarter of the time."""
     first, second, third = ladder_costs(v2_8=1000)
-    assert first == Cost(Fraction(6), Fraction(1000), "v2-8", Fraction(1))
+    assert first == Cost(Fraction(6), "v2-8", Fraction(1))
     assert [first.usd, second.usd, third.usd] == [Fraction(6)] * 3
-    assert second == Cost(Fraction(24), Fraction(4000), "v2-8", Fraction(1, 4))
+    assert second == Cost(Fraction(24), "v2-8", Fraction(1, 4))
     assert (third.hours, third.source) == (Fraction(1, 16), "v2-8")
 
 
@@ -50,14 +50,14 @@ def test_a_rung_below_is_preferred_to_one_above() -> None:
     assert [cost.source for cost in ladder_costs(v2_32=3000)] == ["v2-32", "v2-32", "v2-32"]
     assert [cost.source for cost in ladder_costs(v2_8=1000, v2_128=9000)] == ["v2-8", "v2-8", "v2-128"]
     assert [cost.source for cost in ladder_costs(v2_8=1000, v2_32=3000)] == ["v2-8", "v2-32", "v2-32"]
-    assert ladder_costs(v2_32=3000)[0].throughput == 750
+    assert ladder_costs(v2_32=3000)[0].hours == Fraction(4, 3)
 
 
 def test_another_generation_predicts_nothing() -> None:
     """A record of another generation gives no forecast: its chips have another speed and price."""
     small, large = ladder_costs(("v2-8", "v3-32"), v2_8=1000)
     assert small.usd == 6
-    assert large == Cost(None, None, None, None)
+    assert large == Cost(None, None, None)
 
 
 def test_unknown_hours_are_none() -> None:

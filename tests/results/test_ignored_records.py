@@ -11,7 +11,7 @@ from spec_factory import planned, spec
 from tpucfg.findings import Finding
 from tpucfg.results import ExampleRecord
 from tpucfg.results.ignored_records import ignored_records, record_findings
-from tpucfg.results.record_file import parse_records
+from tpucfg.results.records import parse_records
 
 EXAMPLE = ExampleRecord("mnist", "v2-8")
 FILE = "results/dev.jsonl"

@@ -8,8 +8,7 @@ from itertools import repeat
 import pytest
 
 from log_memory import peak_kilobytes
-from tpucfg.results.cloud_logging import MAX_ENTRY_LENGTH
-from tpucfg.results.log_metrics import LogError, last_metrics
+from tpucfg.results.log_metrics import MAX_ENTRY_LENGTH, LogError, last_metrics
 
 BOTH = ("examples_per_second", "accuracy")
 

@@ -7,7 +7,7 @@ import pytest
 
 from jobs import job
 from spec_factory import compiled, spec
-from tpucfg.results.run_limit import RunLimit, cost_limit_text, run_limit
+from tpucfg.results.cost import RunLimit, cost_limit_text, run_limit
 from tpucfg.spec.project import Number, Prices
 from tpucfg.targets import RequestBody, target_named
 

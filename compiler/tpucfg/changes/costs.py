@@ -17,9 +17,8 @@ from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughpu
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_dollars, format_hours, format_number
-from tpucfg.results.cost import price_per_hour, run_hours
-from tpucfg.results.record_file import FOLDER
-from tpucfg.results.run_limit import RunLimit, run_limit
+from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
+from tpucfg.results.records import FOLDER
 from tpucfg.spec.project import Prices
 
 

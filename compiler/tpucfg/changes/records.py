@@ -20,8 +20,7 @@ from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
-from tpucfg.results.record import Record, exact_decimal, record_line
-from tpucfg.results.record_file import FOLDER
+from tpucfg.results.records import FOLDER, Record, exact_decimal, record_line
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4

@@ -17,7 +17,7 @@ from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
 from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
-from tpucfg.results.run_limit import run_limit
+from tpucfg.results.cost import run_limit
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
 from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Secret

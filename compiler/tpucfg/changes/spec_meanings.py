@@ -27,7 +27,7 @@ from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
-from tpucfg.results.run_limit import NO_DURATION
+from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.project import Number
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless

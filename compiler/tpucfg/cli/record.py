@@ -163,8 +163,7 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     Raises:
         CommandExit: The record is invalid or cannot be written.
     """
-    from tpucfg.results.record import record_problems
-    from tpucfg.results.record_file import RecordFileError, append_record
+    from tpucfg.results.records import RecordFileError, append_record, record_problems
 
     if problems := record_problems(record):
         options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)

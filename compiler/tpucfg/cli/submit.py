@@ -121,7 +121,7 @@ def _print_outdated(status: "LadderStatus", size: str) -> None:
 
 def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> tuple[str, ...]:
     """Return the lines about what is bought: the most that a run can cost, the capacity, and the fit if it is known."""
-    from tpucfg.results.run_limit import cost_limit_text
+    from tpucfg.results.cost import cost_limit_text
 
     cost = f"cost:   {cost_limit_text(job, body, project.prices)}"
     return (cost, f"capacity: {_capacity(job)}", *_fit_terms(job, fits))

@@ -1,8 +1,7 @@
 """Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
-from tpucfg.results.record import THROUGHPUT, ExampleRecord, Record, Results
-from tpucfg.results.record_file import latest_records, read_records
+from tpucfg.results.records import THROUGHPUT, ExampleRecord, Record, Results, latest_records, read_records
 
 __all__ = [
     "THROUGHPUT",

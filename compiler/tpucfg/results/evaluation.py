@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.number_format import floor_percent, format_metric
-from tpucfg.results.record import THROUGHPUT, Record, exact_decimal
+from tpucfg.results.records import THROUGHPUT, Record, exact_decimal
 from tpucfg.spec import Gate
 from tpucfg.yamldoc import KeyPath
 

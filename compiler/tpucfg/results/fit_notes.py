@@ -12,7 +12,7 @@ from tpucfg.fit.wording import bound_text, step_time
 from tpucfg.number_format import format_rate
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.record import THROUGHPUT
+from tpucfg.results.records import THROUGHPUT
 from tpucfg.spec import Project
 
 

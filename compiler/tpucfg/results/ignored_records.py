@@ -5,20 +5,17 @@ two specs may share a folder. But if the project was renamed, or a file is named
 be closed without an explanation. `tpucfg check` therefore prints a note.
 """
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.results.record import ExampleRecord, Record, Results
-from tpucfg.results.record_file import FOLDER, read_records, record_path
+from tpucfg.fs import sorted_glob
+from tpucfg.results.records import FOLDER, ExampleRecord, Record, Results, read_records
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 
-_MAX_FILES: Final = 1_000
-"""Maximum directory entries that are read; a folder of results has far fewer."""
 _MAX_UNKNOWN_FILES: Final = 10
 """Maximum files that are reported."""
 _EXTENSION: Final = ".jsonl"
@@ -99,29 +96,13 @@ def _distinct(texts: Sequence[str]) -> str:
 def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each results file that is named after no environment, and is therefore never read."""
     names = listed([*environments], last=" and ")
-    unknown = (file for file in _file_names(folder / FOLDER) if file.removesuffix(_EXTENSION) not in environments)
-    for file in islice(unknown, _MAX_UNKNOWN_FILES):
-        similar = nearest(file.removesuffix(_EXTENSION), [*environments])
+    paths = [] if (folder / FOLDER).is_symlink() else sorted_glob(folder / FOLDER, f"*{_EXTENSION}")
+    for path in islice((path for path in paths if path.stem not in environments), _MAX_UNKNOWN_FILES):
+        file, similar = path.name, nearest(path.stem, [*environments])
         rename = f"rename it to {similar}{_EXTENSION}" if similar else "name it after an environment"
         yield Finding.of(
             "TPU103",
             f"{quote_key(file)} is named after no environment, so its records are not counted: the spec has {names}",
-            Location(str(record_path(folder, file.removesuffix(_EXTENSION)))),
+            Location(str(path)),
             help=f"{rename}, or delete it; if another spec shares the folder, change nothing",
         )
-
-
-def _file_names(folder: Path) -> Sequence[str]:
-    """Return the names of the results files in a folder; empty if it cannot be read or is a symbolic link."""
-    try:
-        # A descriptor, so that the folder cannot be replaced by a link between the check and the listing.
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return ()
-    try:
-        with os.scandir(descriptor) as entries:
-            return sorted(entry.name for entry in islice(entries, _MAX_FILES) if entry.name.endswith(_EXTENSION))
-    except OSError:
-        return ()
-    finally:
-        os.close(descriptor)

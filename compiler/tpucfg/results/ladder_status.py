@@ -11,8 +11,7 @@ from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.render.config import job_hash
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.record import ExampleRecord, Record, Results
-from tpucfg.results.record_file import latest_records, read_records
+from tpucfg.results.records import ExampleRecord, Record, Results, latest_records, read_records
 from tpucfg.spec import CapacityKind, Environment, Gate, Project
 from tpucfg.targets.extra import merged_request_body
 

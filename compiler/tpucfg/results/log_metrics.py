@@ -1,13 +1,186 @@
-"""Read the final metrics from a log: those of the latest JSON object that has all of them."""
+"""Read the final metrics from a log: plain text, or entries exported from Cloud Logging.
+
+`gcloud logging read --format=json` prints an array of entries, the newest first; a sink to Cloud Storage writes one
+entry per line; an entry copied from the Logs Explorer is indented over many lines. The printed text is in an entry's
+payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, if the logging agent parsed the
+line (GKE). A `protoPayload` is an audit record, which no program prints.
+
+https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
+https://cloud.google.com/sdk/gcloud/reference/logging/read
+https://cloud.google.com/logging/docs/structured-logging
+"""
 
 import json
-from collections.abc import Mapping, Sequence
-from io import TextIOWrapper
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from io import StringIO, TextIOWrapper
 from math import isfinite
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
-from tpucfg.results.cloud_logging import MAX_ENTRY_LENGTH, LogObject, TruncatedLogError, is_list, iter_log_objects
 from tpucfg.text_format import format_value, listed
+
+MAX_ENTRY_LENGTH: Final = 1 << 20
+"""Characters of a line, or of an entry of an array; Cloud Logging accepts entries of at most 256 KiB.
+
+https://cloud.google.com/logging/quotas
+"""
+_PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
+_ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
+"""The first line of an array of entries (group 1), or of an entry that is indented over several lines."""
+_NEXT_ENTRY: Final = re.compile(r"[^\s,]")
+_TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
+# Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
+# NaN and Infinity become strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
+_DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
+
+
+class LogTimestamp(NamedTuple):
+    """The sort key by which Cloud Logging itself orders the entries of a log."""
+
+    second: datetime = datetime.min.replace(tzinfo=UTC)
+    """The minimum for text outside of entries, which is then ordered by its position in the log."""
+    fraction: str = ""
+    """Nine digits: nanoseconds, which a datetime cannot represent."""
+    insert_id: str = ""
+    """The order of entries of the same moment."""
+
+
+class LogObject(NamedTuple):
+    """One object that the program printed."""
+
+    line: int
+    """The line of the log on which the object, or the entry around it, begins."""
+    timestamp: LogTimestamp
+    data: Mapping[str, Any]
+
+
+class TruncatedLogError(Exception):
+    """An array of entries that ends within an entry; `line` is where that entry begins."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def is_list(first_line: str) -> bool:
+    """Return True if a log with this first line is an array of entries, as gcloud prints it."""
+    start = _ENTRIES_START.match(first_line)
+    return start is not None and start[1] is not None
+
+
+def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iterator[LogObject]:
+    """Yield the objects in a log, in its order, in bounded memory.
+
+    Text before an object on its line, such as a time or a host name, is skipped, and so is a line or an entry that is
+    longer than the limit.
+
+    Args:
+        first_line: The log's first line.
+        rest: The remaining log.
+        keys: A line that contains none of them is skipped without parsing.
+
+    Raises:
+        TruncatedLogError: The log is an array of entries, and incomplete.
+    """
+    keys = tuple(keys)
+    start = _ENTRIES_START.match(first_line)
+    line_number, unread = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
+    # The decoded window may end within a line: that line is completed first.
+    for line, row in _short_lines(line_number, StringIO(unread + rest.readline(MAX_ENTRY_LENGTH)), rest):
+        # Few lines of a log contain a key, and searching for keys is much cheaper than parsing every line.
+        if any(key in row for key in keys):
+            data = _object_at_end(row)
+            yield from _printed_objects(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)
+
+
+def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[LogObject, None, tuple[int, str]]:
+    """Yield the objects of entries that span lines, and return the text to be read as lines, with its line number.
+
+    That text is the rest after the array, or the whole window if the log is plain text that only begins like an array.
+    """
+    in_array = start[1] is not None
+    window, position, number, is_started = first_line, start.end(1) if in_array else 0, 1, False
+    while True:
+        next_entry = _NEXT_ENTRY.search(window, position)
+        entry_start = next_entry.start() if next_entry else len(window)
+        number, position = number + window.count("\n", position, entry_start), entry_start
+        if in_array and window.startswith("]", position):
+            return number, window[position + 1 :]
+        entry, end = _decode_object(window, position)
+        if entry is not None and (is_started or _is_entry(entry)):
+            yield from _printed_objects(number, entry)
+            number, position, is_started = number + window.count("\n", position, end), end, True
+            continue
+        # Until the first entry is decoded, the whole window is kept: it may have to be read again as plain lines.
+        kept_from = position if is_started else 0
+        addition = rest.read(MAX_ENTRY_LENGTH) if entry is None and len(window) - kept_from < MAX_ENTRY_LENGTH else ""
+        if addition:
+            window, position = window[kept_from:] + addition, position - kept_from
+        elif is_started and (in_array or position < len(window)):
+            raise TruncatedLogError(number)
+        else:
+            return (number, "") if is_started else (1, window)
+
+
+def _decode_object(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
+    """Return the object at a position and its end; None if there is none or it is incomplete."""
+    try:
+        data, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start
+    return (data, end) if isinstance(data, dict) else (None, start)
+
+
+def _short_lines(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
+    """Yield the lines up to the maximum length, with their numbers; a longer line is skipped."""
+    at_line_start = True
+    for source in sources:
+        # readline() returns a long line in parts, of which only the last has a line break.
+        while part := source.readline(MAX_ENTRY_LENGTH):
+            is_complete = part.endswith("\n")
+            if at_line_start and (is_complete or len(part) < MAX_ENTRY_LENGTH):
+                yield number, part
+            number += is_complete
+            at_line_start = is_complete
+
+
+def _object_at_end(row: str) -> dict[str, Any]:
+    """Return the object at the end of a line; an empty one if there is none."""
+    try:
+        data = _DECODER.decode(row[row.index("{") :])
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _is_entry(data: Mapping[str, Any]) -> bool:
+    return any(payload in data for payload in _PAYLOADS)
+
+
+def _printed_objects(line: int, entry: Mapping[str, Any]) -> Iterator[LogObject]:
+    """Yield the objects in an entry's payload."""
+    timestamp, payload = _timestamp(entry), entry.get("jsonPayload")
+    text = entry.get("textPayload")
+    if isinstance(payload, dict):
+        yield LogObject(line, timestamp, payload)
+        text = payload.get("message")
+    # An agent may combine lines that arrive together into one entry.
+    for row in text.split("\n") if isinstance(text, str) else ():
+        if "{" in row:
+            yield LogObject(line, timestamp, _object_at_end(row))
+
+
+def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
+    match = _TIMESTAMP.fullmatch(str(entry.get("timestamp")))
+    if match is None:
+        return LogTimestamp()
+    try:
+        second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
+    except ValueError:  # a day that does not exist, such as 2026-02-30
+        return LogTimestamp()
+    return LogTimestamp(second, (match[2] or "").ljust(9, "0"), str(entry.get("insertId", "")))
+
 
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 """As written by Python's json and by Cloud Logging: https://protobuf.dev/programming-guides/json/."""

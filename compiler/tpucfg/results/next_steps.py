@@ -9,7 +9,7 @@ from tpucfg.number_format import floor_percent, format_hours, format_metric
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import command_line, fit_remedy, has_passed_below, remedy
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.record import THROUGHPUT, exact_decimal
+from tpucfg.results.records import THROUGHPUT, exact_decimal
 from tpucfg.spec import Gate, Project
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)

@@ -1,16 +1,27 @@
-"""Records as values: one, all of a file, and a line of the file parsed into one or into findings."""
+"""Records: their lines, and the file of an environment, read under bounds and replaced atomically with one more line.
 
+Appending in place would not be atomic: a process that is killed during a write leaves a part of a line, cut at the
+boundary of a page.
+"""
+
+import errno
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
+from tpucfg.fs import open_regular_file, output_lock, staged_files
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
+from tpucfg.text_format import split_lines
 from tpucfg.yamldoc.reader import read_text
 
 THROUGHPUT: Final = "examples_per_second"
@@ -158,3 +169,143 @@ def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Findi
         in_file = finding.location._replace(line=location.line, end_line=location.line)
         hint = finding.help or f"delete line {location.line}"
         yield finding._replace(location=in_file if document.root else location, help=hint)
+
+
+FOLDER: Final = "results"
+"""The folder's name, next to the spec."""
+MAX_FILE_BYTES: Final = 4 << 20
+"""About twenty thousand records."""
+MAX_BAD_LINES: Final = 20
+"""A file with more invalid lines is not a results file, and is reported with one finding."""
+
+_SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
+_MOVE_HELP: Final = "move it away"
+_SPACE_HELP: Final = "free some space and record it again"
+_ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
+_ERROR_TEXTS: Final = {
+    errno.ENOSPC: ("the disk is full", _SPACE_HELP),
+    errno.EDQUOT: ("the disk quota is used up", _SPACE_HELP),
+    errno.EFBIG: ("the file has reached the system's size limit", _SPACE_HELP),
+    errno.EACCES: ("permission denied", _ACCESS_HELP),
+    errno.EPERM: ("permission denied", _ACCESS_HELP),
+    errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
+    errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
+    errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
+    errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
+}
+
+
+class RecordFileError(Exception):
+    """The file cannot be read or written; its content is unchanged."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
+
+
+def record_path(folder: Path, environment: str) -> Path:
+    """Return the path of an environment's results, for a spec in that folder."""
+    return folder / FOLDER / f"{environment}.jsonl"
+
+
+def latest_records(results: Results, name: str) -> Mapping[str, Record]:
+    """Return the record that counts for each rung, by size: the last one with the project's name."""
+    return {record.size: record for record in results.records if record.name == name}
+
+
+def read_records(folder: Path, environment: str, example: ExampleRecord) -> Results:
+    """Read the records of an environment, for a spec in that folder; no file means no records."""
+    path = record_path(folder, environment)
+    try:
+        # No lock is needed: a writer replaces the file, so that an open file is whole and never changes.
+        content = _content(path)
+    except OSError as error:
+        reason, hint = _explain(error)
+        return _unreadable(str(path), "", reason, hint)
+    if len(content) > MAX_FILE_BYTES:
+        return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
+    # Editors may add a byte order mark. Bytes that are not UTF-8 become findings of their line, not a decoding error.
+    return parse_records(content.decode("utf-8-sig", "surrogateescape"), str(path), example)
+
+
+def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
+    """Parse the records in a text, ignoring blank lines; `example` is the record that help lines show."""
+    records: list[Record] = []
+    findings: list[Finding] = []
+    bad_lines = 0
+    rows = split_lines(text)
+    for number, row in enumerate(rows, 1):
+        if not row.strip():
+            continue
+        location = Location(file, number, 1, number, len(row) + 1)
+        parsed = parse_record(row, location, example, is_last=number == len(rows))
+        if isinstance(parsed, Record):
+            records.append(parsed)
+            continue
+        findings += parsed
+        bad_lines += 1
+        if bad_lines > MAX_BAD_LINES:
+            message = f"more than {MAX_BAD_LINES} lines are not records, so the whole file is ignored"
+            return _unreadable(file, text, message, f"restore the file; a record is one line: {example}")
+    return Results(file, text, tuple(records), tuple(findings))
+
+
+def append_record(folder: Path, environment: str, record: Record) -> Path:
+    """Append a record atomically, for a spec in that folder, and return the file's path.
+
+    A last line without a line break, as an editor may leave it, is completed with one and otherwise kept.
+
+    Raises:
+        RecordFileError: The record could not be written; the file's content is unchanged.
+    """
+    path = record_path(folder, environment)
+    line = record_line(record).encode()
+    try:
+        _refuse_link(path.parent)
+        with output_lock(path.parent, [str(path.parent)], exclusive=True), staged_files() as stage:
+            content = _content(path)
+            line_break = b"\n" if content and not content.endswith(b"\n") else b""
+            if len(content) + len(line_break) + len(line) > MAX_FILE_BYTES:
+                raise RecordFileError(f"{path} would grow beyond {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
+            with stage(str(path)) as file:
+                _keep_mode(path, file)
+                file.write(content + line_break + line)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError as error:
+        reason, hint = _explain(error)
+        raise RecordFileError(f"{path}: {reason}", hint) from None
+    return path
+
+
+def _explain(error: OSError) -> tuple[str, str]:
+    """Return the cause of an error and a help line."""
+    return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
+
+
+def _unreadable(file: str, text: str, message: str, hint: str) -> Results:
+    return Results(file, text, (), (Finding.of("TPU100", message, Location(file), help=hint),))
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, up to one more than the limit; none if it is missing."""
+    _refuse_link(path.parent)
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return b""
+
+
+def _refuse_link(folder: Path) -> None:
+    # A link in a checkout could lead anywhere on the machine; only the spec's own folder may be one.
+    if folder.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "")
+
+
+def _keep_mode(path: Path, file: BinaryIO) -> None:
+    """Give the file that replaces another one its mode; a file that may not be written is not replaced either."""
+    with suppress(FileNotFoundError):
+        os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+        if not os.access(path, os.W_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, "")
