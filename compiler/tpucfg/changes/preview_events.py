@@ -8,18 +8,36 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.resources import UNKNOWN
+from tpucfg.redaction import SECRET
+
 _MAX_DEPTH: Final = 64
 """Levels of a value; deeper ones are dropped. Properties of resources have a dozen levels at most."""
 _MAX_BROKEN: Final = 20
 """Limit for objects with errors: each JSONDecodeError counts lines from the start of the text, in quadratic time."""
-_MAX_OBJECTS: Final = 200_000
+_MAX_PIECES: Final = 200_000
 """Enough for a stack of 50,000 resources, each with two relevant events and two others."""
-_MAX_TEXT_LINES: Final = 10_000
-"""Limit for lines of other text; further lines are skipped."""
 _PRUNED: Final = "[…]"
-_SPACES: Final = re.compile(r"[ \t\r\f\v]*")
+_UNKNOWN_MARKERS: Final = frozenset(
+    (
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    )
+)
+"""Markers of a value that is known only after the update, one for each type:
+https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/plugin/rpc.go."""
+_BRIDGE_PROPERTIES: Final = frozenset(("__defaults", "__meta", "__pulumi_raw_state_delta", "__internal"))
+"""Internal properties of the bridge between Pulumi and the Terraform provider."""
+_SIGNATURE_KEY, _SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+"""The mark of a secret: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
 # NaN and Infinity are no JSON: they become text, as the JSON of a review cannot contain them.
 _DECODER: Final = json.JSONDecoder(parse_constant=str)
+_SPACES: Final = re.compile(r"\s*")
 
 
 class JsonPiece(NamedTuple):
@@ -44,23 +62,23 @@ def decode_text(data: bytes) -> str:
 def scan_json(text: str) -> Iterator[JsonPiece]:
     """Yield objects and lines of text in their order, without empty lines, up to a bounded number of errors."""
     position, line, end = 0, 1, len(text.rstrip())
-    broken, text_lines, objects = 0, 0, 0
+    pieces = broken = 0
     while position < end and broken < _MAX_BROKEN:
-        start = _skip_spaces(text, position)
+        pieces += 1
+        if pieces > _MAX_PIECES:
+            yield JsonPiece(line, None, f"there are more than {_MAX_PIECES:,} objects and lines", broken=True)
+            return
+        spaces = _SPACES.match(text, position)
+        start = spaces.end() if spaces else position
+        line += text.count("\n", position, start)
         if text[start] == "{":
             piece, last = _parse_object(text, start, line, end)
-            yield piece
-            broken += piece.broken
-            objects += 1
-            if objects == _MAX_OBJECTS:
-                yield JsonPiece(line, None, f"there are more than {_MAX_OBJECTS:,} objects", broken=True)
-                return
         else:
             last = _line_end(text, start)
-            if last > start and text_lines < _MAX_TEXT_LINES:
-                text_lines += 1
-                yield JsonPiece(line, None, text[start:last].rstrip())
-        line += text.count("\n", position, last + 1)
+            piece = JsonPiece(line, None, text[start:last].rstrip())
+        yield piece
+        broken += piece.broken
+        line += text.count("\n", start, last + 1)
         position = last + 1
 
 
@@ -77,13 +95,7 @@ def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece
     except (RecursionError, ValueError) as error:  # ValueError: an integer with more digits than Python converts
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         return JsonPiece(line, None, reason, broken=True), len(text)
-    return JsonPiece(line, _prune(value, _MAX_DEPTH)), object_end - 1
-
-
-def _skip_spaces(text: str, position: int) -> int:
-    """Return the index of the first character that is not a space, which may be the line break."""
-    match = _SPACES.match(text, position)
-    return match.end() if match else position
+    return JsonPiece(line, {key: _clean(item, _MAX_DEPTH) for key, item in value.items()}), object_end - 1
 
 
 def _line_end(text: str, position: int) -> int:
@@ -91,49 +103,45 @@ def _line_end(text: str, position: int) -> int:
     return len(text) if end == -1 else end
 
 
-def _prune(value: Any, levels: int) -> Any:
-    """Return the value with a placeholder for each value that is nested deeper than this number of levels."""
-    if isinstance(value, dict):
-        return {key: _prune(item, levels - 1) for key, item in value.items()} if levels else _PRUNED
+def _clean(value: Any, levels: int) -> Any:
+    """Return a value without internal properties, and with placeholders for what is secret, unknown or too deep."""
+    if isinstance(value, str):
+        return UNKNOWN if value in _UNKNOWN_MARKERS else value
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return _PRUNED
     if isinstance(value, list):
-        return [_prune(item, levels - 1) for item in value] if levels else _PRUNED
-    return value
+        return [_clean(item, levels - 1) for item in value]
+    if value.get(_SIGNATURE_KEY) == _SECRET_SIGNATURE:
+        return SECRET
+    return {key: _clean(item, levels - 1) for key, item in value.items() if key not in _BRIDGE_PROPERTIES}
 
 
 # Events
 
-_KINDS: Final = {
+_KINDS: Final[Mapping[str, str]] = {
     "resourcePreEvent": "step",
+    "resOutputsEvent": "outcome",
     "diagnosticEvent": "diagnostic",
     "policyEvent": "policy",
     "summaryEvent": "summary",
-    "preludeEvent": "prelude",
+    **dict.fromkeys(
+        ("preludeEvent", "cancelEvent", "stdoutEvent", "policyLoadEvent", "progressEvent", "startDebuggingEvent"),
+        # These have no content, but show that the file is a preview, if an incomplete one.
+        "progress",
+    ),
 }
-"""The relevant events of the stream."""
-_PROGRESS_EVENTS: Final = frozenset(
-    ("cancelEvent", "stdoutEvent", "resOutputsEvent", "policyLoadEvent", "progressEvent", "startDebuggingEvent")
-)
-"""Events of the stream that only report progress."""
+"""The events of the stream."""
 _DOCUMENT_KEYS: Final = frozenset(("steps", "changeSummary", "diagnostics"))
 """Keys of the document; each of them can be missing."""
-_URN_PARTS: Final = 4
-"""Stack, project, type and name."""
-
-
-REFRESH: Final = "refresh"
-"""The operation that reads a resource from the cloud."""
 
 
 class Event(NamedTuple):
     """An event of the engine."""
 
-    line: int
-    """The line of the file."""
     kind: str
-    """`step`, `refreshed`, `diagnostic`, `policy`, `summary` or `prelude`; empty for progress.
-
-    `refreshed` is the outcome of a refresh; the outcomes of other steps are progress, as nothing runs in a preview.
-    """
+    """`step`, `outcome` (of a step), `diagnostic`, `policy`, `summary` or `progress`."""
     data: Mapping[str, Any]
 
     def text(self, key: str) -> str:
@@ -141,47 +149,30 @@ class Event(NamedTuple):
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
 
-    @property
-    def stack(self) -> str:
-        """The stack of a step or a refreshed resource; empty for other events."""
-        parts = self.text("urn").split("::") if self.kind in {"step", "refreshed"} else []
-        return parts[0].removeprefix("urn:pulumi:") if len(parts) >= _URN_PARTS else ""
 
-    @classmethod
-    def all_of(cls, line: int, value: Mapping[str, Any]) -> "Iterator[Event]":
-        """Yield the events in a JSON object: all of them for a document, one for a line of the stream."""
-        if is_document(value):
-            yield from cls._of_document(line, value)
-            return
-        for key, kind in _KINDS.items():
-            data = value.get(key)
-            data = data.get("metadata") if kind == "step" and isinstance(data, dict) else data
-            if isinstance(data, dict):
-                yield cls(line, kind, data)
-        if isinstance(outcome := value.get("resOutputsEvent"), dict):
-            data = outcome.get("metadata")
-            if isinstance(data, dict) and data.get("op") == REFRESH:
-                yield cls(line, "refreshed", data)
-        # Progress has no content, but it shows that the file is a preview, if an incomplete one.
-        if _PROGRESS_EVENTS & value.keys():
-            yield cls(line, "", {})
-
-    @classmethod
-    def _of_document(cls, line: int, value: Mapping[str, Any]) -> "Iterator[Event]":
-        """Yield the events of a document, with the keys that they have in the stream."""
-        for step in _dicts(value.get("steps")):
-            states = {"old": step.get("oldState"), "new": step.get("newState")}
-            reasons = {"keys": step.get("replaceReasons"), "diffs": step.get("diffReasons")}
-            yield cls(line, "step", {"op": step.get("op"), "urn": step.get("urn"), **states, **reasons})
-        for diagnostic in _dicts(value.get("diagnostics")):
-            yield cls(line, "diagnostic", diagnostic)
-        if isinstance(value.get("changeSummary"), dict):
-            yield cls(line, "summary", {})
+def events_of(value: Mapping[str, Any]) -> Iterator[Event]:
+    """Yield the events in a JSON object: all of them for a document, one for a line of the stream."""
+    if not _DOCUMENT_KEYS.isdisjoint(value):
+        yield from _events_of_document(value)
+        return
+    for key in value.keys() & _KINDS.keys():
+        kind, data = _KINDS[key], value[key]
+        if kind in {"step", "outcome"} and isinstance(data, dict):
+            data = data.get("metadata")
+        if isinstance(data, dict):
+            yield Event(kind, data)
 
 
-def is_document(value: Mapping[str, Any]) -> bool:
-    """Return True for the document of a preview, and False for an event of its stream."""
-    return not _DOCUMENT_KEYS.isdisjoint(value)
+def _events_of_document(value: Mapping[str, Any]) -> Iterator[Event]:
+    """Yield the events of a document, with the keys that they have in the stream."""
+    for step in _dicts(value.get("steps")):
+        states = {"old": step.get("oldState"), "new": step.get("newState")}
+        reasons = {"keys": step.get("replaceReasons"), "diffs": step.get("diffReasons")}
+        yield Event("step", {"op": step.get("op"), "urn": step.get("urn"), **states, **reasons})
+    for diagnostic in _dicts(value.get("diagnostics")):
+        yield Event("diagnostic", diagnostic)
+    if isinstance(value.get("changeSummary"), dict):
+        yield Event("summary", {})
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

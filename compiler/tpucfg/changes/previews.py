@@ -14,15 +14,13 @@ from typing import Final, NamedTuple
 from tpucfg.changes.drift import (
     Drift,
     RefreshScope,
-    cloud_states,
     find_drift,
     from_recorded_states,
     refresh_scope,
     refreshed_states,
-    without_reverts,
 )
-from tpucfg.changes.preview_events import Event, JsonPiece, decode_text, is_document, scan_json
-from tpucfg.changes.preview_steps import resource_steps
+from tpucfg.changes.engine_steps import change_steps, engine_steps, other_stack, unknown_operations
+from tpucfg.changes.preview_events import Event, JsonPiece, decode_text, events_of, scan_json
 from tpucfg.changes.resource_diff import resource_changes
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.infra.resources import Resource, sort_resources
@@ -93,8 +91,6 @@ class Preview(NamedTuple):
     drift: tuple[Drift, ...] = ()
     """Differences in the cloud, which are no part of the changes."""
     refresh: RefreshScope = "none"
-    is_stream: bool = True
-    """True if the preview contains all resources, and not only those that change."""
 
     @property
     def is_new(self) -> bool:
@@ -120,34 +116,31 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         return Preview(environment, failure=Failure(file, reason))
     pieces = tuple(scan_json(decode_text(data)))
     events = tuple(_events(pieces))
-    other_stacks = sorted({stack for event in events if (stack := event.stack)} - {environment})
-    if other_stacks:
-        reason = f"the preview is of the stack {printable(other_stacks[0])} instead of {environment}"
+    if other := other_stack(events, environment):
+        reason = f"the preview is of the stack {printable(other)} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
-    refreshed = refreshed_states(events)
+    engine = [*engine_steps(events)]
+    refreshed = refreshed_states(engine)
     # Drift has its own place: a change begins where the last update ended, not where the cloud has drifted to.
-    change_events = from_recorded_states(events, refreshed)
-    cloud = cloud_states(environment, change_events, refreshed)
-    steps, unknown_operations = resource_steps(change_events)
+    steps = change_steps(from_recorded_states(engine, refreshed))
     return Preview(
         environment,
-        changes=without_reverts(resource_changes(environment, steps), cloud),
+        changes=resource_changes(environment, steps),
         before=sort_resources(step.before for step in steps if step.before),
         after=sort_resources(step.after for step in steps if step.after),
         failure=next(_failures(_Content(file, pieces, events)), None),
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
-        warnings=tuple(sorted([*unknown_operations, *_warnings(events)])),
-        drift=find_drift(cloud),
-        refresh=refresh_scope(events),
-        is_stream=not any(piece.value and is_document(piece.value) for piece in pieces),
+        warnings=tuple(sorted([*unknown_operations(engine), *_warnings(events)])),
+        drift=find_drift(environment, engine, refreshed),
+        refresh=refresh_scope(engine),
     )
 
 
 def _events(pieces: Sequence[JsonPiece]) -> Iterator[Event]:
     for piece in pieces:
         if piece.value is not None:
-            yield from (event for event in Event.all_of(piece.line, piece.value) if not _is_progress(event))
+            yield from (event for event in events_of(piece.value) if not _is_progress(event))
 
 
 def _is_progress(event: Event) -> bool:

@@ -149,12 +149,12 @@ def _alias_name(alias: Mapping[str, Any], resource: Resource) -> str:
 def _step(before: Resource | None, after: Resource | None) -> Step:
     if before is None or after is None:
         return Step(before, after, "create" if before is None else "delete")
-    changed = [change for change in input_changes(before, after) if not _differs_only_in_case(change)]
+    changed = [change for change in input_changes(before, after) if not differs_only_in_case(change)]
     because = forces_replacement(after.type, changed)
     op: Op = "replace" if because else "update" if changed else "same"
     return Step(before, after, op, because)
 
 
-def _differs_only_in_case(change: Change) -> bool:
+def differs_only_in_case(change: Change) -> bool:
     """Return True for a location written in another case, which the provider stores in upper case anyway."""
     return change.path == ("location",) and str(change.before).upper() == str(change.after).upper()
