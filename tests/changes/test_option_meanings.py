@@ -29,7 +29,7 @@ def test_only_new_items_of_a_list_are_named() -> None:
     """Of `ignoreChanges`, what was ignored before is no news; what is no longer ignored is."""
     before, after = bucket(ignoreChanges=["labels", "cors"]), bucket(ignoreChanges=["labels", "versioning"])
 
-    (removed, removed_risk), (added, added_risk) = texts(before, after)
+    (added, added_risk), (removed, removed_risk) = texts(before, after)
 
     assert added.startswith("ignores changes of versioning:")
     assert removed.startswith("no longer ignores changes of cors (ignoreChanges)")
@@ -60,7 +60,7 @@ def test_retention_of_data_and_of_access() -> None:
     assert texts(kept, bucket())[0][1] is Risk.DESTRUCTIVE
     assert texts(bucket(), kept) == []
     assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
-    assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains")
+    assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains (retainOnDelete)")
 
 
 def _environment(*resources: Resource, providers: Any = (), unseen: Any = ()) -> EnvironmentResources:

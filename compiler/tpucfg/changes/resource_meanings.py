@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import UNKNOWN as NO_RULE
-from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judged, removed
-from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, Step, holds_data
+from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, removed
+from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.grants import is_grant, power_of
 from tpucfg.infra.lifecycle import (
@@ -30,14 +29,19 @@ from tpucfg.paths import KeyPath, matches
 from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted, format_value, listed
 
-_HIDDEN: Final = (SECRET, UNKNOWN)
 _MAX_RULES: Final = 6
-_MAX_PERMISSIONS: Final = 6
+_MAX_ITEMS: Final = 6
 _TEMPORARY: Final = "tmp/"
 """The prefix whose objects the bundled stack program deletes."""
+_KINDS: Final[Mapping[str, str]] = {
+    BUCKET: "bucket",
+    "gcp:serviceaccount/account:Account": "account",
+    "gcp:projects/service:Service": "service",
+    "gcp:projects/serviceIdentity:ServiceIdentity": "identity",
+    "gcp:projects/iAMCustomRole:IAMCustomRole": "role",
+}
 _COMMANDS: Final = ("command:", "pulumi-python:", "pulumi-nodejs:", "terraform:", "docker:", "docker-build:")
 """Starts of the types whose resources run programs where Pulumi runs."""
-_GOOGLE: Final = ("gcp:", "pulumi:")
 _DELETION: Final = frozenset(
     permission
     for facts in TARGET_FACTS.values()
@@ -46,9 +50,38 @@ _DELETION: Final = frozenset(
 """The permissions by which slices delete themselves at their deadline and after the program's end."""
 _DELETION_ROLE: Final = re.compile(r"^projects/[^/]+/roles/tpu\.[^/]+$")
 """The custom role by which a job deletes its own slice: see `deletion_role_id`."""
+_GUARD: Final = re.compile("protect|prevent|retain|retention|recover|backup|versioning|(?-i:Hold)", re.IGNORECASE)
+"""Names of inputs that guard data, whatever the type."""
+_LOSES: Final = re.compile("delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE)
+"""Names of inputs by which data is deleted."""
+_ACTIVE_LOSS: Final = re.compile("^(delete|overwrite|purge)[A-Z]")
+"""Names of inputs by which a new resource deletes what others hold."""
+_SAFE_VALUES: Final = ("PREVENT", "ABANDON", "RETAIN")
+_COMPARED_OPTIONS: Final = ("parentAliases", "provider")
+_OPERATION, _TYPE = "operation", "type"
+"""The names of the facts that a resource exists, in head with its operation, and of its type."""
+
+
+_HARMLESS: Final = (
+    "*.operation",
+    "*.type",
+    "bucket.labels.**",
+    *(f"account.{name}" for name in ("accountId", "description", "displayName", "project")),
+    *(f"role.{name}" for name in ("description", "project", "roleId", "stage", "title")),
+    # Compared with the rules of the base, or as grants, or as inputs that replace the bucket.
+    *(f"bucket.{name}" for name in ("lifecycleRules", "location", "name", "project")),
+    *(f"bucket.{name}" for name in ("publicAccessPrevention", "uniformBucketLevelAccess")),
+    *(f"{kind}.**" for kind in ("service", "identity", "grant")),
+    *(f"*option.*.{name}" for name in ("parent", "retainOnDelete")),
+    *(f"new option.*.{name}" for name in ("additionalSecretOutputs", "replacementTrigger")),
+)
+"""Patterns of facts whose change has no sentence unless a row says so."""
 
 
 # Conditions
+
+
+_Applies = bool | tuple[str, ...]
 
 
 def turned_on(change: FactChange, _: Comparison) -> bool:
@@ -61,164 +94,216 @@ def turned_off(change: FactChange, _: Comparison) -> bool:
     return change.before is not ABSENT and boolean(change.before) is not False and boolean(change.after) is not True
 
 
-def shorter(default: float) -> Condition:
-    """Return a condition for a duration that gets shorter, or that cannot be compared.
-
-    Args:
-        default: the seconds without a value.
-    """
-
-    def applies(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-        before, after = (default if value is ABSENT else _seconds(value) for value in (change.before, change.after))
-        if before is not None and after is not None and after >= before:
-            return False
-        return _duration(after), _duration(before)
-
-    return applies
+def _not_off(change: FactChange, _: Comparison) -> bool:
+    return boolean(change.after) is not False
 
 
-def lost(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-    """Apply to a value that is gone."""
-    return (str(change.before),) if change.after in (ABSENT, "") else False
+def _keeps_shorter(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to the time for which deleted objects are kept, if it gets shorter or cannot be compared."""
+    # Only a bucket that is replaced loses its policy where none is declared.
+    if change.after is ABSENT and comparison.pair(change.scope, "bucket", _OPERATION)[1] != "replace":
+        return False
+    before, after = (
+        DEFAULT_SOFT_DELETE_SECONDS if value is ABSENT else _seconds(value) for value in (change.before, change.after)
+    )
+    if before is not None and after is not None and after >= before:
+        return False
+    return _duration(after), _duration(before)
 
 
-def changed(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-    """Apply to a value that is another one than before; the first one restricts nothing that was possible."""
-    return False if change.before in (ABSENT, "") else (str(change.after),)
+def _read_costs(change: FactChange, _: Comparison) -> _Applies:
+    """Apply to a storage class of which a read has a price."""
+    is_free = change.after in (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL")
+    return False if is_free else (str(change.after),)
 
 
-def given(change: FactChange, _: Comparison) -> bool:
-    """Apply to a value that the head has."""
-    return change.after is not ABSENT
-
-
-def _added_items(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-    """Apply to an option with items that the base does not have."""
+def _added_items(change: FactChange, _: Comparison) -> _Applies:
+    """Apply to items that the base does not have; permissions to take over accounts come first, as lists are cut."""
     items = [item for item in _items(change.after) if item not in _items(change.before)]
-    return (listed(items),) if items else False
+    items.sort(key=lambda item: not power_of(item))
+    return (listed(items, _MAX_ITEMS),) if items else False
 
 
-def _gained_permissions(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-    gained = [name for name in _items(change.after) if name not in _items(change.before)]
-    # A long list is cut, so that permissions to take over accounts come first.
-    gained.sort(key=lambda permission: not power_of(permission))
-    return (listed(gained, _MAX_PERMISSIONS),) if gained else False
+def _removed_items(change: FactChange, _: Comparison) -> _Applies:
+    """Apply to items that only the base has."""
+    items = [item for item in _items(change.before) if item not in _items(change.after)]
+    return (listed(items, _MAX_ITEMS),) if items else False
 
 
-_NO_DATA: Final = "its data would be deleted"
-_MANY_READS: Final = (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL")
-"""Storage classes of which a read has no price."""
+def _lost_deletion(change: FactChange, _: Comparison) -> _Applies:
+    kept = _items(change.after)
+    lost = [name for name in _items(change.before) if name in _DELETION and name not in kept]
+    return (listed(lost, _MAX_ITEMS),) if lost else False
 
 
-def _row(pattern: str, risk: Risk, sentence: str, when: Condition = always) -> Meaning:
+def _deleting_member(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to the member that had the role by which a job deletes its own slice."""
+    role, _ = comparison.pair(change.scope, "grant", "role")
+    return (str(change.before),) if _DELETION_ROLE.search(str(role)) else False
+
+
+def _moved(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    return tuple("the stack" if parent is ABSENT else str(parent) for parent in (change.before, change.after))
+
+
+def _operation(*ops: str) -> Condition:
+    """Return a condition for a resource with one of these operations."""
+    return lambda change, _: change.after in ops or (change.after is ABSENT and "delete" in ops)
+
+
+def _disables_service(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to the removal of a service that is disabled with it."""
+    is_kept = boolean(comparison.pair(change.scope, "service", "disableOnDestroy")[0]) is False
+    return change.after is ABSENT and not is_kept
+
+
+def _unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to a created or changed resource of a type that no rule is about."""
+    return False if change.after is ABSENT else (str(comparison.pair(change.scope, "unknown", _TYPE)[1]),)
+
+
+def _command(change: FactChange, comparison: Comparison) -> _Applies:
+    type_ = str(comparison.pair(change.scope, "unknown", _TYPE)[1])
+    return (type_,) if type_.startswith(_COMMANDS) else False
+
+
+def _deletes_others(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to an input by which a new resource deletes what others hold."""
+    is_active = bool(_ACTIVE_LOSS.search(str(change.name[-1]))) and boolean(change.after) is not False
+    return _described(change) if _is_new(change, comparison) and is_active else False
+
+
+def _loses_protection(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to a guard that gets weaker, or to a safe value that is lost."""
+    if _is_new(change, comparison):
+        return False
+    if _has_name(change, _GUARD):
+        return _described(change) if _is_weaker(change) else False
+    is_lost = change.before in _SAFE_VALUES and change.after not in _SAFE_VALUES
+    return _described(change) if _has_name(change, _LOSES) and is_lost else False
+
+
+def _can_lose(change: FactChange, comparison: Comparison) -> _Applies:
+    is_set = change.after is not ABSENT and boolean(change.after) is not False and change.after not in _SAFE_VALUES
+    is_loss = _has_name(change, _LOSES) and not _has_name(change, _GUARD)
+    return _described(change) if is_loss and is_set and not _is_new(change, comparison) else False
+
+
+def _described(change: FactChange, _: Comparison | None = None) -> tuple[str, ...]:
+    """Return the path of an input, with its value and the previous one."""
+    values = (
+        "not set" if value is ABSENT else format_value(value, quoted=False, max_length=80)
+        for value in (change.after, change.before)
+    )
+    return (dotted(change.name[1:]), *values)
+
+
+def _has_name(change: FactChange, names: re.Pattern[str]) -> bool:
+    return any(names.search(str(step)) for step in change.name[1:])
+
+
+def _is_new(change: FactChange, comparison: Comparison) -> bool:
+    return comparison.pair(change.scope, str(change.name[0]), _OPERATION)[0] is ABSENT
+
+
+def _is_weaker(change: FactChange) -> bool:
+    """Return True unless a guard is new, switched on, or longer."""
+    if change.before is ABSENT or boolean(change.before) is False:
+        # Without a value, the service has a default, which may be a protection.
+        return change.before is ABSENT and boolean(change.after) is False
+    before, after = _seconds(change.before), _seconds(change.after)
+    is_longer = before is not None and after is not None and after > before
+    # The number 1 is no switch that is on.
+    return not (is_longer or str(change.after).lower() == "true" or change.after in _SAFE_VALUES)
+
+
+# The table
+
+
+def _input(pattern: str, risk: Risk, when: Condition, sentence: str) -> Meaning:
+    """Return a row about an input of a resource that exists before and after."""
+
+    def applies(change: FactChange, comparison: Comparison) -> _Applies:
+        operations = comparison.pair(change.scope, str(change.name[0]), _OPERATION)
+        return False if ABSENT in operations else when(change, comparison)
+
+    return Meaning(pattern, risk, when=applies, sentence=f"{sentence} ({{}})")
+
+
+def _option(pattern: str, risk: Risk, sentence: str, when: Condition = _added_items) -> Meaning:
+    return Meaning(pattern, risk, when=when, sentence=f"{sentence} ({{}})")
+
+
+def _event(pattern: str, risk: Risk, when: Condition, sentence: str) -> Meaning:
+    """Return a row about a resource, or about what is common to inputs of any type."""
     return Meaning(pattern, risk, when=when, sentence=sentence)
 
 
-def _harmless(kind: str, *names: str) -> Iterator[Meaning]:
-    return (Meaning(f"{kind}.{name}") for name in names)
-
-
-def _rows_of_buckets() -> Iterator[Meaning]:
-    """Yield the rows about buckets: https://cloud.google.com/storage/docs.
-
-    What the names of inputs tell has no row, such as versioning and the retention of objects.
-    """
-    duration, kept = "bucket.softDeletePolicy.*", shorter(DEFAULT_SOFT_DELETE_SECONDS)
-    yield _row(duration, Risk.CAUTION, "no longer declares how long deleted objects can be restored", removed)
-    yield _row(duration, Risk.DESTRUCTIVE, "keeps deleted objects for {}, previously for {}", kept)
-    locked = "locks its retention policy, which can never be shortened or removed again"
-    yield _row("bucket.retentionPolicy.isLocked", Risk.CAUTION, locked, turned_on)
-    yield _row("bucket.defaultEventBasedHold", Risk.DESTRUCTIVE, "no longer holds new objects", turned_off)
-    key = "bucket.encryption.defaultKmsKeyName"
-    yield _row(key, Risk.ACCESS, "encrypts new objects with Google's keys instead of your own, {}", lost)
-    other_key = "encrypts new objects with another key, {}, which Cloud Storage has to be allowed to use"
-    yield _row(key, Risk.CAUTION, other_key, changed)
-    yield _row("bucket.ipFilter.**", Risk.ACCESS, "is open to other networks than before")
-    yield _row("bucket.logging.logBucket", Risk.CAUTION, "no longer logs access to {}", lost)
-    yield _row("bucket.logging.logBucket", Risk.CAUTION, "logs access to another bucket, {}", changed)
-    yield _row("bucket.storageClass", Risk.CAUTION, "stores new objects as {}: each read has a price", _read_costs)
-    destroyed = "would be deleted together with everything in it"
-    yield _row("bucket.forceDestroy", Risk.DESTRUCTIVE, destroyed, turned_on)
-    refuses = "refuses readers who do not pay for their requests"
-    yield _row("bucket.requesterPays", Risk.CAUTION, refuses, turned_on)
-    yield _row("bucket.cors", Risk.CAUTION, "can be read by web pages of other origins than before", given)
-    yield _row("bucket.website.**", Risk.CAUTION, "serves a web site", given)
-    moves = "moves objects between storage classes by other rules than before"
-    yield _row("bucket.autoclass.**", Risk.CAUTION, moves, given)
-    yield from _harmless("bucket", "softDeletePolicy.*", "defaultEventBasedHold", "encryption.defaultKmsKeyName")
-    yield from _harmless(
-        "bucket", "logging.**", "storageClass", "requesterPays", "cors", "website.**", "autoclass.**", "forceDestroy"
-    )
-    # Compared with the rules of the base, or as grants, or as inputs that replace the bucket.
-    yield from _harmless("bucket", "labels.**", "lifecycleRules", "location", "name", "project")
-    yield from _harmless("bucket", "publicAccessPrevention", "uniformBucketLevelAccess")
-
-
-def _read_costs(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
-    return False if change.after in _MANY_READS else (str(change.after),)
-
-
-def _rows_of_access() -> Iterator[Meaning]:
-    """Yield the rows about accounts, services, custom roles and grants."""
+_CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
+_NO_DELETION: Final = "running slices can no longer delete themselves; let bounded ones end first"
+_NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
+_DECIDES: Final = "has {}, which changes what an update does"
+MEANINGS: Final = (
+    # https://cloud.google.com/storage/docs; inputs that the bundled program never sets have no row.
+    _input("bucket.softDeletePolicy.*", _CAUTION, removed, "no longer declares for how long deleted objects are kept"),
+    _input("bucket.softDeletePolicy.*", _LOSS, _keeps_shorter, "keeps deleted objects for {}, previously for {}"),
+    _input("bucket.storageClass", _CAUTION, _read_costs, "stores new objects as {}: each read has a price"),
+    _input("bucket.forceDestroy", _LOSS, turned_on, "would be deleted together with everything in it"),
+    _input("bucket.versioning.*", _LOSS, turned_off, "no longer keeps the versions of its objects"),
     # https://cloud.google.com/iam/docs/service-accounts-delete-undelete
-    yield _row("account.disabled", Risk.CAUTION, "is disabled", turned_on)
-    yield _row("account.disabled", Risk.ACCESS, "can be used again")
-    yield from _harmless("account", "accountId", "description", "displayName", "project")
-    disabled = "is disabled for the whole project when it is removed"
-    yield _row("service.disableOnDestroy", Risk.CAUTION, disabled, lambda change, _: boolean(change.after) is not False)
-    dependent = "disables services that depend on it too"
-    yield _row("service.disableDependentServices", Risk.CAUTION, dependent, turned_on)
-    yield _row("role.permissions", Risk.ACCESS, "gives everyone who has the role {}", _gained_permissions)
-    yield from _harmless("role", "permissions", "description", "project", "roleId", "stage", "title")
-    yield from (Meaning(f"{kind}.**") for kind in ("service", "identity", "grant"))
-
-
-def _rows_of_options() -> Iterator[Meaning]:
-    """Yield the rows about options: https://www.pulumi.com/docs/iac/concepts/resources/options/."""
-    ignores = "ignores changes of {}: an update keeps old values, not those of the program"
-    replaces = "has deleteBeforeReplace {}: a replacement deletes it before there is a new one"
-    decides = "has {}, which changes what an update does"
-    unclear = "has {}, whose effect this review cannot show"
-    for name, risk, sentence in (
-        ("option.aliases", Risk.UNKNOWN, "takes over {}"),
-        ("option.additionalSecretOutputs", Risk.CAUTION, "hides {} in previews"),
-        ("option.deleteBeforeReplace", Risk.CAUTION, replaces),
-        ("option.hooks", Risk.UNKNOWN, "runs {} during an update, whose effect this review cannot show"),
-        ("option.ignoreChanges", Risk.DESTRUCTIVE, ignores),
-        ("option.version", Risk.UNKNOWN, "uses version {} of its provider"),
-        ("option.importId", Risk.DESTRUCTIVE, "takes over the existing resource {} with all it contains"),
-        ("option.*", Risk.DESTRUCTIVE, decides),
-        *((f"new option.{name}", Risk.CAUTION, "has {}") for name in _REPLACING_OPTIONS),
-        *((f"new option.{name}", Risk.DESTRUCTIVE, decides) for name in _POWERFUL_OPTIONS),
-        *((f"new option.{name}", Risk.NONE, "") for name in ("additionalSecretOutputs", "replacementTrigger")),
-        ("new option.*", Risk.UNKNOWN, unclear),
-    ):
-        yield _row(name, risk, sentence, _added_items if risk else always)
-    yield Meaning("option.*")
-
-
-_REPLACING_OPTIONS: Final = ("deleteBeforeReplace", "deletedWith", "replaceOnChanges", "replaceWith")
-_POWERFUL_OPTIONS: Final = ("envVarMappings", "importId", "pluginDownloadURL", "stateMigrations")
-"""Options by which a new resource takes over another one, or runs other code with the credentials of an update."""
-MEANINGS: Final = (*_rows_of_buckets(), *_rows_of_access(), *_rows_of_options())
-"""By the kind of the resource and the input, or by the option. Rows without a risk are inputs that are harmless."""
-_OF_NEW_BUCKETS: Final = ("bucket.cors", "bucket.website.**", "bucket.autoclass.**", "bucket.ipFilter.**")
-"""Rows about a value that means something in a new bucket too."""
-_COMPARED_OPTIONS: Final = ("parent", "parentAliases", "provider")
-_KINDS: Final[Mapping[str, str]] = {
-    BUCKET: "bucket",
-    "gcp:serviceaccount/account:Account": "account",
-    "gcp:projects/service:Service": "service",
-    "gcp:projects/serviceIdentity:ServiceIdentity": "identity",
-    "gcp:projects/iAMCustomRole:IAMCustomRole": "role",
-}
-_GUARD: Final = re.compile("protect|prevent|retain|retention|recover|backup|versioning", re.IGNORECASE)
-"""Names of inputs that guard data, whatever the type."""
-_LOSS: Final = re.compile("delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE)
-"""Names of inputs by which data is deleted."""
-_ACTIVE_LOSS: Final = re.compile("^(delete|overwrite|purge)[A-Z]")
-"""Names of inputs by which a new resource deletes what others hold."""
-_SAFE_VALUES: Final = ("PREVENT", "ABANDON", "RETAIN")
+    _event(
+        "account.operation",
+        _CAUTION,
+        _operation(*REMOVING_OPS),
+        "is deleted: grants to it end everywhere, and a new account of the same name does not get them back",
+    ),
+    _input("account.disabled", _CAUTION, turned_on, "is disabled"),
+    _input("account.disabled", _ACCESS, turned_off, "can be used again"),
+    _event("service.operation", _CAUTION, _disables_service, "is disabled for the whole project (disableOnDestroy)"),
+    _input("service.disableOnDestroy", _CAUTION, _not_off, "is disabled for the whole project when it is removed"),
+    _input("service.disableDependentServices", _CAUTION, turned_on, "disables services that depend on it too"),
+    _input("role.permissions", _ACCESS, _added_items, "gives everyone who has the role {}"),
+    _event("role.permissions", _CAUTION, _lost_deletion, f"loses {{}}: {_NO_DELETION}"),
+    _input("grant.member", _CAUTION, _deleting_member, f"takes the role from {{}}: {_NO_DELETION}"),
+    _event("*.operation", _UNKNOWN, _operation("import"), "takes over what exists in the cloud, with all it contains"),
+    _event("unknown.operation", _LOSS, _command, "runs commands on the machine of the update, by its type {}"),
+    _event("unknown.operation", _UNKNOWN, _unknown_type, "is of the type {}, which no rule knows: see the fold"),
+    # https://www.pulumi.com/docs/iac/concepts/resources/options/
+    _option("option.*.aliases", _UNKNOWN, "takes over {}"),
+    _option("option.*.additionalSecretOutputs", _CAUTION, "hides {} in previews"),
+    _option("option.*.deleteBeforeReplace", _CAUTION, "is deleted before there is a replacement: {}"),
+    _option("option.*.hooks", _UNKNOWN, "runs {} during an update, whose effect this review cannot show"),
+    _option("option.*.ignoreChanges", _LOSS, "ignores changes of {}: an update keeps old values"),
+    _option("option.*.ignoreChanges", _UNKNOWN, "no longer ignores changes of {}", _removed_items),
+    _option("option.*.version", _UNKNOWN, "uses version {} of its provider"),
+    _option("option.*.importId", _LOSS, "takes over the existing resource {} with all it contains"),
+    # Without data, a resource that is deleted and created anew is the same as before.
+    _option("option.data.parent", _LOSS, "moves from {} to {}: without an alias, it is deleted", _moved),
+    _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
+    _option("option.other.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
+    _option("option.grant.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
+    _option("*option.grant.retainOnDelete", _ACCESS, "remains when the stack no longer declares it", added),
+    _option("old option.grant.retainOnDelete", _ACCESS, "stays in the cloud: the access remains", removed),
+    # By these, a new resource takes over another one, or runs other code with the credentials of an update.
+    _option("new option.*.envVarMappings", _LOSS, _DECIDES),
+    _option("new option.*.importId", _LOSS, _DECIDES),
+    _option("new option.*.pluginDownloadURL", _LOSS, _DECIDES),
+    _option("new option.*.stateMigrations", _LOSS, _DECIDES),
+    *map(Meaning, _HARMLESS),
+)
+"""By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
+_OTHER_MEANINGS: Final = (
+    _option("option.**", _LOSS, _DECIDES),
+    _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
+    Meaning("*option.**"),
+    _event("**", _LOSS, _deletes_others, "deletes or overwrites data: {} is {}"),
+    _event("**", _LOSS, _loses_protection, "loses protection: {} is {}, previously {}"),
+    _event("**", _LOSS, _can_lose, "can lose data: {} is {}, previously {}"),
+    # The type's own sentence is about all other inputs.
+    Meaning("unknown.**"),
+    _event("**", _UNKNOWN, _described, "has {} {}, previously {}: no rule knows its effect"),
+)
+"""Rows about what no row above is about, of which the first one that applies has the sentence."""
 
 
 # Statements
@@ -235,22 +320,19 @@ def _predecessors(steps: Sequence[Step]) -> Mapping[int, Resource]:
 
     A bucket that moves to another region is created under another name in the stack, and the old one is removed.
     """
-    removed = sorted(
-        (step.before for step in steps if step.op == "delete" and step.before and step.before.type == BUCKET),
-        key=lambda bucket: bucket.name,
-    )
-    created = sorted(
+    removed = [step.before for step in steps if step.op == "delete" and step.before and step.before.type == BUCKET]
+    removed.sort(key=lambda bucket: bucket.name)
+    created = [
         (step.after.name, index)
         for index, step in enumerate(steps)
         if step.op == "create" and step.after and step.after.type == BUCKET
-    )
-    if not removed:
-        return {}
-    return {index: removed[min(position, len(removed) - 1)] for position, (_, index) in enumerate(created)}
+    ]
+    pairs = ((index, min(position, len(removed) - 1)) for position, (_, index) in enumerate(sorted(created)))
+    return {index: removed[position] for index, position in pairs if removed}
 
 
 def _statements(step: Step, predecessor: Resource | None) -> Iterator[Statement]:
-    yield from _option_statements(step)
+    yield from _option_statements(step.before, step.after)
     if predecessor and step.after:
         for name, is_lost in {
             "protect": predecessor.protect and not step.after.protect,
@@ -259,189 +341,61 @@ def _statements(step: Step, predecessor: Resource | None) -> Iterator[Statement]
             if is_lost:
                 yield Statement("does not have {}, unlike the bucket that it replaces", (name,), Risk.DESTRUCTIVE)
         step = step._replace(before=predecessor)
-    resource = step.after or step.before
-    if resource is None or step.op == "same":
-        return
-    kind = _kind(resource)
-    if kind == "unknown":
-        yield from _unknown_type(step)
-    if step.op == "import":
-        yield Statement("takes over what exists in the cloud, with all it contains", (), Risk.UNKNOWN)
-    if step.after is None or (step.op in REMOVING_OPS and kind == "account"):
-        yield from _removed(step, kind)
-    if step.after and step.before:
-        yield from _input_statements(kind, step.before, step.after, step.op)
-        yield from _deletion_statements(kind, step.before, step.after)
-    elif step.after and kind == "bucket":
-        yield from _input_statements(kind, None, step.after, step.op)
+    before, after = step.before, step.after
+    is_left = before is not None and after is None and before.retain
+    if (resource := after or before) and step.op != "same" and not is_left:
+        kind = _kind(resource)
+        if kind == "bucket" and after:
+            yield from _lifecycle_statements(before.inputs if before else {}, after.inputs, is_new=before is None)
+        yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None)
+
+
+def _option_statements(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
+    """Yield the options that are set, extended or given up, with their effect."""
+    kind = "old option" if after is None else "option" if before else "new option"
+    yield from _compared(_options(kind, before), _options(kind, after), is_gone=after is None)
+
+
+def _compared(before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool) -> Iterator[Statement]:
+    """Yield the sentences about the facts that differ."""
+    comparison = Comparison(by_name(before), by_name(after))
+    for change in compare(comparison.before, comparison.after):
+        rows = [row for row in MEANINGS if matches(row.pattern, change.name)]
+        is_kept = ABSENT not in comparison.pair(change.scope, str(change.name[0]), _OPERATION)
+        if is_kept and _is_hidden(change.after):
+            yield from _hidden_value(change, rows)
+        elif rows or not is_gone:
+            others = [] if rows else [row for row in _OTHER_MEANINGS if matches(row.pattern, change.name)]
+            applying = [(row, values) for row in rows or others if (values := row.when(change, comparison))]
+            for row, values in applying if rows else applying[:1]:
+                if row.risk:
+                    own = values if isinstance(values, tuple) else ()
+                    yield Statement(row.sentence, (*own, _property(change)), row.risk)
+
+
+def _hidden_value(change: FactChange, rows: Sequence[Meaning]) -> Iterator[Statement]:
+    """Yield that a value is not known: a preview has values that only the update knows; a secret hides another one."""
+    guards = _has_name(change, _GUARD) or _has_name(change, _LOSES)
+    unknown = Risk.DESTRUCTIVE if guards else Risk.UNKNOWN
+    risk = max((row.risk for row in rows), default=unknown)
+    if risk:
+        is_secret = change.after != UNKNOWN
+        text = "sets {} to a value that is not known here"
+        yield Statement(text, (dotted(change.name[1:]),), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN)
+
+
+def _property(change: FactChange) -> str:
+    """Return the name of an option or of an input, without what is nested in it."""
+    return str(change.name[2 if str(change.name[0]).endswith("option") else 1])
+
+
+def _is_hidden(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith((SECRET, UNKNOWN))
 
 
 def _kind(resource: Resource) -> str:
     is_known_grant = resource.type in KNOWN_TYPES or is_grant(resource)
     return _KINDS.get(resource.type, "grant" if is_known_grant else "unknown")
-
-
-def _unknown_type(step: Step) -> Iterator[Statement]:
-    """Yield what is known of a type that no rule is about: nothing but what its inputs are called."""
-    after = step.after
-    if after is None:
-        return
-    if after.type.startswith(_COMMANDS):
-        text = "runs commands on the machine of the update, whose effect is not shown here"
-        yield Statement(text, (), Risk.DESTRUCTIVE)
-    verb = "is new" if step.before is None else "changes"
-    origin = "" if after.type.startswith(_GOOGLE) else ", and which is not Google's"
-    text = f"{verb}: its type is {{}}, about which this review has no rules{origin}; its inputs are in the fold"
-    yield Statement(text, (after.type,), Risk.UNKNOWN)
-    for path, value in _leaves(after.inputs) if step.before is None else ():
-        if _ACTIVE_LOSS.search(str(path[-1])) and boolean(value) is not False:
-            yield Statement("deletes or overwrites data ({})", (dotted(path),), Risk.DESTRUCTIVE)
-
-
-def _removed(step: Step, kind: str) -> Iterator[Statement]:
-    before = step.before
-    if before is None or before.retain:
-        return
-    if kind == "account":
-        text = "is deleted: grants to it end everywhere, and a new account of the same name does not get them back"
-        yield Statement(text, (), Risk.CAUTION)
-    if kind == "service" and boolean(before.inputs.get("disableOnDestroy")) is not False:
-        yield Statement("is disabled for the whole project ({})", ("disableOnDestroy",), Risk.CAUTION)
-    if kind == "role" and (permissions := _lost_deletion(before, None)):
-        yield _ends_deletion("loses {}", permissions)
-
-
-def _deletion_statements(kind: str, before: Resource, after: Resource) -> Iterator[Statement]:
-    """Yield that running slices lose what they delete themselves by."""
-    if kind == "role" and (permissions := _lost_deletion(before, after)):
-        yield _ends_deletion("loses {}", permissions)
-    member = before.inputs.get("member")
-    is_role = bool(_DELETION_ROLE.search(str(before.inputs.get("role"))))
-    if kind == "grant" and is_role and member != after.inputs.get("member"):
-        yield _ends_deletion("takes the role from {}", str(member))
-
-
-def _lost_deletion(before: Resource, after: Resource | None) -> str:
-    kept = after.inputs.get("permissions") if after else []
-    if kept in _HIDDEN:
-        return ""
-    lost_ones = [name for name in _items(before.inputs.get("permissions")) if name not in _items(kept)]
-    return listed([name for name in lost_ones if name in _DELETION], _MAX_PERMISSIONS)
-
-
-def _ends_deletion(event: str, value: str) -> Statement:
-    text = f"{event}: slices that are running can no longer delete themselves; let bounded ones end first"
-    return Statement(text, (value,), Risk.CAUTION)
-
-
-def _input_statements(kind: str, before: Resource | None, after: Resource, op: Op) -> Iterator[Statement]:
-    """Yield the sentences about changed inputs."""
-    if kind == "bucket":
-        yield from _lifecycle_statements(before.inputs if before else {}, after.inputs, is_new=before is None)
-    old, new = by_name(_facts(kind, before)), by_name(_facts(kind, after))
-    comparison = Comparison(old, new)
-    for change in compare(old, new):
-        if before is None and not any(matches(pattern, change.name) for pattern in _OF_NEW_BUCKETS):
-            continue
-        if change.name == ("bucket", "softDeletePolicy", "retentionDurationSeconds") and op == "replace":
-            # Only a bucket that is updated keeps its policy where none is declared.
-            is_gone = change.after is ABSENT
-            yield from _judge(change._replace(after=DEFAULT_SOFT_DELETE_SECONDS) if is_gone else change, comparison)
-        else:
-            yield from _judge(change, comparison)
-
-
-def _judge(change: FactChange, comparison: Comparison) -> Iterator[Statement]:
-    """Yield the sentence about a changed input, by its row, by its name, or because no rule knows it."""
-    if change.name[-1] == SECRET:
-        if ABSENT in (change.before, change.after):
-            return
-        change = change._replace(name=change.name[:-1], after=SECRET)
-    key = dotted(change.name[1:])
-    if change.after in _HIDDEN:
-        rows = [row for row in MEANINGS if matches(row.pattern, change.name)]
-        risk = max((row.risk for row in rows), default=Risk.UNKNOWN)
-        if not rows and any(pattern.search(str(name)) for name in change.name[1:] for pattern in (_GUARD, _LOSS)):
-            risk = Risk.DESTRUCTIVE
-        if risk or not rows:
-            # A preview has values that only the update knows; a secret hides what its author knows.
-            is_secret = change.after == SECRET
-            text = "sets {} to a value that is not known here"
-            yield Statement(text, (key,), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN)
-        return
-    row = judged(change, MEANINGS, comparison)
-    if row.meaning is NO_RULE:
-        yield from _by_name(change, key, is_known=change.name[0] != "unknown")
-    elif row.meaning.risk:
-        yield _statement(row)
-
-
-def _statement(row: Judged) -> Statement:
-    """Return the sentence of a row, with the name of the input or option."""
-    values = (*row.values, str(row.change.name[1]))
-    return Statement(f"{row.meaning.sentence} ({{}})", values, row.meaning.risk)
-
-
-def _by_name(change: FactChange, key: str, *, is_known: bool) -> Iterator[Statement]:
-    """Yield the sentence about an input that no row knows."""
-    names = [str(step) for step in change.name[1:]]
-    values = tuple(_shown(value) for value in (change.before, change.after))
-    if any(_GUARD.search(name) for name in names):
-        if _is_weaker(change):
-            yield Statement("loses protection: {} is {}, previously {}", (key, *values[::-1]), Risk.DESTRUCTIVE)
-    elif any(_LOSS.search(name) for name in names):
-        if change.before in _SAFE_VALUES and change.after not in _SAFE_VALUES:
-            yield Statement("loses protection: {} is {}, previously {}", (key, *values[::-1]), Risk.DESTRUCTIVE)
-        elif change.after is not ABSENT and boolean(change.after) is not False and change.after not in _SAFE_VALUES:
-            yield Statement("can lose data: {} is {}, previously {}", (key, *values[::-1]), Risk.DESTRUCTIVE)
-    elif is_known:
-        text = "has {} {}, previously {}: no rule knows its effect"
-        yield Statement(text, (key, *values[::-1]), Risk.CAUTION)
-
-
-def _is_weaker(change: FactChange) -> bool:
-    """Return True unless a guard is new, switched on, or longer."""
-    if change.before is ABSENT or boolean(change.before) is False:
-        # Without a value, the service has a default, which may be a protection.
-        return change.before is ABSENT and boolean(change.after) is False
-    before, after = _seconds(change.before), _seconds(change.after)
-    is_longer = before is not None and after is not None and after > before
-    # The number 1 is no switch that is on.
-    return not (is_longer or str(change.after).lower() == "true" or change.after in _SAFE_VALUES)
-
-
-def _option_statements(step: Step) -> Iterator[Statement]:
-    """Yield the options that are set, extended or given up, with their effect."""
-    before, after = step.before, step.after
-    grant = after or before
-    has_data = grant is not None and holds_data(grant.type, is_grant=is_grant(grant))
-    retained = "retainOnDelete"
-    if before and after and before.retain and not after.retain:
-        effect = f"is no longer left behind when it is removed from the stack{f': {_NO_DATA}' * has_data} ({{}})"
-        yield Statement(effect, (retained,), Risk.DESTRUCTIVE if has_data else Risk.CAUTION)
-    if grant and is_grant(grant):
-        if after is None and grant.retain:
-            yield Statement("stays in the cloud ({}): the access remains", (retained,), Risk.ACCESS)
-        elif after and after.retain and not (before and before.retain):
-            text = "has {}: its access remains when the stack no longer declares it"
-            yield Statement(text, (retained,), Risk.ACCESS)
-    if after is None:
-        return
-    kind = "option" if before else "new option"
-    old, new = by_name(_options(kind, before)), by_name(_options(kind, after))
-    for change in compare(old, new):
-        gone = [item for item in _items(change.before) if item not in _items(change.after)]
-        if gone and change.name[1] == "ignoreChanges":
-            text = "no longer ignores changes of {} ({}): an update writes the program's value"
-            yield Statement(text, (listed(gone), "ignoreChanges"), Risk.UNKNOWN)
-        row = judged(change, MEANINGS, Comparison(old, new))
-        if row.meaning.risk:
-            yield _statement(row)
-    # Without data, a resource that is deleted and created anew is the same as before.
-    if before and before.parent != after.parent and has_data:
-        places = tuple(resource.parent or "the stack" for resource in (before, after))
-        text = "moves from {} to {}: unless an alias matches its old place, it is deleted and created anew"
-        yield Statement(text, places, Risk.DESTRUCTIVE)
 
 
 # Lifecycle rules
@@ -452,7 +406,8 @@ def _lifecycle_statements(before: Mapping[str, Any], after: Mapping[str, Any], *
     if new is None:
         yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.UNKNOWN)
         return
-    wider = [rule for rule in new if not any(covers(other, rule) for other in old) or (not is_new and _is_hidden(rule))]
+    hidden = [rule for rule in new if not is_new and any(text in str(rule) for text in (SECRET, UNKNOWN))]
+    wider = [rule for rule in new if rule in hidden or not any(covers(other, rule) for other in old)]
     # Those that reach the jobs come first, so that a long list does not hide them.
     wider.sort(key=lambda rule: not rule.reaches_jobs)
     for rule in wider[:_MAX_RULES]:
@@ -491,19 +446,19 @@ def _previous_age(rule: LifecycleRule, old: Sequence[LifecycleRule]) -> tuple[st
     return tuple(str(age) for age in ages if age)[:1]
 
 
-def _is_hidden(rule: LifecycleRule) -> bool:
-    return any(hidden in str(rule) for hidden in _HIDDEN)
-
-
 # Facts and values
 
 
-def _facts(kind: str, resource: Resource | None) -> Iterator[Fact]:
-    """Yield the inputs of a resource as facts, and the digests of those that are secret."""
-    for path, value in _leaves(resource.inputs if resource else {}):
-        yield Fact(Scope(), (kind, *path), value)
-    for name, digest in resource.secrets.items() if resource else ():
-        yield Fact(Scope(), (kind, name, SECRET), digest)
+def _facts(kind: str, resource: Resource | None, operation: str) -> Iterator[Fact]:
+    """Yield the operation and the inputs of a resource as facts; of an input that is secret, its digest."""
+    if resource is None:
+        return
+    for path, value in _leaves(resource.inputs):
+        digest = resource.secrets.get(str(path[0]))
+        yield Fact(Scope(), (kind, *path), f"{SECRET} {digest}" if digest and value == SECRET else value)
+    # Last, so that no input takes their place.
+    yield Fact(Scope(), (kind, _OPERATION), operation)
+    yield Fact(Scope(), (kind, _TYPE), resource.type)
 
 
 def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
@@ -516,9 +471,14 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def _options(kind: str, resource: Resource | None) -> Iterator[Fact]:
-    for name, value in resource.options.items() if resource else ():
+    """Yield the options of a resource as facts, in a group by what an option can lose."""
+    if resource is None:
+        return
+    is_access = is_grant(resource)
+    group = "grant" if is_access else "data" if holds_data(resource.type, is_grant=is_access) else "other"
+    for name, value in {**resource.options, **({"retainOnDelete": True} if resource.retain else {})}.items():
         if name not in _COMPARED_OPTIONS:
-            yield Fact(Scope(), (kind, name), value)
+            yield Fact(Scope(), (kind, group, name), value)
 
 
 def _items(value: Any) -> list[str]:
@@ -551,7 +511,3 @@ def _duration(seconds: float | None) -> str:
         return "an unknown time"
     unit, name = (_UNITS["d"], "day") if seconds >= _UNITS["d"] or not seconds else (_UNITS["h"], "hour")
     return f"{seconds / unit:g} {name}{'s' * (seconds != unit)}"
-
-
-def _shown(value: Any) -> str:
-    return "not set" if value is ABSENT else format_value(value, quoted=False, max_length=80)
